@@ -41,6 +41,14 @@ class T(unittest.TestCase):
         self.assertEqual(k, 2)
         self.assertEqual(sorted(a[:k]), [2, 2])
 """,
+    "the result first": """
+import unittest
+class T(unittest.TestCase):
+    def test_it(self):
+        a = [3, 2, 2, 3]
+        self.assertEqual(rem(a, 3), 2)
+        self.assertEqual(a[:2], [2, 2])
+""",
     "two ways out": "a = [3, 2, 2, 3]\nif True:\n    k = rem(a, 3)\nassert a[:k] == [2, 2]",
 }
 
@@ -76,6 +84,13 @@ class T(unittest.TestCase):
         a = [3, 1]
         r = f(a)
         self.assertEqual(r, sum(a))
+""",
+    "in an assertion of a test case": """
+import unittest
+class T(unittest.TestCase):
+    def test_it(self):
+        a = [3, 1]
+        self.assertEqual(f(a), sum(a))
 """,
 }
 

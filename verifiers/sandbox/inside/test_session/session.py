@@ -27,9 +27,8 @@ import functools
 import reprlib
 import sys
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from itertools import islice
+from itertools import islice, pairwise
 from types import CodeType, FrameType
 from typing import NoReturn, TypeVar
 
@@ -400,6 +399,7 @@ MAX_STATEMENTS = 40
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
+_LOOKS = (ast.Assert, ast.Expr, ast.Return, ast.For, ast.If, ast.With)
 
 
 class ArgumentUse:
@@ -408,18 +408,29 @@ class ArgumentUse:
     def __init__(self, tree: ast.Module, file: str) -> None:
         self._tree = tree
         self._file = file
-        self._parents: dict[ast.AST, ast.AST] = {}
-        self._calls: dict[tuple[int, int], ast.Call] = {}
-        self._known_names = {*dir(builtins), *LIBRARY_OF}
-        """Names of functions that are not the solution's."""
-        self._variables: dict[ast.stmt, dict[str, list[ast.AST]]] = {}
         self._answers: dict[tuple[CodeType, int], bool] = {}
+
+    @functools.cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return {below: node for node in ast.walk(self._tree) for below in ast.iter_child_nodes(node)}
+
+    @functools.cached_property
+    def _calls(self) -> dict[tuple[int | None, int | None], ast.Call]:
+        """The calls, by the line and the column where they end."""
+        return {(node.end_lineno, node.end_col_offset): node for node in self._parents if isinstance(node, ast.Call)}
+
+    @functools.cached_property
+    def _known_names(self) -> set[str]:
+        """Names of functions that are not the solution's."""
+        functions = {node.name for node in self._parents if isinstance(node, ast.FunctionDef)}
+        imported = {node.asname or node.name.partition(".")[0] for node in self._parents if isinstance(node, ast.alias)}
+        return {*dir(builtins), *LIBRARY_OF} | functions | imported
 
     @functools.cached_property
     def _identity_names(self) -> set[str]:
         """The variables of which the test code tells whether they are the same object: `assert f(xs) is xs`."""
         sides: list[ast.expr] = []
-        for node in ast.walk(self._tree):
+        for node in self._parents:
             if isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("assertIs", "assertIsNot"):
                 sides += node.args
             elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
@@ -428,7 +439,7 @@ class ArgumentUse:
 
     def asks_for(self, attributes: Set[str]) -> bool:
         """Return whether the test code reads one of these attributes."""
-        return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in ast.walk(self._tree))
+        return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
     def looks_at_arguments(self, frame: FrameType | None) -> bool:
         """Return whether the arguments of the call that test code is making now are looked at after it.
@@ -439,45 +450,28 @@ class ArgumentUse:
             frame = frame.f_back
         if frame is None:
             return False
-        position = frame.f_code, frame.f_lasti
+        position = code, instruction = frame.f_code, frame.f_lasti
         if position not in self._answers:
-            call = self._find_call(*position)
+            _, line, _, column = next(islice(code.co_positions(), instruction // 2, None), (None, None, None, None))
+            call = self._calls.get((line, column))
             self._answers[position] = call is not None and self._needs_changes(call)
         return self._answers[position]
 
-    def _find_call(self, code: CodeType, instruction: int) -> ast.Call | None:
-        if not self._parents:
-            self._read()
-        positions = code.co_positions() if hasattr(code, "co_positions") else iter(())
-        _, line, _, column = next(islice(positions, instruction // 2, None), (None, None, None, None))
-        return self._calls.get((line or 0, column or 0))
-
-    def _read(self) -> None:
-        for node in ast.walk(self._tree):
-            for below in ast.iter_child_nodes(node):
-                self._parents[below] = node
-            if isinstance(node, ast.Call):
-                self._calls[node.end_lineno or 0, node.end_col_offset or 0] = node
-            elif isinstance(node, ast.FunctionDef):
-                self._known_names.add(node.name)
-            elif isinstance(node, ast.alias):
-                self._known_names.add(node.asname or node.name.partition(".")[0])
-
     def _needs_changes(self, call: ast.Call) -> bool:
-        statement = self._statement_of(call)
-        if isinstance(statement, ast.Expr) and statement.value in (call, self._parents[call]):
+        *expressions, statement = self._up_to_statement(call)
+        if isinstance(statement, ast.Expr) and all(isinstance(node, ast.Await) for node in expressions[1:]):
             return True
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         arguments = [value.value if isinstance(value, ast.Starred) else value for value in values]
         variables = {_source_text(value) for value in arguments if isinstance(value, _VARIABLES)}
-        if not self._identity_names.isdisjoint(variables | _stored_names(statement)):
-            return True
-        if not variables or any(len(self._uses(statement, {variable})) > 1 for variable in variables):
-            return False
         result_names = _stored_names(statement)
+        if not self._identity_names.isdisjoint(variables | result_names):
+            return True
+        if not variables or any(len(_variables_in(statement)[variable]) > 1 for variable in variables):
+            return False
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
-            every_use = self._uses(later, variables)
+            every_use = [node for variable in variables for node in _variables_in(later).get(variable, ())]
             uses = [use for use in every_use if not self._is_passed_on(use)]
             if uses and (len(uses) < len(every_use) or not self._is_subject(later, uses, result_names)):
                 return False
@@ -486,41 +480,27 @@ class ArgumentUse:
                 break
         return is_looked_at
 
-    def _uses(self, statement: ast.stmt, variables: set[str]) -> list[ast.AST]:
-        if statement not in self._variables:
-            nodes = self._variables[statement] = defaultdict(list)
-            for node in ast.walk(statement):
-                if isinstance(node, _VARIABLES):
-                    nodes[_source_text(node)].append(node)
-        nodes_of = self._variables[statement]
-        return [node for variable in variables & nodes_of.keys() for node in nodes_of[variable]]
-
-    def _statement_of(self, node: ast.AST) -> ast.stmt:
-        while not isinstance(node, ast.stmt):
-            node = self._parents[node]
-        return node
+    def _up_to_statement(self, node: ast.AST) -> list[Value]:
+        """Return a node and what it is a part of, up to its statement."""
+        above: list[Value] = [node]
+        while not isinstance(above[-1], ast.stmt):
+            above.append(self._parents[above[-1]])
+        return above
 
     def _statements_after(self, statement: ast.AST) -> Iterator[ast.stmt]:
         """Yield the statements behind it, up to the end of its function."""
         while not isinstance(statement, (*_FUNCTIONS, ast.Module)):
             parent = self._parents[statement]
-            for name in ("body", "orelse", "finalbody", "handlers"):
-                siblings = getattr(parent, name, None)
+            for _, siblings in ast.iter_fields(parent):
                 if isinstance(siblings, list) and statement in siblings:
                     yield from siblings[siblings.index(statement) + 1 :]
             statement = parent
-
-    def _steps_up(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Yield each node and its parent, from this one up to its statement."""
-        while not isinstance(node, ast.stmt):
-            yield node, self._parents[node]
-            node = self._parents[node]
 
     def _is_passed_on(self, use: ast.AST) -> bool:
         """Return whether it is an argument of a further call of the solution."""
         return any(
             isinstance(parent, ast.Call) and node is not parent.func and not self._is_known(parent.func)
-            for node, parent in self._steps_up(use)
+            for node, parent in pairwise(self._up_to_statement(use))
         )
 
     def _is_known(self, function: ast.expr) -> bool:
@@ -532,41 +512,43 @@ class ArgumentUse:
         return not isinstance(function, ast.Name) or function.id in self._known_names
 
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
-        """Return whether an argument stands there as what is tested, and not as what a result is compared with."""
-        if all(self._is_cut_by_result(use, result_names) for use in uses):
+        """Return whether an argument stands there as what is tested, and not as what a result is compared with.
+
+        So it does where a result cuts it, as in `sorted(nums)[:k]`, and where results only say up to where, in an index
+        or in `range`.
+        """
+        names = [node for name in result_names for node in _variables_in(later).get(name, ())]
+        ends = [self._up_to_statement(name) for name in names]
+        indices = [node for above in ends for node, parent in pairwise(above) if node is getattr(parent, "slice", None)]
+        cut = {self._parents[index].value for index in indices}
+        if all(not cut.isdisjoint(self._up_to_statement(use)) for use in uses):
             return True
-        if not isinstance(later, ast.Assert | ast.Expr | ast.Return | ast.For | ast.If | ast.With):
-            return False
-        names = (node for node in ast.walk(later) if isinstance(node, ast.Name) and node.id in result_names)
-        return all(map(self._is_bound, names))
-
-    def _is_cut_by_result(self, use: ast.AST, result_names: set[str]) -> bool:
-        """Return whether a result cuts it, as in `nums[:k]` and `sorted(nums)[:k]`."""
-        for node, parent in self._steps_up(use):
-            if isinstance(parent, ast.Subscript) and node is parent.value:
-                names = {below.id for below in ast.walk(parent.slice) if isinstance(below, ast.Name)}
-                if names & result_names:
-                    return True
-        return False
-
-    def _is_bound(self, name: ast.AST) -> bool:
-        """Return whether a result only says up to where, in an index or in `range`."""
-        for node, parent in self._steps_up(name):
-            if isinstance(parent, ast.Subscript) and node is parent.slice:
-                return True
-            if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
-                return True
-        return False
+        bounds = {*indices, *(call for above in ends for call in above if _calls_range(call))}
+        return isinstance(later, _LOOKS) and all(not bounds.isdisjoint(above) for above in ends)
 
 
+def _calls_range(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+@functools.cache
 def _source_text(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ast.unparse(node)
 
 
+@functools.cache
+def _variables_in(statement: ast.stmt) -> Mapping[str, list[ast.AST]]:
+    nodes: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(statement):
+        if isinstance(node, _VARIABLES):
+            nodes.setdefault(_source_text(node), []).append(node)
+    return nodes
+
+
 def _stored_names(statement: ast.stmt) -> set[str]:
     """Return the names that a statement binds."""
-    names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-    return {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    nodes = (node for uses in _variables_in(statement).values() for node in uses if isinstance(node, ast.Name))
+    return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
 
 
 def _is_look(later: ast.stmt, uses: list[ast.AST]) -> bool:

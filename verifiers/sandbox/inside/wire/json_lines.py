@@ -19,6 +19,7 @@ import os
 import re
 import sys
 from collections.abc import Collection
+from itertools import accumulate
 from typing import NoReturn
 
 from .encoding import MAX_DEPTH, all_fit
@@ -95,16 +96,9 @@ def from_json(line: bytes, limit: int = MAX_LINE) -> Json:
 def _too_deep(line: bytes) -> bool:
     if line.count(b"[") + line.count(b"{") <= MAX_BRACKETS:
         return False
-    depth = 0
-    for token in _TOKENS.finditer(line):
-        first = token.group()[0]
-        if first in b"[{":
-            depth += 1
-        elif first in b"]}":
-            depth -= 1
-        if depth > MAX_BRACKETS:
-            return True
-    return False
+    tokens = (token.group()[0] for token in _TOKENS.finditer(line))
+    depths = accumulate((first in b"[{") - (first in b"]}") for first in tokens)
+    return any(depth > MAX_BRACKETS for depth in depths)
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
