@@ -54,10 +54,10 @@ class _Asking(Protocol):
 
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value: ...
     def data_of(self, handle: int) -> Value: ...
-    def is_named(self, kind: type) -> bool: ...
-    def made_by_tests(self, handle: int) -> bool: ...
-    def came_back(self, handle: int) -> bool: ...
-    def note_made(self, handle: int, operand: int) -> None: ...
+
+
+CLASS_HANDLE = "_truegold_class_handle"
+"""The attribute in which classes that stand for the solution's, exceptions among them, have their handle."""
 
 
 class Operators:
@@ -66,9 +66,42 @@ class Operators:
     def __init__(self, session: _Asking, remote_class: type) -> None:
         self._session = session
         self._remote_class = remote_class
+        self.function_holders = {"Solution"}
+        """Classes that only hold functions."""
+        self._named_classes: dict[int, str] = {}
+        """The handles of classes that the test code asked for by a name in capitals, and that name."""
+        self._made: dict[int, str] = {}
+        """The handles of objects that the test code made of such a class, and its name."""
+        self._returned: set[int] = set()
+        """The handles of objects that came as answers, and not where the test code made them."""
         self._marked: set[int] = set()
         """The handles of objects that came of a returned object and plain data."""
         self._honest: dict[type, bool] = {}
+
+    def note_class(self, name: str, handle: int) -> None:
+        """Take note that the test code asked for a class by this name."""
+        if name.lstrip("_")[:1].isupper():
+            self._named_classes[handle] = name
+
+    def note_call(self, callee: int, handle: int) -> None:
+        """Take note that the test code got this object by a call."""
+        if callee in self._named_classes:
+            self._made[handle] = self._named_classes[callee]
+            self._returned.discard(handle)
+
+    def note_return(self, handle: int) -> None:
+        """Take note that an answer brought this object.
+
+        An object of a class that only holds functions, whose results are data, is the solution's word from then on,
+        even if the test code made it. Methods of other classes may return their object, so that calls can be chained.
+        """
+        self._returned.add(handle)
+        if self._made.get(handle) in self.function_holders:
+            del self._made[handle]
+
+    def made_by_tests(self, remote: Value) -> bool:
+        """Return whether the test code made this object itself, of a class that it calls by a name in capitals."""
+        return remote._truegold_handle in self._made
 
     def compare(self, name: str, left: Value, right: Value, by_tests: bool) -> Value:
         """Return the answer of a comparison, NotImplemented where no class is asked.
@@ -78,7 +111,7 @@ class Operators:
         kinds = type(left), type(right)
         if not self._is_remote(right) or not (issubclass(*kinds) or issubclass(*kinds[::-1])):
             return self._compare_data(name, left, right)
-        if not self._session.is_named(kinds[0]) and (name in EQUALITY or by_tests):
+        if not self._is_named(kinds[0]) and (name in EQUALITY or by_tests):
             return self._compare_data(name, left, right)
         holds = self._holds(name, left, right)
         if name in EQUALITY and holds is (name == "eq") and not (self._is_honest(left) and self._is_honest(right)):
@@ -94,7 +127,7 @@ class Operators:
 
     def truth(self, remote: Value) -> bool:
         """Return the truth of an object that the test code made; one that was returned is true."""
-        if not self._session.made_by_tests(remote._truegold_handle):
+        if not self.made_by_tests(remote):
             return True
         return self._session.ask_operator("bool", (remote,)) is True
 
@@ -102,8 +135,8 @@ class Operators:
         """Return the result of arithmetic."""
         remotes = [each for each in operands if self._is_remote(each)]
         handles = [each._truegold_handle for each in remotes]
-        made = all(self._session.made_by_tests(each) and not self._session.came_back(each) for each in handles)
-        if not all(self._session.is_named(type(each)) for each in remotes):
+        made = self._made.keys() >= set(handles) and self._returned.isdisjoint(handles)
+        if not all(self._is_named(type(each)) for each in remotes):
             if any(each._truegold_base is None for each in remotes):
                 return NotImplemented
             return OPERATORS[name](*map(self._plain, operands))
@@ -112,7 +145,8 @@ class Operators:
         marked = (has_data and (not made or name in _SUBTRACTIONS)) or not self._marked.isdisjoint(handles)
         if self._is_remote(answer):
             if made and not marked:
-                self._session.note_made(answer._truegold_handle, handles[0])
+                self._made.setdefault(answer._truegold_handle, self._made[handles[0]])
+                self._returned.discard(answer._truegold_handle)
             elif marked:
                 self._marked.add(answer._truegold_handle)
         elif marked:
@@ -126,6 +160,10 @@ class Operators:
 
     def _plain(self, value: Value) -> Value:
         return self._session.data_of(value._truegold_handle) if self._is_remote(value) else value
+
+    def _is_named(self, kind: type) -> bool:
+        """Return whether the test code has named this class or one that it derives from."""
+        return any(vars(above).get(CLASS_HANDLE) in self._named_classes for above in kind.__mro__)
 
     def _is_remote(self, value: Value) -> bool:
         return issubclass(type(value), self._remote_class)

@@ -33,7 +33,7 @@ from ..wire.decoding import Decoder
 from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
 from ..wire.foreign_values import Json, Undecodable, Value
 from . import shared_objects
-from .operators import OPERATOR_METHODS, Operators
+from .operators import CLASS_HANDLE, OPERATOR_METHODS, Operators
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
 from .surroundings import TEST_MODULE, StandIn, may_stand_in
 
@@ -46,9 +46,6 @@ calls others expects an object of the solution's class."""
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
 """Names with two underscores that describe an object. By others libraries ask an object to do their work for them
 (`__array_function__`, `__array_interface__`), which is not for a solution to do."""
-
-CLASS_HANDLE = "_truegold_class_handle"
-"""The attribute in which classes that stand for the solution's, exceptions among them, have their handle."""
 
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
@@ -90,8 +87,6 @@ class _Session(Protocol):
     def call_special(self, handle: int, name: str, *args: Value) -> Value: ...
     def get_attribute(self, handle: int, name: str) -> Value: ...
     def set_attribute(self, handle: int, name: str, value: Value) -> None: ...
-    def made_by_tests(self, handle: int) -> bool: ...
-    def note_return(self, handle: int) -> None: ...
     def refuse_isolation(self, reason: str) -> NoReturn: ...
 
 
@@ -224,7 +219,7 @@ def _refuse_protocol(name: str) -> None:
 
 
 def _refuse_search(remote: RemoteObject, name: str) -> None:
-    if name in SEARCH_METHODS and not remote._truegold_session.made_by_tests(remote._truegold_handle):
+    if name in SEARCH_METHODS and not remote._truegold_session.operators.made_by_tests(remote):
         raise AttributeError(f"an object that the solution returned is not asked {name!r}")
 
 
@@ -276,7 +271,7 @@ def _exit(self: RemoteObject, kind: Value, error: Value, traceback: Value) -> No
 
 
 def _contains(self: Value, item: Value) -> Value:
-    if self._truegold_session.made_by_tests(self._truegold_handle):
+    if self._truegold_session.operators.made_by_tests(self):
         return self._truegold_session.call_special(self._truegold_handle, "__contains__", item)
     return any(item is element or item == element for element in self)
 
@@ -370,7 +365,7 @@ class RemoteValues:
     def remote_object(self, handle: Json, kind: type) -> Value:
         """Return what stands for an object of the solution. kind: the class that stands for its class."""
         _check(type(handle) is int and issubclass(kind, RemoteObject))
-        self.session.note_return(handle)
+        self.session.operators.note_return(handle)
         if handle not in self._objects:
             remote: RemoteObject = object.__new__(kind)
             self._objects[handle] = remote

@@ -38,7 +38,7 @@ from ..test_code.report import SHOWN_CHARS, SolutionWatch
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from ..wire.json_lines import PartnerGone, PartnerLine
 from .operators import Operators
-from .remote_objects import CLASS_HANDLE, CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
+from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
 from .surroundings import StandIn, Surroundings
 
@@ -100,15 +100,7 @@ class Session(SolutionWatch):
         self._surroundings = Surroundings(tree, lambda value: self._send_args(value)[0])
         self._borrower = Borrower(self._values.encode_known, self._values.decode)
         self._special_calls = 0
-        self._asked_classes: dict[int, str] = {}
-        """The handles of classes that the test code asked for by a name in capitals, and that name."""
-        self._made_objects: dict[int, str] = {}
-        """The handles of objects that the test code made of such a class, and its name."""
-        self._returned: set[int] = set()
-        """The handles of objects that came as answers, and not where the test code made them."""
         self.operators = Operators(self, RemoteObject)
-        self._function_holders = {"Solution"}
-        """Classes that only hold functions."""
 
     def wait_until_loaded(self) -> None:
         """Have the program loaded, and return when it is. Raises `NotLoaded`."""
@@ -126,18 +118,14 @@ class Session(SolutionWatch):
         """Return what an entry point stands for. Raises `NoSuchName`."""
         first, _, rest = expression.partition("()")
         if rest:
-            self._function_holders.add(first)
-        target = self._ask(["entry", expression], asked=expression)
-        self._note_class(expression, target)
-        return target
+            self.operators.function_holders.add(first)
+        return self._ask_by_name(["entry", expression])
 
     def look_up(self, name: str) -> Value:
         """Return a global of the program. Raises `NoSuchName`."""
         if name in self.codecs and not self._argument_use.asks_for(_OTHER_FIELDS):
             return self.find_class(name)
-        value = self._ask(["name", name], asked=name)
-        self._note_class(name, value)
-        return value
+        return self._ask_by_name(["name", name])
 
     def public_names(self) -> list[str]:
         """Return the globals of the program that have a public name."""
@@ -156,9 +144,8 @@ class Session(SolutionWatch):
         keep = bool(objects) and self._argument_use.looks_at_arguments(sys._getframe(1))
         request = [*request, data, list(kwargs), keep] if keep else [*request, data, list(kwargs)]
         result = self._ask(request, objects, keep=keep)
-        if type(type(result)) is RemoteType and request[0] == "call" and request[1] in self._asked_classes:
-            self._made_objects[result._truegold_handle] = self._asked_classes[request[1]]
-            self._returned.discard(result._truegold_handle)
+        if request[0] == "call" and type(type(result)) is RemoteType:
+            self.operators.note_call(request[1], result._truegold_handle)
         self._last_call = (shown, args, kwargs, result)
         return result
 
@@ -185,23 +172,6 @@ class Session(SolutionWatch):
             self._break_off(Undecodable(f"more than {MAX_SPECIAL_CALLS} items one by one"))
         return self._ask(["special", handle, name, self._send_args(args)[0]], may_stop=name == "__next__")
 
-    def made_by_tests(self, handle: int) -> bool:
-        """Return whether the test code made this object itself, of a class that it calls by a name in capitals."""
-        return handle in self._made_objects
-
-    def came_back(self, handle: int) -> bool:
-        """Return whether something else than a class or an operator has returned this object."""
-        return handle in self._returned
-
-    def is_named(self, kind: type) -> bool:
-        """Return whether the test code has named this class or one that it derives from."""
-        return any(vars(above).get(CLASS_HANDLE) in self._asked_classes for above in kind.__mro__)
-
-    def note_made(self, handle: int, operand: int) -> None:
-        """Take note that an operator made this object of one that the test code had made."""
-        self._made_objects.setdefault(handle, self._made_objects[operand])
-        self._returned.discard(handle)
-
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value:
         """Return what an operator of the solution's says of operands."""
         return self._ask(["operate", name, self._send_args(operands)[0]])
@@ -213,16 +183,6 @@ class Session(SolutionWatch):
             self._break_off(Undecodable("it has no data for an object of a built-in type"))
         return data
 
-    def note_return(self, handle: int) -> None:
-        """Take note that a call returned this object.
-
-        An object of a class that only holds functions, whose results are data, is the solution's word from then on,
-        even if the test code made it. Methods of other classes may return their object, so that calls can be chained.
-        """
-        self._returned.add(handle)
-        if self._made_objects.get(handle) in self._function_holders:
-            del self._made_objects[handle]
-
     def refuse_isolation(self, reason: str) -> NoReturn:
         """Raise `CannotIsolate`, or `SolutionGone` where the session is broken already."""
         if self.broken_reason is not None:
@@ -230,9 +190,11 @@ class Session(SolutionWatch):
         self.isolation_problem = self.isolation_problem or reason
         raise CannotIsolate(reason)
 
-    def _note_class(self, name: str, target: Value) -> None:
-        if type(target) is RemoteType and name.lstrip("_")[:1].isupper():
-            self._asked_classes[target._truegold_class_handle] = name
+    def _ask_by_name(self, request: list[Value]) -> Value:
+        target = self._ask(request, asked=request[1])
+        if type(target) is RemoteType:
+            self.operators.note_class(request[1], target._truegold_class_handle)
+        return target
 
     def _send_args(self, value: Value) -> tuple[Json, list[Value]]:
         return self._encode(lambda: self._values.encode(value))
