@@ -38,7 +38,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
 
 from ..wire.foreign_values import Json, Undecodable, Value
-from ..wire.forms import MUTABLE, Form
+from ..wire.forms import MUTABLE, TypeForm
 from ..wire.frames import is_changeable
 from ..wire.json_lines import to_json
 
@@ -186,7 +186,7 @@ def restore(value: Value, parts: Value, fields_of: Mapping[str, Sequence[str]]) 
             object.__setattr__(value, field, part)
 
 
-def _form_of(value: Value) -> Form | None:
+def _form_of(value: Value) -> TypeForm | None:
     return next((MUTABLE[above] for above in type(value).__mro__ if above in MUTABLE), None)
 
 

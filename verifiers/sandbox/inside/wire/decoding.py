@@ -23,7 +23,7 @@ from .foreign_values import (
     Undecodable,
     Value,
 )
-from .forms import FORMS, SHOWN_CHARS, Form
+from .forms import FORMS, SHOWN_CHARS, TypeForm
 from .frames import CHANGEABLE, decode_pandas
 
 MAX_NESTED = 120
@@ -174,7 +174,7 @@ class Decoder:
         known = self.tracked if self._track else self._known
         return known[_checked_index(data["v"], known)]
 
-    def _decode_form(self, data: dict[str, Json], depth: int, form: Form) -> Value:
+    def _decode_form(self, data: dict[str, Json], depth: int, form: TypeForm) -> Value:
         parts = data["v"]
         if form.is_text is not (type(parts) is str):
             raise Undecodable(f"{form.kind.__name__} is not made of {type(parts).__name__}")
@@ -299,7 +299,7 @@ def _nest(flat: list[Value], shape: Sequence[int]) -> Value:
     return level
 
 
-def _handler_of(form: Form) -> _Handler:
+def _handler_of(form: TypeForm) -> _Handler:
     return lambda decoder, data, depth: decoder._decode_form(data, depth, form)
 
 

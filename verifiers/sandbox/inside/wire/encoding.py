@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 
 from .foreign_values import ARRAY_TIMES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, ResultTooLarge, Value
-from .forms import FORMS, MAX_INT_BITS, Form
+from .forms import FORMS, MAX_INT_BITS, TypeForm
 from .frames import encode_pandas, is_changeable, is_pandas
 
 MAX_DEPTH = 100
@@ -98,7 +98,7 @@ class Encoder:
         deeper = depth + 1
         return [self.encode_part(element, deeper) for element in elements]
 
-    def encode_form(self, value: Value, depth: int, tag: str, form: Form) -> Json:
+    def encode_form(self, value: Value, depth: int, tag: str, form: TypeForm) -> Json:
         """Return the JSON of a value of a type that the table has."""
         if depth > MAX_DEPTH and not form.is_text:
             return self.encode_foreign(value, depth)
@@ -281,7 +281,7 @@ _Encode = Callable[[Encoder, Value, int], Json]
 """A function of an encoder, a value and its depth that returns JSON."""
 
 
-def _encoder_of(tag: str, form: Form) -> _Encode:
+def _encoder_of(tag: str, form: TypeForm) -> _Encode:
     return lambda encoder, value, depth: encoder.encode_form(value, depth, tag, form)
 
 

@@ -35,7 +35,7 @@ SHOWN_CHARS = 100
 """Characters of data that messages show."""
 
 
-class Form(NamedTuple):
+class TypeForm(NamedTuple):
     """How objects of a type cross."""
 
     kind: type
@@ -136,30 +136,32 @@ _TEXTS: tuple[tuple[type, Callable[[Value], str], Callable[[str], Value]], ...] 
 _MAPPINGS: tuple[type, ...] = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 
 _FORMS = (
-    *(Form(kind, spell, read, is_text=True) for kind, spell, read in _TEXTS),
-    *(Form(kind, _pairs_of(kind), kind, _set_pairs) for kind in _MAPPINGS),
-    Form(tuple, _listed(tuple), tuple),
-    Form(frozenset, _listed(frozenset), frozenset),
-    Form(complex, _attributes("real", "imag"), _make_complex),
-    Form(range, _attributes("start", "stop", "step"), lambda parts: range(*parts)),
-    Form(slice, _attributes("start", "stop", "step"), lambda parts: slice(*parts)),
-    Form(fractions.Fraction, _attributes("numerator", "denominator"), _make_fraction),
-    Form(datetime.timedelta, _attributes("days", "seconds", "microseconds"), lambda parts: datetime.timedelta(*parts)),
-    Form(list, _listed(list), list, list.extend),
-    Form(set, _listed(set), set, set.update),
-    Form(
+    *(TypeForm(kind, spell, read, is_text=True) for kind, spell, read in _TEXTS),
+    *(TypeForm(kind, _pairs_of(kind), kind, _set_pairs) for kind in _MAPPINGS),
+    TypeForm(tuple, _listed(tuple), tuple),
+    TypeForm(frozenset, _listed(frozenset), frozenset),
+    TypeForm(complex, _attributes("real", "imag"), _make_complex),
+    TypeForm(range, _attributes("start", "stop", "step"), lambda parts: range(*parts)),
+    TypeForm(slice, _attributes("start", "stop", "step"), lambda parts: slice(*parts)),
+    TypeForm(fractions.Fraction, _attributes("numerator", "denominator"), _make_fraction),
+    TypeForm(
+        datetime.timedelta, _attributes("days", "seconds", "microseconds"), lambda parts: datetime.timedelta(*parts)
+    ),
+    TypeForm(list, _listed(list), list, list.extend),
+    TypeForm(set, _listed(set), set, set.update),
+    TypeForm(
         collections.deque,
         _listed(collections.deque),
         lambda max_length=None: collections.deque(maxlen=max_length),
         collections.deque.extend,
         "maxlen",
     ),
-    Form(array.array, _listed(array.array), array.array, array.array.extend, "typecode"),
-    Form(bytearray, _to_base64, bytearray, lambda made, text: made.extend(_from_base64(text)), is_text=True),
+    TypeForm(array.array, _listed(array.array), array.array, array.array.extend, "typecode"),
+    TypeForm(bytearray, _to_base64, bytearray, lambda made, text: made.extend(_from_base64(text)), is_text=True),
 )
 
-FORMS: Mapping[str, Form] = {"opaque" if form.kind is Opaque else form.kind.__name__: form for form in _FORMS}
+FORMS: Mapping[str, TypeForm] = {"opaque" if form.kind is Opaque else form.kind.__name__: form for form in _FORMS}
 """The form of each tag."""
 
-MUTABLE: Mapping[type, Form] = {form.kind: form for form in _FORMS if form.fill is not None}
+MUTABLE: Mapping[type, TypeForm] = {form.kind: form for form in _FORMS if form.fill is not None}
 """The forms of what can be changed in place."""
