@@ -25,7 +25,7 @@ import functools
 import itertools
 import operator
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodDescriptorType, MethodType, ModuleType
 from typing import NoReturn, Protocol
 
@@ -544,12 +544,8 @@ class _Decoder(Decoder):
         kind = self.values.tuple_class(_checked_text(data["of"])[:MAX_NAME_CHARS], tuple(names))
         return tuple.__new__(kind, elements)
 
-    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Value:
-        handler = _HANDLERS.get(str(tag))
-        return super().decode_foreign(tag, data) if handler is None else handler(self, data)
 
-
-_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
+_Decoder.further = {
     "remote": lambda decoder, data: decoder.values.remote_object(data["v"], decoder.decode_part(data["of"], 0)),
     "function": lambda decoder, data: decoder.values.remote_function(data["v"], data["name"], data["async"]),
     "class": lambda decoder, data: decoder.values.remote_class(data["v"], data.get("is")),

@@ -214,14 +214,8 @@ class _Server:
             )
             return ["error", self._handles.refer_to_class(type(error)), message, args, attributes, cause]
         except (ResultTooLarge, RecursionError, MemoryError):
-            return [
-                "error",
-                {"$": "builtin", "v": kind if kind in EXCEPTIONS else "Exception"},
-                message,
-                None,
-                {},
-                None,
-            ]
+            builtin = {"$": "builtin", "v": kind if kind in EXCEPTIONS else "Exception"}
+            return ["error", builtin, message, None, {}, None]
 
 
 MAX_CAUSES = 5
@@ -372,10 +366,6 @@ class _Decoder(Decoder):
         super().__init__(handles.codecs, handles.find_class, known=known, track=track)
         self.handles = handles
 
-    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Value:
-        handler = _HANDLERS.get(str(tag))
-        return super().decode_foreign(tag, data) if handler is None else handler(self, data)
-
     def make_iterated(self, elements: list[Value], kind: str) -> Value:
         return make_view(elements, kind)
 
@@ -383,7 +373,7 @@ class _Decoder(Decoder):
         return numpy_if_installed()
 
 
-_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
+_Decoder.further = {
     "handle": lambda decoder, data: decoder.handles[data["v"]],
     "callback": lambda decoder, data: decoder.handles.callback(data["v"], data["name"]),
     "library": lambda decoder, data: _library_class(*data["v"]) or getattr(builtins, data["else"]),

@@ -65,6 +65,9 @@ class Decoder:
     `tracked`, in the order in which an `Encoder` that tracks meets them.
     """
 
+    further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}
+    """What makes the values of further tags, of the decoder and the tagged object."""
+
     def __init__(
         self,
         codecs: Codecs | None = None,
@@ -90,10 +93,6 @@ class Decoder:
             raise
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise Undecodable(f"not a value: {type(error).__name__}: {str(error)[:SHOWN_CHARS]}") from error
-
-    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Value:
-        """Return the value of a tag that the codec itself has no meaning for."""
-        raise Undecodable(f"unknown tag {str(tag)[:SHOWN_CHARS]!r}")
 
     def numpy_module(self) -> Value:
         """Return numpy where arrays are to be arrays, else None."""
@@ -122,8 +121,12 @@ class Decoder:
             for key, part in data.items():
                 mapping[key] = self.decode_part(part, depth + 1)
             return mapping
-        handler = _HANDLERS.get(data["$"])
-        return self.decode_foreign(data["$"], data) if handler is None else handler(self, data, depth)
+        tag = data["$"]
+        if (handler := _HANDLERS.get(tag)) is not None:
+            return handler(self, data, depth)
+        if (handler := self.further.get(tag)) is None:
+            raise Undecodable(f"unknown tag {str(tag)[:SHOWN_CHARS]!r}")
+        return handler(self, data)
 
     def decode_items(self, data: list[Json], depth: int) -> list[Value]:
         """Return the elements of a container."""

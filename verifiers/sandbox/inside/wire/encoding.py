@@ -50,10 +50,9 @@ class Encoder:
         self._known = {} if track else known
         self._track = track
         self.tracked: list[object] = []
-        self._nodes: list[tuple[str, list[object]]] = []
+        self._nodes: list[tuple[str, list[object], object]] = []
         self._node_index: dict[int, int] = {}
         self._names: dict[type, str | None] = {}
-        self._kept: list[object] = []  # An id says which object is meant for as long as the object lives.
 
     sends_object_arrays = True
     """Whether arrays of objects have a form. numpy makes one of any list in which the solution put an object."""
@@ -66,7 +65,7 @@ class Encoder:
         # Objects of known classes refer to further ones, which are encoded here, without recursion.
         nodes: list[Json] = []
         while len(nodes) < len(self._nodes):
-            name, fields = self._nodes[len(nodes)]
+            name, fields, _ = self._nodes[len(nodes)]
             nodes.append([name, [self.encode_part(field, 1) for field in fields]])
         return {"$": "graph", "nodes": nodes, "v": body}
 
@@ -126,8 +125,7 @@ class Encoder:
                 return reference
             self.spend(8 + 4 * len(fields))
             index = self._node_index[id(value)] = len(self._nodes)
-            self._nodes.append((name, fields))
-            self._kept.append(value)
+            self._nodes.append((name, fields, value))  # Its id says which object is meant for as long as it lives.
         return {"$": "node", "v": index}
 
     def refer_to_known(self, value: object) -> Json | None:
