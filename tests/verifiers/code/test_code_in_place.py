@@ -41,6 +41,9 @@ class T(unittest.TestCase):
         self.assertEqual(k, 2)
         self.assertEqual(sorted(a[:k]), [2, 2])
 """,
+    "by a bound of the bound": "a = [3, 2, 2, 3]\nk = rem(a, 3)\nlast = k - 1\nassert a[last] == 2 and a[:last] == [2]",
+    "printed before": "a = [3, 2, 2, 3]\nk = rem(a, 3)\nprint(k, a)\nassert a[:k] == [2, 2]",
+    "kept in an attribute": "class N: pass\nn, a = N(), [3, 2, 2, 3]\nn.k = rem(a, 3)\nassert a[:n.k] == [2, 2]",
     "the result first": """
 import unittest
 class T(unittest.TestCase):
@@ -85,6 +88,13 @@ class T(unittest.TestCase):
         r = f(a)
         self.assertEqual(r, sum(a))
 """,
+    "out of a list": "rs, a = [], [3, 1]\nrs.append(f(a))\nassert rs[0] == sum(a)",
+    "out of a list, later": "rs, a = [], [3, 1]\nr = f(a)\nrs.append(r)\nassert rs[0] == sum(a)",
+    "out of a dictionary": "d, a = {}, [3, 1]\nd['r'] = f(a)\nassert list(d.values()) == [sum(a)]",
+    "of an object": "class N: pass\nn, a = N(), [3, 1]\nn.r = f(a)\nassert n.r == sum(a)",
+    "out of a heap": "import heapq\nh, a = [], [3, 1]\nheapq.heappush(h, f(a))\nassert h[0] == sum(a)",
+    "by a result of the result": "a = [3, 1]\nr = f(a)\ns = r + 1\nassert s == sum(a) + 1",
+    "kept by a helper": "kept = []\ndef keep(r): kept.append(r)\na = [3, 1]\nkeep(f(a))\nassert kept[0] == sum(a)",
     "in an assertion of a test case": """
 import unittest
 class T(unittest.TestCase):

@@ -421,24 +421,33 @@ class ArgumentUse:
 
     def _needs_changes(self, call: ast.Call) -> bool:
         *expressions, statement = self._up_to_statement(call)
-        if isinstance(statement, ast.Expr) and all(isinstance(node, ast.Await) for node in expressions[1:]):
-            return True
+        is_alone = isinstance(statement, ast.Expr) and all(isinstance(node, ast.Await) for node in expressions[1:])
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         arguments = [value.value if isinstance(value, ast.Starred) else value for value in values]
         variables = {_source_text(value) for value in arguments if isinstance(value, _VARIABLES)}
-        result_names = _stored_names(statement)
-        if not self._identity_names.isdisjoint(variables | result_names):
+        result_names = _names_with_results(statement)
+        if is_alone or not self._identity_names.isdisjoint(variables | result_names):
             return True
-        if not variables or any(len(_variables_in(statement)[variable]) > 1 for variable in variables):
+        if (
+            not variables
+            or _hands_on(statement)
+            or any(len(_variables_in(statement)[variable]) > 1 for variable in variables)
+        ):
             return False
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
+            if _called_name(later) == "print":
+                continue
             every_use = [node for variable in variables for node in _variables_in(later).get(variable, ())]
             uses = [use for use in every_use if not self._is_passed_on(use)]
             if uses and (len(uses) < len(every_use) or not self._is_subject(later, uses, result_names)):
                 return False
             is_looked_at = is_looked_at or (bool(uses) and _is_look(later, uses))
-            if isinstance(later, ast.Assign) and _stored_names(later) & variables:
+            if not result_names.isdisjoint(_variables_in(later)):
+                if _hands_on(later):
+                    return False
+                result_names |= _names_with_results(later) - variables
+            if isinstance(later, ast.Assign) and not variables.isdisjoint(map(_source_text, _stored(later))):
                 break
         return is_looked_at
 
@@ -507,10 +516,29 @@ def _variables_in(statement: ast.stmt) -> Mapping[str, list[ast.AST]]:
     return nodes
 
 
-def _stored_names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement binds."""
-    nodes = (node for uses in _variables_in(statement).values() for node in uses if isinstance(node, ast.Name))
-    return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+def _stored(statement: ast.stmt) -> list[Value]:
+    """Return the variables that a statement binds."""
+    nodes: list[Value] = [node for uses in _variables_in(statement).values() for node in uses]
+    return [node for node in nodes if isinstance(node.ctx, ast.Store)]
+
+
+def _names_with_results(statement: ast.stmt) -> set[str]:
+    """Return the names under which a result can be had after a statement: r, or `kept` of `kept["r"] = f(nums)`."""
+    stored = _stored(statement)
+    holders = {_source_text(node.value) for node in stored if not isinstance(node, ast.Name)}
+    return {_source_text(node) for node in stored} | holders - {"self"}
+
+
+def _called_name(statement: ast.stmt) -> str:
+    """Return the name of the function that a statement calls and does nothing else; "" for other statements."""
+    function = getattr(getattr(statement, "value", None), "func", None) if isinstance(statement, ast.Expr) else None
+    return "" if function is None else str(getattr(function, "attr", getattr(function, "id", "?")))
+
+
+def _hands_on(statement: ast.stmt) -> bool:
+    """Return whether a statement gives what is in it to something that may keep it: `kept.append(f(nums))`."""
+    name = _called_name(statement).lower()
+    return name not in ("", "print") and "assert" not in name
 
 
 def _is_look(later: ast.stmt, uses: list[ast.AST]) -> bool:
