@@ -490,8 +490,9 @@ class ArgumentUse:
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]
-        indices = [node for above in ends for node, parent in pairwise(above) if node is getattr(parent, "slice", None)]
-        cut = {self._parents[index].value for index in indices}
+        steps = [step for above in ends for step in pairwise(above)]
+        indices = {node: parent.value for node, parent in steps if node is getattr(parent, "slice", None)}
+        cut = set(indices.values())
         if all(not cut.isdisjoint(self._up_to_statement(use)) for use in uses):
             return True
         bounds = {*indices, *(call for above in ends for call in above if _calls_range(call))}

@@ -124,9 +124,9 @@ class Decoder:
         tag = data["$"]
         if (handler := _HANDLERS.get(tag)) is not None:
             return handler(self, data, depth)
-        if (handler := self.further.get(tag)) is None:
+        if (make := self.further.get(tag)) is None:
             raise Undecodable(f"unknown tag {str(tag)[:SHOWN_CHARS]!r}")
-        return handler(self, data)
+        return make(self, data)
 
     def decode_items(self, data: list[Json], depth: int) -> list[Value]:
         """Return the elements of a container."""
