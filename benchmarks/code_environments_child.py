@@ -29,10 +29,10 @@ def forbid_namespaces() -> None:
     program: list[tuple[int, int, int, int]] = [(load, 0, 0, 0)]
     numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}  # x86-64, arm64
     for pair in numbers.values():
-        program += [(equal, 0, 1, pair[not kernel.has_x32()]), deny]
-    program += [(equal, 0, 1, kernel.required_call_number("clone3")), (give, 0, 0, 0x00050000 | 38)]
+        program += [(equal, 0, 1, pair[not kernel.HAS_X32]), deny]
+    program += [(equal, 0, 1, kernel.call_number("clone3")), (give, 0, 0, 0x00050000 | 38)]
     program += [
-        (equal, 0, 3, kernel.required_call_number("clone")),
+        (equal, 0, 3, kernel.call_number("clone")),
         (load, 0, 0, 16),
         (any_of, 0, 1, 0x7E020000),
         deny,

@@ -43,8 +43,6 @@ _NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
 KEPT_BINARIES = 32
 """Checkers and interactors, some megabytes each, whose binaries a process keeps: compiling one takes seconds."""
 
-_GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
-
 
 def installed_languages() -> list[str]:
     """Return the languages whose programs can run on this machine."""
@@ -74,23 +72,14 @@ def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
     """
     if tier is not Tier.CONTAINER or os.geteuid() != 0:
         return None
-    for path in map(Path, paths):
-        for folder in (*reversed(path.parents), path):
-            if not _may_enter(folder, reading=folder == path):
-                return str(folder)
-    return None
+    folders = (folder for path in map(Path, paths) for folder in (*reversed(path.parents), path))
+    return next((str(folder) for folder in folders if folder.exists() and not _may_enter(folder)), None)
 
 
-def _may_enter(folder: Path, reading: bool) -> bool:
+def _may_enter(folder: Path) -> bool:
     """Return whether a user of root's group may enter a folder."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return True
-    needed = _GROUP if status.st_gid == 0 else _OTHERS
-    if not reading:
-        needed &= stat.S_IXGRP | stat.S_IXOTH
-    return status.st_mode & needed == needed
+    status = folder.stat()
+    return bool(status.st_mode & (stat.S_IXGRP if status.st_gid == 0 else stat.S_IXOTH))
 
 
 def _describe_closed(language: str, folder: str) -> str:

@@ -79,7 +79,6 @@ PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 JOBS_PER_CORE = 4
 """How many jobs may run for each core, when all but one of them wait."""
 
-_CHUNK_BYTES = 2**20
 _FILES_PER_JOB = 5
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _AUTOMATIC_TIERS = (Tier.FULL, Tier.CONTAINER)
@@ -524,20 +523,15 @@ def _anonymous_file(content: bytes) -> int:
     there after any end it came to.
     """
     descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
-    rest, offset = memoryview(content), 0
-    while rest:
-        # The file's position stays at the start, for the process that reads it.
-        written = os.pwrite(descriptor, rest, offset)
-        rest, offset = rest[written:], offset + written
+    # The file's position stays at the start, for the process that reads it.
+    if os.pwrite(descriptor, content, 0) != len(content):
+        raise OSError(f"no memory for a file of {len(content)} bytes")
     return descriptor
 
 
 def _read_file(descriptor: int, max_bytes: int) -> bytes:
     """Return the content from the start, at most `max_bytes` of it."""
-    content = bytearray()
-    while piece := os.pread(descriptor, min(_CHUNK_BYTES, max_bytes - len(content)), len(content)):
-        content += piece
-    return bytes(content)
+    return os.pread(descriptor, min(os.fstat(descriptor).st_size, max_bytes), 0)
 
 
 class WorkFolder:

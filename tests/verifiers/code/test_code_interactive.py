@@ -34,6 +34,28 @@ def test_a_right_program_is_accepted_whatever_its_language(tier: Tier, language:
     assert (verdict.score, verdict.reason) == (1.0, Reason.MATCH), verdict
 
 
+WAITS_AS_FOR_A_PIPE = """
+import asyncio, sys
+async def bisect():
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    low, high = 1, int(await reader.readline())
+    while low < high:
+        middle = (low + high) // 2
+        print("?", middle, flush=True)
+        low, high = (middle + 1, high) if (await reader.readline()).strip() == b"<" else (low, middle)
+    print("!", low, flush=True)
+asyncio.run(bisect())
+"""
+
+
+@BOTH_TIERS
+def test_a_program_that_waits_for_its_pipe_gets_what_the_interactor_says(tier: Tier) -> None:
+    assert judge(tier, WAITS_AS_FOR_A_PIPE, ECHO_ONLY).score == 1.0
+    assert judge(tier, WAITS_AS_FOR_A_PIPE.replace('"!", low', '"!", low + 1'), ECHO_ONLY).score == 0.0
+
+
 @NEEDS_CPP
 @BOTH_TIERS
 @pytest.mark.parametrize(

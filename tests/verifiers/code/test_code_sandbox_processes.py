@@ -216,9 +216,9 @@ allow, deny = (RET, 0, 0, 0x7FFF0000), (RET, 0, 0, 0x00050001)
 code = [(LOAD, 0, 0, 0)]
 for name in ("unshare", "setns", "mount"):
     numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}[name]
-    code += [(EQUAL, 0, 1, numbers[not kernel.has_x32()]), deny]
-code += [(EQUAL, 0, 1, kernel.required_call_number("clone3")), (RET, 0, 0, 0x00050000 | 38)]
-code += [(EQUAL, 0, 3, kernel.required_call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
+    code += [(EQUAL, 0, 1, numbers[not kernel.HAS_X32]), deny]
+code += [(EQUAL, 0, 1, kernel.call_number("clone3")), (RET, 0, 0, 0x00050000 | 38)]
+code += [(EQUAL, 0, 3, kernel.call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0
 from truegold.verifiers.sandbox.limits import Limits
@@ -241,7 +241,7 @@ def test_where_namespaces_are_forbidden_the_container_tier_is_chosen_and_says_wh
 NO_SECOND_FILTER = """
 import struct
 from truegold.verifiers.sandbox.inside.confine import kernel, seccomp
-number = kernel.required_call_number("seccomp")
+number = kernel.call_number("seccomp")
 code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0

@@ -46,6 +46,7 @@ import json
 import linecache
 import os
 import signal
+import stat
 import sys
 import threading
 import traceback
@@ -242,6 +243,8 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
 
 def _make_stdin_a_pipe() -> None:
     """Put a pipe in the place of the file that stdin is, so that what is read of it is gone; a long one stays."""
+    if not stat.S_ISREG(os.fstat(0).st_mode):
+        return
     reading, writing = os.pipe()
     size = os.fstat(0).st_size
     if size > PIPED_BYTES:
@@ -273,23 +276,12 @@ def _run_command(argv: list[str], environment: dict[str, str]) -> int:
 
 
 def _hand_back(names: list[str]) -> None:
-    contents = {name: _read(name) for name in _expand(names)}
+    """Hand back the files of these names; `*.class` stands for every file that ends so."""
+    from glob import glob  # Few programs are compiled.
+
+    contents = {path: _read(path) for name in names for path in sorted(glob(name))}
     files = [[name, len(content)] for name, content in contents.items()]
-    with open(RESULT, "wb", closefd=False) as result:
-        result.write(json.dumps({"files": files}).encode() + b"\n")
-        for content in contents.values():
-            result.write(content)
-
-
-def _expand(names: list[str]) -> list[str]:
-    """Return the names that exist; `*.class` stands for every file that ends so."""
-    expanded: list[str] = []
-    for name in names:
-        if name.startswith("*"):
-            expanded += sorted(entry for entry in os.listdir(".") if entry.endswith(name[1:]))
-        elif os.path.exists(name):
-            expanded.append(name)
-    return expanded
+    write_all(RESULT, memoryview(b"".join([json.dumps({"files": files}).encode(), b"\n", *contents.values()])))
 
 
 def _read(name: str) -> bytes:

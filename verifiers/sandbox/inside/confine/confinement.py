@@ -206,7 +206,7 @@ def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
         _enter_namespaces(proc)
         view.enter_root(view.build_root(paths))
     die_with(parent)  # The kernel forgets it when a process changes its user.
-    kernel.set_host_name("sandbox")
+    kernel.call("sethostname", b"sandbox", ctypes.c_size_t(len(b"sandbox")))
     child = os.fork()  # The child is the first process of the new pid namespace.
     if child:
         control.close()
@@ -250,14 +250,14 @@ def _enter_weak(control: socket.socket, options: dict[str, Any]) -> Confinement:
 def _check_filter_possible() -> None:
     if sys.platform != "linux":
         raise NotPossible(f"namespaces, Landlock and seccomp are Linux's, this is {sys.platform}")
-    if not kernel.is_supported():
+    if kernel.AUDIT_ARCH is None:
         raise NotPossible("seccomp: the system calls of this architecture are not known here")
 
 
 def _enter_namespaces(proc: int) -> None:
     uid, gid = os.geteuid(), os.getegid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Otherwise the kernel keeps the maps from one that changed its user.
-    kernel.unshare(kernel.CLONE_NAMESPACES)
+    kernel.call("unshare", kernel.CLONE_NAMESPACES)
     _write(proc, "self/setgroups", "deny")
     _write(proc, "self/uid_map", f"1000 {uid} 1")
     _write(proc, "self/gid_map", f"1000 {gid} 1")
@@ -265,7 +265,7 @@ def _enter_namespaces(proc: int) -> None:
 
 def _can_unshare(namespace: int) -> bool:
     try:
-        kernel.unshare(namespace)
+        kernel.call("unshare", namespace)
     except OSError:
         return False
     return True

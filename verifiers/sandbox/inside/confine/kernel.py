@@ -35,6 +35,7 @@ PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID = 1, 2
 
+_ZEROS = (ctypes.c_ulong(0),) * 3
 _CAPABILITY_VERSION_3 = 0x20080522
 _LAST_CAPABILITY = 63
 
@@ -57,31 +58,24 @@ def system_call(name: str, *arguments: Any) -> int:
 
 
 def _syscall_arguments(name: str, arguments: Sequence[Any]) -> list[Any]:
-    values = [required_call_number(name), *arguments]
+    values = [call_number(name), *arguments]
     return [ctypes.c_long(value) if isinstance(value, int) else value for value in values]
 
 
-def prctl(option: int, value: int = 0) -> int:
-    """Set or ask for one property of this process (prctl(2))."""
-    zero = ctypes.c_ulong(0)
-    return _checked("prctl", _libc().prctl(option, ctypes.c_ulong(value), zero, zero, zero))
+def call(function: str, *arguments: Any) -> None:
+    """Call a function of the C library, such as `unshare`. Arguments are ints, bytes, ctypes objects or None."""
+    _checked(function, getattr(_libc(), function)(*arguments))
 
 
-def unshare(flags: int) -> None:
-    """Move this process, or the next one it forks, into new namespaces (unshare(2))."""
-    _checked("unshare", _libc().unshare(flags))
-
-
-def setns(descriptor: int, kind: int) -> None:
-    """Enter the namespace of a descriptor (setns(2))."""
-    _checked("setns", _libc().setns(descriptor, kind))
+def prctl(option: int, value: int = 0) -> None:
+    """Set one property of this process (prctl(2))."""
+    call("prctl", option, ctypes.c_ulong(value), *_ZEROS)
 
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
     """Mount a file system, or change a mount (mount(2))."""
     encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
-    result = _libc().mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
-    _checked(f"mount {target}", result)
+    _checked(f"mount {target}", _libc().mount(*encoded[:3], ctypes.c_ulong(flags), encoded[3]))
 
 
 def make_read_only(target: str) -> None:
@@ -103,12 +97,6 @@ def pivot_into(new_root: str) -> None:
     os.chdir("/")
 
 
-def set_host_name(name: str) -> None:
-    """Set the host name of this UTS namespace."""
-    encoded = name.encode()
-    _checked("sethostname", _libc().sethostname(encoded, ctypes.c_size_t(len(encoded))))
-
-
 def drop_capability_bounds() -> None:
     """Make sure that no program which this process or its children start ever gains a capability."""
     for capability in range(_LAST_CAPABILITY + 1):
@@ -125,8 +113,7 @@ def drop_capabilities_step() -> Callable[[], int]:
 
 def die_with_parent_step() -> Callable[[], int]:
     """Return a call after which a process is killed when its parent ends."""
-    zero = ctypes.c_ulong(0)
-    return step("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), zero, zero, zero)
+    return step("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), *_ZEROS)
 
 
 def step(function: str, *arguments: Any) -> Callable[[], int]:
@@ -220,16 +207,20 @@ def restrict_step(ruleset: int) -> Callable[[], int]:
     return call_step("landlock_restrict_self", ruleset, 0)
 
 
-_X86_64, _AARCH64 = 0, 1
-_ARCHITECTURES = {"x86_64": _X86_64, "AMD64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64}
-_AUDIT_ARCH = (0xC000003E, 0xC00000B7)
+_ARM_NAMES, _X86_NAMES = ("aarch64", "arm64"), ("x86_64", "AMD64")
+_machine = os.uname().machine
+HAS_X32 = _machine in _X86_NAMES
+"""Whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
+
+AUDIT_ARCH = {**dict.fromkeys(_X86_NAMES, 0xC000003E), **dict.fromkeys(_ARM_NAMES, 0xC00000B7)}.get(_machine)
+"""The constant by which a seccomp filter knows this architecture (linux/audit.h); None where it is none of the two."""
 
 
-def _read_calls() -> tuple[dict[str, tuple[int, int | None]], dict[str, list[str]]]:
-    """Return the numbers of each call on x86-64 and on ARM, and the calls of each class (`system_calls.txt`)."""
+def _read_calls() -> tuple[dict[str, int], dict[str, list[str]]]:
+    """Return the numbers of the calls that this architecture has, and the calls of each class (`system_calls.txt`)."""
     with open(os.path.join(os.path.dirname(__file__), "system_calls.txt"), encoding="ascii") as file:
         words = " ".join(line for line in file if not line.startswith("#")).split()
-    numbers: dict[str, tuple[int, int | None]] = {}
+    numbers: dict[str, int] = {}
     classes: dict[str, list[str]] = {}
     calls: list[str] = []
     for word in words:
@@ -237,45 +228,18 @@ def _read_calls() -> tuple[dict[str, tuple[int, int | None]], dict[str, list[str
             calls = classes[word.strip("[]")] = []
             continue
         name, _, text = word.partition(":")
-        x86_64, _, aarch64 = text.partition("/")
-        numbers[name] = int(x86_64), None if aarch64 == "-" else int(aarch64 or x86_64)
+        x86_64, _, arm = text.partition("/")
         calls.append(name)
+        if AUDIT_ARCH is not None and (HAS_X32 or arm != "-"):
+            numbers[name] = int(x86_64 if HAS_X32 else arm or x86_64)
     return numbers, classes
 
 
-_NUMBERS, CALL_CLASSES = _read_calls()
-_architecture = _ARCHITECTURES.get(os.uname().machine)
+CALL_NUMBERS, CALL_CLASSES = _read_calls()
 
 
-def is_supported() -> bool:
-    """Return whether this machine's architecture is one of the two."""
-    return _architecture is not None
-
-
-def audit_arch() -> int:
-    """Return the constant by which a seccomp filter knows the architecture (linux/audit.h)."""
-    return _AUDIT_ARCH[_known_architecture()]
-
-
-def has_x32() -> bool:
-    """Return whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
-    return _known_architecture() == _X86_64
-
-
-def call_number(name: str) -> int | None:
-    """Return the call's number here; None where this architecture does not have it."""
-    return _NUMBERS[name][_known_architecture()]
-
-
-def required_call_number(name: str) -> int:
-    """Return the call's number here. Raises OSError where this architecture does not have it."""
-    number_here = call_number(name)
-    if number_here is None:
-        raise OSError(f"this architecture has no {name}")
-    return number_here
-
-
-def _known_architecture() -> int:
-    if _architecture is None:
-        raise OSError(f"system calls of {os.uname().machine} are not known here")
-    return _architecture
+def call_number(name: str) -> int:
+    """Return the call's number here. Raises OSError where it is not known, or this architecture does not have it."""
+    if name not in CALL_NUMBERS:
+        raise OSError(f"{_machine} has no system call {name} that is known here")
+    return CALL_NUMBERS[name]

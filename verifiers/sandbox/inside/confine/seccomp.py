@@ -19,22 +19,6 @@ from collections.abc import Mapping, Sequence
 
 from . import kernel
 
-ALLOWED = kernel.CALL_CLASSES["allowed"]
-
-NATIVE = kernel.CALL_CLASSES["native"]
-"""Calls that compilers and programs other than Python scripts need besides."""
-
-GROUPS = kernel.CALL_CLASSES["groups"]
-"""Calls that leave the process group. They are allowed only where a pid namespace, and not the group, ends what a job
-leaves behind."""
-
-OWNERSHIP = kernel.CALL_CLASSES["ownership"]
-"""Landlock does not look at these. Where the files outside are not hidden by a mount namespace, they succeed and do
-nothing: a program of the same user could otherwise make the grader's own files unreadable."""
-
-ABSENT = kernel.CALL_CLASSES["absent"]
-"""ENOSYS makes the C library fall back on the older call, whose arguments a filter can see."""
-
 FIRST_NEW_CALL = 424
 """From here on numbers are the same on all architectures, and programs expect ENOSYS for those a kernel lacks."""
 
@@ -158,12 +142,12 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
         "socketpair": _allow_one_of(0, (_AF_UNIX,)),
         "sendto": _allow_null(4, _FORBIDDEN),
         "truncate": [_PERMITTED if truncate else _FORBIDDEN],
-        **{name: [_MISSING] for name in ABSENT},
-        **{name: [_PERMITTED if alone else _PRETENDED] for name in OWNERSHIP},
+        **{name: [_MISSING] for name in kernel.CALL_CLASSES["absent"]},
+        **{name: [_PERMITTED if alone else _PRETENDED] for name in kernel.CALL_CLASSES["ownership"]},
     }
-    permitted = [*ALLOWED, *(NATIVE if native else []), *(GROUPS if native and alone else [])]
-    blocks = {**{name: [_PERMITTED] for name in permitted}, **conditional}
-    code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, kernel.audit_arch()), _returning(_KILL)]
+    classes = ["allowed", *(["native"] if native else []), *(["groups"] if native and alone else [])]
+    blocks = {**{name: [_PERMITTED] for each in classes for name in kernel.CALL_CLASSES[each]}, **conditional}
+    code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, kernel.AUDIT_ARCH or 0), _returning(_KILL)]
     code.append((_LOAD, 0, 0, _NUMBER_AT))
     code += _search(_intervals(blocks))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
@@ -171,14 +155,13 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
 
 def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
     """Return what to do with every call number: the first number of each interval and the block that decides it."""
-    call_numbers = {name: kernel.call_number(name) for name in blocks}
-    block_of = {call: blocks[name] for name, call in call_numbers.items() if call is not None}
+    block_of = {kernel.CALL_NUMBERS[name]: block for name, block in blocks.items() if name in kernel.CALL_NUMBERS}
     intervals: list[tuple[int, list[Instruction]]] = []
     for call in range(max(*block_of, FIRST_NEW_CALL) + 2):
         block = block_of.get(call, [_FORBIDDEN if call < FIRST_NEW_CALL else _MISSING])
         if not intervals or intervals[-1][1] != block:
             intervals.append((call, block))
-    if kernel.has_x32():
+    if kernel.HAS_X32:
         intervals.append((_X32_BIT, [_FORBIDDEN]))
     return intervals
 

@@ -208,8 +208,8 @@ class Zygote:
         role, size = self._roles[job["role"]], job["payload_bytes"]
         if self._confinement.pid_namespace is not None:
             # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
-            kernel.setns(self._confinement.pid_namespace, kernel.CLONE_NEWPID)
-            kernel.unshare(kernel.CLONE_NEWPID)
+            kernel.call("setns", self._confinement.pid_namespace, kernel.CLONE_NEWPID)
+            kernel.call("unshare", kernel.CLONE_NEWPID)
         self._unlocked[seat] = 1
         pid = kernel.fork()
         if pid == 0:
