@@ -32,11 +32,13 @@ MB = 2**20
 CPU_S_BOUNDS = (0.01, 3_600.0)
 """Stops a typing error such as 10000000 from holding a worker for months."""
 
-MEMORY_MB_BOUNDS = (4, 2**20)
-OUTPUT_MB_BOUNDS = (1e-6, 1_024.0)
-"""The output is held in memory while it is compared."""
-
-THREADS_BOUNDS = (1, 4_096)
+_BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("cpu_s", "compile_cpu_s", "own_s", "busy_s"), CPU_S_BOUNDS),
+    "memory_mb": (4, 2**20),
+    "output_mb": (1e-6, 1_024.0),  # The output is held in memory while it is compared.
+    "threads": (1, 4_096),
+}
+_WHOLE = ("memory_mb", "threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +73,12 @@ class Limits:
         return WALL_FACTOR * self.longest_own_s if self.busy_s is None else self.longest_own_s + self.busy_s
 
     def __post_init__(self) -> None:
-        _check("cpu_s", self.cpu_s, CPU_S_BOUNDS, whole=False)
-        _check("memory_mb", self.memory_mb, MEMORY_MB_BOUNDS, whole=True)
-        _check("output_mb", self.output_mb, OUTPUT_MB_BOUNDS, whole=False)
-        _check("compile_cpu_s", self.compile_cpu_s, CPU_S_BOUNDS, whole=False)
-        _check("threads", self.threads, THREADS_BOUNDS, whole=True)
-        for name, seconds in (("own_s", self.own_s), ("busy_s", self.busy_s)):
-            if seconds is not None:
-                _check(name, seconds, CPU_S_BOUNDS, whole=False)
-
-
-def _check(name: str, value: object, bounds: tuple[float, float], whole: bool) -> None:
-    low, high = bounds
-    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if is_number and low <= value <= high:  # type: ignore[operator]
-        return
-    kind = "a whole number" if whole else "a number"
-    raise ValueError(f"{name} must be {kind} from {low:g} to {high:.7g}, got {repr(value)[:60]}")
+        for name, (low, high) in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is None and name in ("own_s", "busy_s"):
+                continue
+            is_whole = name in _WHOLE
+            is_number = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
+            if not is_number or not low <= value <= high:
+                kind = "a whole number" if is_whole else "a number"
+                raise ValueError(f"{name} must be {kind} from {low:g} to {high:.7g}, got {repr(value)[:60]}")

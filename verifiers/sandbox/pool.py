@@ -119,18 +119,17 @@ _ENDS = {
 
 
 class ZygoteReply(TypedDict, total=False):
-    """What a zygote says: one of these."""
+    """What a zygote says: one of these. Before `jobs` comes `waiting`, where they have waited for a while."""
 
     ready: bool
     jobs: list[JobReport]
     waiting: bool
-    """A first line: the jobs have waited for a while."""
     failed: str
     trouble: str
     bug: str
 
 
-class TierNotPossible(Exception):
+class TierNotPossible(SandboxError):
     """This machine does not give the tier; the text says which step failed."""
 
 
@@ -183,8 +182,7 @@ class Stop:
         try:
             yield
         finally:
-            with self._lock:
-                self._at_work.discard(client)
+            self._at_work.discard(client)
 
 
 STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
@@ -231,7 +229,7 @@ class Sandbox:
         try:
             self.run(Job("main", b"", Limits()))
         except SandboxError as error:
-            return str(error.__cause__ or error)
+            return str(error)
         return None
 
     def forget(self) -> None:
@@ -285,9 +283,7 @@ class Sandbox:
                 zygote.start()
                 with stop.watching(zygote) if stop is not None else contextlib.nullcontext():
                     return zygote.run(jobs, piped, leave_core)
-            except TierNotPossible as error:
-                raise SandboxError(f"tier {self.tier} is gone: {error}") from error
-            except MachineBusy:
+            except (TierNotPossible, MachineBusy):
                 raise
             except SandboxError:
                 if attempt == ATTEMPTS - 1 or (stop is not None and stop.is_set):
@@ -358,10 +354,10 @@ class ZygoteClient:
                 reply = self._reply(jobs)
             reports = reply["jobs"]
             last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
-            executions = [
-                _execution(job, report, descriptors[_FILES_PER_JOB * index :])
-                for index, (job, report) in enumerate(zip(jobs, reports, strict=True))
+            streams = [
+                descriptors[start : start + _FILES_PER_JOB] for start in range(0, len(descriptors), _FILES_PER_JOB)
             ]
+            executions = list(map(_execution, jobs, reports, streams))
             for report, execution in zip(reports, executions, strict=True):
                 if report["ended_by"] == "busy":
                     cores = f"in {execution.wall_s:.1f} s the program was on a core for {execution.cpu_s:.1f} s"
@@ -496,7 +492,7 @@ def _round_up(size: int) -> int:
 
 
 def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execution:
-    _, _, stdout, stderr, result = descriptors[:_FILES_PER_JOB]
+    _, _, stdout, stderr, result = descriptors
     code, max_bytes = report["code"], int(job.limits.output_mb * MB)
     end = _ENDS.get(report["ended_by"] or "", ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED)
     # The signal for too much output does not end the first process of a pid namespace, so sizes are looked at as well.
@@ -603,20 +599,16 @@ def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
     """Return why this machine does not give a tier; None where it does."""
-    box = Sandbox(kind, tier, 1)
-    with contextlib.closing(box):
+    with contextlib.closing(Sandbox(kind, tier, 1)) as box:
         return box.find_obstacle()
 
 
 def _tier_from_environment() -> Tier | None:
     """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
-    name = os.environ.get(VARIABLE, "").strip()
-    if not name or name == "auto":
-        return None
-    try:
-        return Tier(name)
-    except ValueError:
-        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.") from None
+    name = os.environ.get(VARIABLE, "").strip() or "auto"
+    if name not in (*Tier, "auto"):
+        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.")
+    return None if name == "auto" else Tier(name)
 
 
 def _open(kind: Kind) -> Sandbox:

@@ -224,7 +224,7 @@ class Supervisor:
         for parent in family:  # The list grows on the way.
             with contextlib.suppress(OSError, ValueError):
                 for task in _list_folder(self._proc, f"{parent}/task"):
-                    family += map(int, _read_text(self._proc, f"{parent}/task/{task}/children").split())
+                    family += map(int, _read_words(self._proc, f"{parent}/task/{task}/children"))
         return family
 
     @staticmethod
@@ -233,7 +233,7 @@ class Supervisor:
         for pid in pids:
             with contextlib.suppress(OSError, IndexError):
                 for task in _list_folder(proc, f"{pid}/task"):
-                    if _stat_fields(proc, f"{pid}/task/{task}")[0] == "R":
+                    if _read_words(proc, f"{pid}/task/{task}/stat")[0] == "R":
                         return True
         return False
 
@@ -294,25 +294,21 @@ def _list_folder(proc: int, path: str) -> list[str]:
         os.close(descriptor)
 
 
-def _read_text(proc: int, path: str) -> str:
+def _read_words(proc: int, path: str) -> list[str]:
+    """Return the words of a file; of `stat` those behind the name in brackets, of which the first is the state."""
     descriptor = os.open(path, os.O_RDONLY, dir_fd=proc)
     try:
-        return os.read(descriptor, 4096).decode()
+        return os.read(descriptor, 4096).decode().rpartition(")")[2].split()
     finally:
         os.close(descriptor)
 
 
-def _stat_fields(proc: int, task: str) -> list[str]:
-    """Return the fields of a process's or thread's `stat` from the third, its state, on (proc(5))."""
-    return _read_text(proc, f"{task}/stat").rpartition(")")[2].split()
-
-
 def _reaped_ticks(proc: int, pid: int) -> int:
-    return sum(map(int, _stat_fields(proc, str(pid))[13:15]))
+    return sum(map(int, _read_words(proc, f"{pid}/stat")[13:15]))  # proc(5)
 
 
 def _resident_pages(proc: int, pid: int) -> int:
-    return int(_read_text(proc, f"{pid}/statm").split()[1])
+    return int(_read_words(proc, f"{pid}/statm")[1])
 
 
 def _count_tasks(proc: int, pid: int) -> int:
