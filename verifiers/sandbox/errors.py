@@ -20,15 +20,12 @@ class TruegoldError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, hint)
         self.message = message
         self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}" if self.hint else self.message
-
-    def __reduce__(self) -> tuple[type[TruegoldError], tuple[str | None, ...]]:
-        return type(self), (self.message, self.hint)
 
 
 class ConfigError(TruegoldError):
@@ -56,11 +53,9 @@ class GuardError(TruegoldError):
 
     def __init__(self, message: str, hint: str | None = None, guard: str = "stop") -> None:
         super().__init__(message, hint)
+        self.args = (message, hint, guard)
         self.guard = guard
         """The name of what stopped it, as the record of alarms has it."""
-
-    def __reduce__(self) -> tuple[type[TruegoldError], tuple[str | None, ...]]:
-        return type(self), (self.message, self.hint, self.guard)
 
 
 ERROR_TYPES: dict[str, type[TruegoldError]] = {

@@ -89,18 +89,6 @@ def _describe_closed(language: str, folder: str) -> str:
     )
 
 
-class Partner(Protocol):
-    """A program that is ready to talk to another one."""
-
-    compiled: Execution | None
-
-    def converse(
-        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
-    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run it beside a script, as `Ready.converse` says."""
-        ...
-
-
 class Backend(Protocol):
     """Something that runs programs."""
 
@@ -118,7 +106,7 @@ class Backend(Protocol):
         """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
         ...
 
-    def prepare_partner(self, program: Program, limits: Limits) -> Partner:
+    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
         """Make a program ready that talks to another one. Raises SandboxError."""
         ...
 
@@ -248,8 +236,7 @@ class Ready:
         return self._ended(ends[0]), script._ended(ends[1]), _unpack_files(ends[1].result) if collect else {}
 
     def _packed_job(self) -> Job:
-        if not self.job.payload:
-            self.job = self._job_with({})
+        self.job = self.job if self.job.payload else self._job_with({})
         return self.job
 
     def _job_with(self, files: Mapping[str, bytes], collect: Sequence[str] = ()) -> Job:

@@ -3,24 +3,18 @@
     SandboxFusion("http://localhost:8080").prepare(Program("cpp", source), Limits(cpu_s=2)).run(b"3 4\\n")
 
 What it gives, and what follows:
-- It bounds time by the wall clock alone. A program gets three times its CPU limit and 2 s (`WALL_FACTOR`), and ends in
-  WALL_LIMIT; no CPU time is known. With the CPU limit itself for a bound, right programs would fail whenever the
-  service is busy.
-- It bounds memory by address space, for the languages whose runtimes work under such a bound (`BOUND_MEMORY`); others
-  have the service's own bound. Meeting it looks like any other failure of a program.
-- It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT. In older releases a program that
-  prints more than some 100 KB blocks. Output that is not UTF-8 comes back as an error message.
-- A service compiles at every run and cannot keep what it made. Where a language is compiled, `compiled` therefore comes
-  from a run of its own that is cut short at once (`CHECK_S`): tests are not run on a program that does not compile.
+- It bounds time by the wall clock alone. A program gets three times its CPU limit and 2 s, since the clock also runs
+  while other programs have the cores, and ends in WALL_LIMIT; no CPU time is known.
+- It bounds memory by address space, for the languages whose runtimes start under such a bound (`BOUND_MEMORY`).
+- It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT.
+- It compiles at every run and cannot keep what it made. Where a language is compiled, `compiled` therefore comes from a
+  run of its own that is cut short at once: tests are not run on a program that does not compile.
 - Its default deployment runs programs with its own rights and network. Isolation is the service's business.
 
 Trouble with the service is a `SandboxError` of one line that names its address without credentials. A request is
 repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its Retry-After) and
 5xx, and replies whose `status` is neither Success nor Failed; not after a time-out, since the service is still at work
-on the first one.
-
-The number of requests in flight is bounded on this side, where waiting costs nothing. A back end is a value: it
-pickles, and the connections that it holds open are made in each process anew, in a forked one too.
+on the first one. The number of requests in flight is bounded on this side, where waiting costs nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +28,7 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import httpx
 
@@ -43,6 +37,7 @@ from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd,
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
 
+Stages = tuple[Execution | None, Execution | None]
 Field = TypeVar("Field", dict[str, object], str, int)
 _KIND_NAMES: Mapping[type, str] = {dict: "object", str: "text", int: "whole number"}
 
@@ -59,15 +54,12 @@ COMPILED = frozenset({"cpp", "java", "go", "rust", "kotlin", "scala", "swift"})
 """Languages with a compile stage. What the others do first (TypeScript, C#) is part of their run."""
 
 BOUND_MEMORY = frozenset({"python", "cpp", "rust", "php", "bash", "ruby", "perl", "lua", "r"})
-"""Languages whose programs run under a bound on address space. The others reserve address space that they never use,
-and would not start within a bound on it."""
+"""The others reserve address space that they never use, and would not start within a bound on it."""
 
 CAPTURED_BYTES = 2**20
 """What the service keeps of an output."""
 
 WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
-"""A program is ended after so many times its CPU limit and so much more, by the wall clock: late, since the clock also
-runs while other programs have the cores. This stops what waits and takes no CPU time."""
 
 CHECK_S = 0.1
 """How long a program runs that was only to be compiled."""
@@ -148,7 +140,7 @@ class SandboxFusion:
         if program.language not in LANGUAGES:
             known = ", ".join(sorted(LANGUAGES))
             raise SandboxError(f"{self.address} runs no {program.language!r}, only {known}")
-        compiled = self.ask(program, limits, "", CHECK_S).compiled if program.language in COMPILED else None
+        compiled = self.ask(program, limits, "", CHECK_S)[0] if program.language in COMPILED else None
         return RemoteProgram(compiled, self, program, limits)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
@@ -156,7 +148,10 @@ class SandboxFusion:
         return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
-        """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
+        """Have the service compile and run a program once, for at most `run_s` seconds of wall time.
+
+        Returns what became of each stage; None for a stage that there was not.
+        """
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
             "language": LANGUAGES[program.language],
@@ -180,13 +175,6 @@ class SandboxFusion:
         raise AssertionError("the last attempt returns or raises")
 
 
-class Stages(NamedTuple):
-    """What became of the two stages of a request, where there were such."""
-
-    compiled: Execution | None
-    ran: Execution | None
-
-
 @dataclass(slots=True)
 class RemoteProgram:
     """A program that the service runs. Implements `Prepared`."""
@@ -205,10 +193,7 @@ class RemoteProgram:
             raise SandboxError(f"{address} takes text for stdin, and this input is not UTF-8") from None
         compiled, ran = self.backend.ask(self.program, self.limits, text, _wall_s(self.limits.cpu_s))
         if compiled is not None and not compiled.ok:
-            shown = _one_line(compiled.stderr.decode("utf-8", "replace"))
-            raise SandboxError(
-                f"{address}: a program that had compiled did not compile again ({compiled.end}): {shown}"
-            )
+            raise SandboxError(f"{address}: a program that had compiled did not compile again ({compiled.end})")
         if ran is None:
             raise SandboxError(f"{address}: no object run_result in the reply")
         return ran
@@ -284,14 +269,11 @@ def _stages(reply: Mapping[str, object], limits: Limits) -> Stages:
     compiled = _execution(reply, "compile_result", limits)
     if compiled is not None and compiled.end is ProgramEnd.EXITED and compiled.status == _NOT_FOUND:
         raise Trouble(f"it lacks the compiler: {_one_line(compiled.stderr.decode('utf-8', 'replace'))}")
-    return Stages(compiled, _execution(reply, "run_result", limits))
+    return compiled, _execution(reply, "run_result", limits)
 
 
 def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execution | None:
-    """Read one stage's result; None where there was none.
-
-    Output above the limit is cut off, and of stderr only the beginning is kept.
-    """
+    """Read one stage's result; None where there was none. Output above the limit is cut off."""
     if reply.get(stage) is None:
         return None
     stdout, stderr = (

@@ -305,9 +305,9 @@ class RunRecorder:
         """Make a program ready to run."""
         return _RecordedProgram(self._inner.prepare(program, limits), self.executions)
 
-    def prepare_partner(self, program: Program, limits: Limits) -> _RecordedProgram:
+    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
         """Make a program ready that talks to another one."""
-        return _RecordedProgram(self._inner.prepare_partner(program, limits), self.executions)
+        return cast("Ready", _RecordedProgram(self._inner.prepare_partner(program, limits), self.executions))
 
 
 class _RecordedProgram:

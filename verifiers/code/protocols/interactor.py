@@ -23,7 +23,7 @@ from truegold.verifiers.code.protocols.suite_program import ANSWER, INPUT, OUTPU
 from truegold.verifiers.code.suite.reading import Stdio, StdioCase
 from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import Local, Partner
+from truegold.verifiers.sandbox.local import Local, Ready
 
 SILENT = Program("python", "import os, sys\nos.close(1)\nsys.stdin.read()\n")
 """A program that says nothing, and listens."""
@@ -41,7 +41,7 @@ class Interactor:
         self._works: bool | None = None
         """Whether it comes to a verdict on a silent program; None until that was tried."""
 
-    def judge(self, case: StdioCase, partner: Partner) -> tuple[CaseResult, Execution]:
+    def judge(self, case: StdioCase, partner: Ready) -> tuple[CaseResult, Execution]:
         """Return the result of a talk with the solution, which is the partner, and the run of the solution."""
         solution, interactor, files = self._converse(case, partner, self._collected_files)
         shown = {"input": case.input, "expected": case.output or None}
@@ -63,7 +63,7 @@ class Interactor:
         return judged_case(case.weight, opinion, shown), solution
 
     def _converse(
-        self, case: StdioCase, partner: Partner, collected_files: Sequence[str]
+        self, case: StdioCase, partner: Ready, collected_files: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
         """Return the runs of solution and interactor, and those files of the interactor that are collected."""
         texts = {INPUT: case.input, ANSWER: case.output}

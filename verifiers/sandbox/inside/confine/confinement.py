@@ -188,7 +188,7 @@ def die_with(parent: int) -> None:
 
 def enter_tier(control: socket.socket, options: dict[str, Any]) -> Confinement:
     """Enter the tier of the options. Raises NotPossible and OSError where this machine does not give it."""
-    return {"full": _enter_full, "container": _enter_container, "weak": _enter_weak}[options["tier"]](control, options)
+    return _enter_full(control, options) if options["tier"] == "full" else _enter_shared(options)
 
 
 def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
@@ -225,26 +225,21 @@ def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
     )
 
 
-def _enter_container(control: socket.socket, options: dict[str, Any]) -> Confinement:
-    """Enter the tier `container`: Landlock and seccomp, and a user that nobody else is."""
-    _check_filter_possible()
-    if kernel.landlock_version() == 0:
-        raise NotPossible("Landlock: not in this kernel, or switched off")
-    boxes = tuple(options["boxes"])
-    paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
-    user = _unused_user(boxes, [*options["interpreter"], *view.loaded_libraries()]) if os.geteuid() == 0 else None
-    proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
-    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    rulesets = tuple(ruleset for box in boxes for ruleset in _make_rulesets(paths, box))
-    return Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0, proc=proc)
-
-
-def _enter_weak(control: socket.socket, options: dict[str, Any]) -> Confinement:
-    """Enter the tier `weak`: resource limits only."""
+def _enter_shared(options: dict[str, Any]) -> Confinement:
+    """Enter a tier without namespaces: `container` has Landlock, seccomp and a user that nobody else is."""
+    tier, boxes = options["tier"], tuple(options["boxes"])
+    user, rulesets = None, tuple[int, ...]()
+    if tier != "weak":
+        _check_filter_possible()
+        if kernel.landlock_version() == 0:
+            raise NotPossible("Landlock: not in this kernel, or switched off")
+        paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
+        user = _unused_user(boxes, [*options["interpreter"], *view.loaded_libraries()]) if os.geteuid() == 0 else None
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        rulesets = tuple(ruleset for box in boxes for ruleset in _make_rulesets(paths, box))
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
-    return Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0, proc=proc)
+    return Confinement(tier, rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0, proc=proc)
 
 
 def _check_filter_possible() -> None:

@@ -1,14 +1,11 @@
 """Makes the kernel calls by which a process locks itself in, as far as Python 3.11 has no function for them.
 
-Every function raises OSError with the call's name where the kernel says no. They work on Linux only, and the module can
-be imported anywhere.
+Every function raises OSError with the call's name where the kernel says no. They work on Linux only, on x86-64 and
+64-bit ARM; the module can be imported anywhere.
 
 Landlock leaves a process the folders that it may still open, for any user. A rule set is made once and each job
 binds itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these
 (ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate` before ABI 3: the seccomp filter does.
-
-The numbers of system calls (`system_calls.txt`) are those of the two architectures that the sandbox knows, x86-64 and
-64-bit ARM, and of the calls that it makes itself or names in its filter.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ PAGE_BYTES = resource.getpagesize()
 
 
 class JobLimits(TypedDict):
-    """What a job may use (`sandbox/limits.py`)."""
+    """Bounds of a job (`sandbox/limits.py`)."""
 
     cpu_s: float
     idle_s: float

@@ -28,7 +28,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -119,7 +118,6 @@ class Zygote:
         self._confinement = confinement
         self._supervisor = supervise.Supervisor(confinement.proc, confinement.boxes, groups=confinement.tier != "full")
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
-        self._limited: tuple[Any, ...] = ()
         self._unlocked = mmap.mmap(-1, mmap.PAGESIZE)
         """One byte per job, shared with its process and 1 until that is locked in. No program can reach it."""
 
@@ -155,13 +153,10 @@ class Zygote:
         ends = _connect(job_descriptors, piped) if len(jobs) == 2 else []
         # Tests see the files that the solution makes; an interactor's are its own.
         shared = len(jobs) == 2 and not piped
-        with self._shared_box(jobs[0]["limits"]["files_bytes"]) if shared else nullcontext():
+        if not shared or self._confinement.tier != "full":
             return self._watch(jobs, job_descriptors, ends, shared)
-
-    def _shared_box(self, size: int) -> AbstractContextManager[None]:
-        if self._confinement.tier != "full":
-            return nullcontext()
-        return view.shared_box(size, self._confinement.box_links)
+        with view.shared_box(jobs[0]["limits"]["files_bytes"], self._confinement.box_links):
+            return self._watch(jobs, job_descriptors, ends, shared)
 
     def _watch(
         self, jobs: Sequence[Mapping[str, Any]], job_descriptors: Sequence[list[int]], ends: list[int], shared: bool
@@ -202,9 +197,7 @@ class Zygote:
         if native and not self._confinement.native:
             raise OSError("as root without the right to change user, programs that start others cannot be held")
         task_limit = self._confinement.task_limit(job["limits"]["threads"], native)
-        if key != self._limited:
-            set_limits(job["limits"], None if native else task_limit, native)
-            self._limited = key
+        set_limits(job["limits"], None if native else task_limit, native)
         role, size = self._roles[job["role"]], job["payload_bytes"]
         if self._confinement.pid_namespace is not None:
             # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
