@@ -107,15 +107,8 @@ _ENVIRONMENT = {
 }
 """All that a program sees of the environment, besides its hash seed: no tokens, no keys."""
 
-_ENDS = {
-    "cpu": ProgramEnd.CPU_LIMIT,
-    "wall": ProgramEnd.WALL_LIMIT,
-    "busy": ProgramEnd.WALL_LIMIT,
-    "memory": ProgramEnd.MEMORY_LIMIT,
-    "output": ProgramEnd.OUTPUT_LIMIT,
-    "files": ProgramEnd.OUTPUT_LIMIT,
-    "tasks": ProgramEnd.MEMORY_LIMIT,
-}
+_LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in ProgramEnd if end.endswith("limit")}}
+"""Ends at a limit, by what the supervisor calls them."""
 
 
 class ZygoteReply(TypedDict, total=False):
@@ -494,11 +487,13 @@ def _round_up(size: int) -> int:
 def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execution:
     _, _, stdout, stderr, result = descriptors
     code, max_bytes = report["code"], int(job.limits.output_mb * MB)
-    end = _ENDS.get(report["ended_by"] or "", ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED)
-    # The signal for too much output does not end the first process of a pid namespace, so sizes are looked at as well.
     longest = max(os.fstat(stdout).st_size, os.fstat(stderr).st_size)
-    if end in {ProgramEnd.EXITED, ProgramEnd.SIGNALLED} and longest >= max_bytes:
+    if (limit := _LIMIT_ENDS.get(report["ended_by"] or "")) is not None:
+        end = limit
+    elif longest >= max_bytes:  # The signal for too much output does not end the first process of a pid namespace.
         end = ProgramEnd.OUTPUT_LIMIT
+    else:
+        end = ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED
     return Execution(
         end=end,
         status=abs(code),

@@ -81,7 +81,7 @@ class Watched:
         self.cpu_s = 0.0
         """What all its processes had computed at the last look; of those that are killed nothing else tells."""
         self.ended_by: str | None = None
-        """Why it was ended from here: cpu, wall, busy, memory, tasks, files or partner."""
+        """Why it was ended from here: a limit, by its name in `execution.ProgramEnd`, busy or partner."""
         self.report: JobReport | None = None
         """What became of it; None while it runs."""
 
@@ -177,23 +177,23 @@ class Supervisor:
             cpu_s += self._sum(pids, _reaped_ticks) / TICKS_PER_S
         job.cpu_s = cpu_s
         if cpu_s > limits["cpu_s"]:
-            return "cpu"
+            return "cpu_limit"
         if (too_long := self._too_long(job, cpu_s)) is not None:
             return too_long
         if PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
-            return "memory"
+            return "memory_limit"
         if self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1:
-            return "tasks"
+            return "memory_limit"
         if self._boxes and _box_bytes(self._boxes[seat]) > limits["files_bytes"]:
-            return "files"
+            return "output_limit"
         return None
 
     def _too_long(self, job: Watched, cpu_s: float) -> str | None:
         if job.idle_s > job.limits["idle_s"] or cpu_s + job.idle_s > job.limits["own_s"]:
-            return "wall"
+            return "wall_limit"
         if time.monotonic() - job.started > job.limits["wall_s"]:
             # Where /proc shows its processes it has neither waited nor computed for long: the machine is too busy.
-            return "wall" if self._proc is None else "busy"
+            return "wall_limit" if self._proc is None else "busy"
         return None
 
     def _reap(self, job: Watched) -> None:
@@ -204,9 +204,9 @@ class Supervisor:
             cpu_s = max(cpu_s, job.cpu_s)
         ended_by = job.ended_by
         if ended_by is None and cpu_s > job.limits["cpu_s"]:
-            ended_by = "cpu"
+            ended_by = "cpu_limit"
         if ended_by is None and code == -signal.SIGXFSZ:
-            ended_by = "output"
+            ended_by = "output_limit"
         job.report = {
             "ended_by": ended_by,
             "code": code,
