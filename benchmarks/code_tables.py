@@ -184,13 +184,14 @@ def _speed(tasks: Measurements) -> str:
         "humanevalplus": "HumanEval+, base and plus inputs",
         "humanevalplus light": "HumanEval+, light ones",
         "stdio": "a sum from stdin",
+        "packages": "a program with pandas, scipy and sympy",
     }
     rows = []
     for task, harnesses in tasks.items():
         truegold = harnesses["truegold"]
         for harness, it in harnesses.items():
             if "not_run" in it:
-                rows.append([names[task], harness, "-", "-", "-", "-", it["not_run"]])
+                rows.append([names[task], harness, *"-----", it["not_run"]])
                 continue
             rows.append(_speed_row(names[task], harness, it, truegold.get("wall_s")))
             if harness == "truegold":
@@ -207,6 +208,7 @@ def _speed(tasks: Measurements) -> str:
         "workers",
         "verdicts/s",
         "CPU ms each",
+        "memory, MB",
         "time against truegold, cold",
         "passed; version",
     ]
@@ -215,7 +217,7 @@ def _speed(tasks: Measurements) -> str:
         "of sandboxes and pools come before the clock. Of several numbers of workers each harness's faster one counts. "
         "Cold: no tests have been seen before. CPU time includes all processes that a harness starts. `calls`: the "
         "reference programs of HumanEval+ called on all inputs in a process that judges nothing, the least that any "
-        "harness takes. Light: what that takes is under 50 ms."
+        "harness takes. Light: what that takes is under 50 ms. Memory: the process's own and its sandboxes' (PSS)."
     )
     return "\n\n".join(["## Speed", note, table(header, rows)])
 
@@ -225,7 +227,8 @@ def _speed_row(task: str, harness: str, it: Measurements, ours_s: float | None) 
     outcome = f"{passed}; {it['version']}" if it["version"] else passed
     ratio = f"{it['wall_s'] / ours_s:.2f} x" if ours_s else "-"
     speed = f"{it['rows'] / it['wall_s']:,.0f}"
-    return [task, harness, str(it["workers"]), speed, f"{it['cpu_ms']:.1f}", ratio, outcome]
+    memory = f"{it['itself_mb']:.0f} + {it['sandboxes_mb']:.0f}" if "itself_mb" in it else "-"
+    return [task, harness, str(it["workers"]), speed, f"{it['cpu_ms']:.1f}", memory, ratio, outcome]
 
 
 def _environments(measured: Measurements) -> str:

@@ -1,4 +1,4 @@
-"""CPU seconds of processes and what they started, from the kernel's counts (Linux; elsewhere live children count 0)."""
+"""CPU seconds and memory of processes and what they started, by the kernel (Linux; elsewhere live children count 0)."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ def tree_s(pid: int) -> float:
     """Of process `pid` and everything that it has started."""
     stat_of_root = _stat(pid)
     return (stat_of_root[1] if stat_of_root else 0.0) + live_children_s(pid)
+
+
+def shared_out_mb(pids: set[int]) -> float:
+    """Memory of processes, of which each page counts once, shared out among all that have it (PSS)."""
+    total = 0
+    for pid in pids:
+        try:
+            text = (PROC / str(pid) / "smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+    return total / 1024
 
 
 def _table() -> dict[int, tuple[int, float]]:
