@@ -15,7 +15,9 @@ LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"
     [
         ("import numpy as np", ("numpy",)),
         ("import os, numpy as np, random", ("numpy", "random")),
-        ("def f():\n    from scipy.stats import norm", ("scipy",)),
+        ("def f():\n    from scipy.stats import norm", ("scipy", "scipy.stats")),
+        ("from scipy import optimize, stats", ("scipy", "scipy.stats")),
+        ("text = 'scipy.stats'", ()),
         ("from collections import deque; import sys", ()),
         ("text = 'we import numpy'  # import numpy", ()),
         ("import numpyro, randomness", ()),

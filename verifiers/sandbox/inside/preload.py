@@ -24,7 +24,7 @@ traceback types typing
 LOADED_WHEN_NAMED = frozenset(
     """
     abc array ast asyncio calendar cmath csv dataclasses datetime decimal enum fractions hashlib inspect io numbers
-    pathlib queue random sortedcontainers statistics struct tempfile textwrap unittest
+    pathlib queue random scipy.stats sortedcontainers statistics struct tempfile textwrap unittest
     """.split()
 )
 """Modules that are loaded before the fork once a program has named them."""
