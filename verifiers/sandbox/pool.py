@@ -176,7 +176,8 @@ class Stop:
         try:
             yield
         finally:
-            self._at_work.discard(client)
+            with self._lock:
+                self._at_work.discard(client)
 
 
 STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
