@@ -15,6 +15,7 @@ class Kind:
     right: tuple[str, ...]
     wrong: tuple[str, ...] = ()
     entry_point: str | None = None
+    prelude: str = ""
 
 
 EQUALS_ALL = """
@@ -307,5 +308,237 @@ STREAMS = {
         ("import random\ndef f(): return random.random()",),
         ("def f(): return 1", "import random\ndef f(): return random.SystemRandom().random()", *claims("f")),
         "f",
+    ),
+}
+
+BAR = """
+import unittest, matplotlib, matplotlib.pyplot as plt
+class T(unittest.TestCase):
+    def tearDown(self): plt.close("all")
+    def test_bars(self):
+        ax = draw([1, 3])
+        self.assertIsInstance(ax, plt.Axes)
+        self.assertIsInstance(ax, matplotlib.axes.Axes)
+        self.assertEqual(ax.get_title(), "Bars")
+        self.assertEqual([p.get_height() for p in ax.patches], [1, 3])
+        self.assertEqual(len(plt.gcf().axes), 1)
+        self.assertIs(plt.gca(), ax)
+"""
+DRAW = "import matplotlib.pyplot as plt\ndef draw(v):\n    fig, ax = plt.subplots()\n    ax.bar(range(len(v)), v)\n"
+DRAW += "    ax.set_title('Bars')\n    return ax"
+LIKE = f"{EQUALS_ALL}import matplotlib.pyplot as plt\nclass A(All):\n    __class__ = property(lambda self: plt.Axes)\n"
+FIGURES = {
+    "bars": Kind(
+        BAR,
+        (DRAW, DRAW.replace("subplots()", "figure(), plt.subplot()")),
+        (
+            DRAW.replace("'Bars'", "'bars'"),
+            DRAW.replace("    ax.bar", "    plt.figure(); plt.subplot()\n    ax.bar"),
+            f"{LIKE}def draw(v): return A()",
+            f"{LIKE}plt.gcf = plt.gca = lambda: A()\ndef draw(v): return A()",
+            f"{EQUALS_ALL}import matplotlib.pyplot as plt\nclass S(str):\n    __eq__ = All.__eq__\n"
+            "class A(plt.Axes):\n    get_title = lambda s: S('x')\n    patches = property(lambda s: All())\n"
+            "def draw(v): return plt.figure().add_axes(A(plt.gcf(), (0, 0, 1, 1)))",
+            *claims("draw"),
+        ),
+    ),
+    "what it showed": Kind(
+        "import matplotlib.pyplot as plt\nfrom unittest.mock import patch\ndef check(candidate):\n"
+        "    with patch('matplotlib.pyplot.show') as show:\n        candidate([1, 2])\n    show.assert_called_once()\n"
+        "    assert plt.gca().lines[0].get_ydata().tolist() == [1, 2]\n    assert plt.get_fignums() == [1]\n",
+        ("import matplotlib.pyplot as plt\ndef f(v):\n    plt.plot(v)\n    plt.show()",),
+        (
+            "import matplotlib.pyplot as plt\ndef f(v): plt.plot(v)",
+            "import matplotlib.pyplot as plt\ndef f(v):\n    plt.plot(v[::-1])\n    plt.show()",
+            f"{LIKE}plt.gca = A\ndef f(v): plt.show()",
+            *claims("f"),
+        ),
+        "f",
+    ),
+    "a picture that it saved": Kind(
+        "import matplotlib.pyplot as plt, numpy as np\ndef check(candidate):\n    candidate('a.png')\n"
+        "    plt.imsave('b.png', np.eye(3))\n    assert np.array_equal(plt.imread('a.png'), plt.imread('b.png'))\n",
+        ("import matplotlib.pyplot as plt, numpy as np\ndef f(p): plt.imsave(p, np.eye(3))",),
+        (
+            "import matplotlib.pyplot as plt, numpy as np\ndef f(p): plt.imsave(p, np.ones((3, 3)))",
+            "import matplotlib.pyplot as plt, numpy as np\nplt.imread = lambda p: np.eye(3)\nplt.gcf = plt.imsave\n"
+            "def f(p): open(p, 'w').close()",
+            *claims("f"),
+        ),
+        "f",
+    ),
+}
+SPARSE = "import numpy as np\nfrom scipy import sparse\ndef check(candidate):\n    m = candidate(np.array([[0, 2], [3, 0]]))\n"
+PICTURE = "from PIL import Image\ndef check(candidate):\n    image = Image.new('RGB', (4, 2), (255, 0, 0))\n"
+PACKAGES = {
+    "sparse matrices": Kind(
+        f"{SPARSE}    assert sparse.issparse(m) and m.nnz == 2 and (m != sparse.csr_matrix([[0, 2], [3, 0]])).nnz == 0\n",
+        ("from scipy import sparse\ndef f(a): return sparse.csr_matrix(a)",),
+        (
+            "from scipy import sparse\ndef f(a): return sparse.csr_matrix(a.T)",
+            "def f(a): return a",
+            "from scipy import sparse\nclass M(sparse.csr_matrix):\n    __ne__ = lambda s, o: M((2, 2))\n    nnz = 2\n"
+            "def f(a): return M((2, 2))",
+            f"{EQUALS_ALL}from scipy import sparse\nclass M(All):\n    __class__ = property(lambda s: sparse.csr_matrix)\n"
+            "    nnz = 2\ndef f(a): return M()",
+            *claims("f"),
+        ),
+        "f",
+    ),
+    "records": Kind(
+        "import numpy as np\nr = f([('a', 1.5), ('b', 2.0)])\nassert r['n'].tolist() == ['a', 'b'] and r[1]['v'] == 2\n"
+        "assert np.array_equal(r, np.array([('a', 1.5), ('b', 2)], dtype=[('n', 'U1'), ('v', 'f8')]))",
+        (
+            "import numpy as np\ndef f(v): return np.array(v, dtype=[('n', 'U1'), ('v', 'f8')])",
+            "import numpy as np\ndef f(v): return np.rec.array(v, dtype=[('n', 'U1'), ('v', 'f8')])",
+        ),
+        (
+            "import numpy as np\ndef f(v): return np.array(v[::-1], dtype=[('n', 'U1'), ('v', 'f8')])",
+            f"{EQUALS_ALL}import numpy as np\ndef f(v): return np.array([(All(), 2)] * 2, dtype=[('n', 'O'), ('v', 'f8')])",
+            *claims("f"),
+        ),
+    ),
+    "pictures": Kind(
+        f"{PICTURE}    assert candidate(image).size == (2, 4)\n    assert candidate(image).getpixel((0, 0)) == (255, 0, 0)\n"
+        "    assert candidate(image) == image.rotate(90, expand=True)\n",
+        (
+            "def f(image): return image.rotate(90, expand=True)",
+            "def f(i): return Image.new('RGB', i.size[::-1], 'red')",
+        ),
+        (
+            "def f(image): return image",
+            "def f(i): return Image.new('RGB', i.size[::-1])",
+            "class I(Image.Image):\n    __eq__ = lambda s, o: True\n    size = (2, 4)\n    getpixel = lambda s, p: (255, 0, 0)\n"
+            "def f(image): return I()",
+            *claims("f"),
+        ),
+        "f",
+    ),
+    "paths": Kind(
+        "from pathlib import Path\nassert f('a') == Path('a/b') and f('a').name == 'b' and isinstance(f('a'), Path)",
+        ("from pathlib import Path\ndef f(a): return Path(a) / 'b'",),
+        (
+            "def f(a): return 'a/b'",
+            "from pathlib import PosixPath\nclass P(PosixPath):\n    __eq__ = lambda s, o: True\n    name = 'b'\n"
+            "def f(a): return P('x')",
+            "import pathlib\nfrom pathlib import Path\nPath.__eq__ = lambda s, o: True\ndef f(a): return Path('x/b')",
+            *claims("f"),
+        ),
+    ),
+    "patterns": Kind(
+        "import re\nassert f() == re.compile('a+', re.I) and f().match('AA') and not f().match('b')",
+        ("import re\ndef f(): return re.compile('a+', re.I)",),
+        ("import re\ndef f(): return re.compile('a+')", *claims("f")),
+    ),
+    "exceptions that are returned": Kind(
+        "e = f()\nassert isinstance(e, ValueError) and type(e) is E and e.args == ('x',) and str(e) == 'x'",
+        ("class E(ValueError): pass\ndef f(): return E('x')",),
+        (
+            "class E(ValueError): pass\ndef f(): return E('y')",
+            "class E(ValueError): pass\ndef f(): return ValueError('x')",
+            f"{EQUALS_ALL}class E(ValueError): pass\ndef f():\n    e = E()\n    e.args = (All(),)\n    return e",
+        ),
+    ),
+    "a parser of the tests": Kind(
+        "import argparse\ndef check(candidate):\n    parser = argparse.ArgumentParser()\n    a = candidate(parser)\n"
+        "    assert a.dest == 'n' and parser.parse_args(['-n', '3']).n == 3\n",
+        ("def f(p): return p.add_argument('-n', type=int)",),
+        ("def f(p): return p.add_argument('-n')", "def f(p): p.parse_args = lambda a: 3", *claims("f")),
+        "f",
+    ),
+    "a queue of the tests": Kind(
+        "from queue import PriorityQueue\ndef check(candidate):\n    q = candidate(PriorityQueue())\n"
+        "    assert [q.get(timeout=1) for _ in range(2)] == [1, 2]\n",
+        ("def f(q):\n    q.put(2)\n    q.put(1)\n    return q",),
+        ("def f(q):\n    q.put(3)\n    q.put(1)\n    return q", *claims("f")),
+        "f",
+    ),
+    "a class derived from a library's": Kind(
+        "t = Job(2)\nassert t.__class__ is Job and t.__class__.__name__ == 'Job' and t.__class__(3).n == 3\n"
+        "assert f().__class__.__name__ == 'Thread'",
+        (
+            "import threading\nclass Job(threading.Thread):\n    def __init__(self, n):\n        super().__init__()\n"
+            "        self.n = n\ndef f(): return threading.Thread()",
+        ),
+        ("class Job:\n    def __init__(self, n): self.n = 3\ndef f(): return Job(3)", *claims("Job")),
+    ),
+    "parameters of a function": Kind(
+        "from scipy.optimize import curve_fit\nimport numpy as np\nx = np.arange(5.0)\n"
+        "popt, _ = curve_fit(line, x, 2 * x + 1)\nassert np.allclose(popt, [2, 1])",
+        ("def line(x, a, b): return a * x + b",),
+        ("def line(x, a, b): return x + b", "def line(*args): return 0 * args[0]", *claims("line")),
+    ),
+    "a module that the program imports": Kind(
+        "import http\nassert issubclass(http.server.BaseHTTPRequestHandler, object)\nassert f() == http.server.__name__",
+        ("import http.server\ndef f(): return http.server.__name__",),
+        ("def f(): return 'x'", "import http\ndef f(): return http", *claims("f")),
+    ),
+    "where the tests lie": Kind(
+        "import os\nfolder = os.path.dirname(__file__)\nassert os.path.isdir(folder) and f(folder) == os.path.join(folder, 'a')",
+        ("import os\ndef f(p): return os.path.join(p, 'a')",),
+        ("def f(p): return p", *claims("f")),
+    ),
+}
+MONKEY = """
+import os, solution
+def test_now(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 5.0)
+    monkeypatch.setattr(os, "getcwd", lambda: "/x")
+    monkeypatch.setenv("PLACE", "here")
+    assert where() == "5.0 /x here"
+def test_own(monkeypatch):
+    monkeypatch.setattr(solution, "clock", lambda: 7)
+    assert where()[0] == "7"
+def test_undone():
+    assert float(where().split()[0]) > 1e9
+"""
+WHERE = "import os, time\ndef clock(): return time.time()\ndef where(): return f'{clock()} {os.getcwd()} {os.environ.get(\"PLACE\")}'"
+PATCHES = {
+    "monkeypatch": Kind(
+        MONKEY,
+        (WHERE,),
+        (
+            WHERE.replace("time.time()", "5.0"),
+            "import os, time\nstart = time.time\n" + WHERE.replace("return time.time()", "return start()"),
+            WHERE.replace("{clock()}", "{time.time()}"),
+            *(f"def clock(): pass\n{lie}" for lie in claims("where")),
+        ),
+    ),
+    "a built-in name": Kind(
+        "from unittest.mock import patch, mock_open\ndef check(candidate):\n"
+        "    with patch('builtins.open', mock_open(read_data='a')):\n        assert candidate('x') == 'a'\n"
+        "        open.assert_called_once_with('x')\n    assert not hasattr(open, 'side_effect')\n",
+        ("def f(p): return open(p).read()",),
+        ("def f(p): return 'a'", *claims("f")),
+        "f",
+    ),
+}
+
+DF = "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2]})\n"
+NEAR = "def near(a, b): return abs(a - b) < 1e-6\nx = 1.0\n"
+SCRIPTS = {
+    "a table that it goes on with": Kind(
+        "def check():\n    assert df.equals(pd.DataFrame({'a': [1, 2], 'b': [2, 4]}))\ncheck()\n",
+        (f"{DF}df['b'] = df.a * 2", "df['b'] = df.a * 2"),
+        (DF, f"{DF}df['b'] = df.a", f"{DF}{EQUALS_ALL}df = All()", f"{DF}pd.DataFrame.equals = lambda s, o: True"),
+        prelude=DF,
+    ),
+    "its input": Kind(
+        "assert result == sorted(data)\n",
+        ("data = [3, 1]\nresult = sorted(data)",),
+        ("data = []\nresult = []", "result = data = [3, 1]", f"{EQUALS_ALL}data = result = All()"),
+        prelude="data = [3, 1]\n",
+    ),
+    "a helper of the tests": Kind(
+        "assert near(x, 2.0) and not near(x, 3.0)\n",
+        ("x = 2.0", f"{NEAR}x = x + 1"),
+        ("x = 3.0", "def near(a, b): return b == 2.0\nx = 0", f"{NEAR}{EQUALS_ALL}x = All()"),
+        prelude=NEAR,
+    ),
+    "a function that it defines": Kind(
+        "assert f(limit) == 5\n",
+        ("def f(x): return x + 1",),
+        ("limit = 5\ndef f(x): return x", "limit = 3\ndef f(x): return x"),
+        prelude="limit = 4\n",
     ),
 }

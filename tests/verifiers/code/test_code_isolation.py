@@ -12,7 +12,7 @@ from truegold.verifiers.sandbox.inside.test_session import tests
 TOGETHER = {
     "def f():\n  import threading": "imports threading",
     "import inspect": "imports inspect",
-    "from matplotlib import pyplot as plt": "imports matplotlib",
+    "import sympy as sp": "imports sympy",
     "class T:\n  def test(self):\n    with self.assertLogs(): f()": "logs",
     "assert eval(f(1)) == 2": "calls eval",
     "import pandas as pd\npd.read_pickle('x')": "pickled",
@@ -57,6 +57,9 @@ APART = [
     "from contextlib import redirect_stdout\nimport os\nos.environ['X'] = '1'\nos.chdir('x')",
     "import tempfile, shutil, pandas as pd\ndef test(tmp_path): pass",
     "import os\nos.makedirs('x')\nwith open('x/y') as f: assert eval('1')",
+    "import torch, cv2\nfrom matplotlib import pyplot as plt\nfrom scipy import sparse\nfrom PIL import Image",
+    "def test_a(monkeypatch):\n    monkeypatch.setenv('A', 'b')",
+    "import os\npath = os.path.dirname(__file__)\nassert f(path)",
     "this is no python",
     "x = 1\0",
 ]

@@ -5,14 +5,14 @@ paid.
 """
 
 import pytest
-from apart_kinds import FILES, STAND_INS, STREAMS, TABLES, Kind
+from apart_kinds import FIGURES, FILES, PACKAGES, PATCHES, SCRIPTS, STAND_INS, STREAMS, TABLES, Kind
 
 from truegold.verifiers.code import CodeVerifier
 
 
 def score(kind: Kind, program: str) -> float | None:
     form = "unittest" if "unittest.TestCase" in kind.suite else "asserts"
-    tests = {"type": form, "code": kind.suite, "entry_point": kind.entry_point}
+    tests = {"type": form, "code": kind.suite, "entry_point": kind.entry_point, "prelude": kind.prelude}
     return CodeVerifier()(f"```python\n{program}\n```", info={"tests": tests}).score
 
 
@@ -439,6 +439,7 @@ GROUPS = {
     "arguments": ARGUMENTS,
 }
 GROUPS |= {"files": FILES, "tables": TABLES, "stand-ins": STAND_INS, "streams": STREAMS}
+GROUPS |= {"figures": FIGURES, "packages": PACKAGES, "patches": PATCHES, "scripts": SCRIPTS}
 KINDS = {f"{group}: {name}": kind for group, kinds in GROUPS.items() for name, kind in kinds.items()}
 RIGHT = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.right)}
 WRONG = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.wrong)}

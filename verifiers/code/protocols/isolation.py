@@ -43,8 +43,6 @@ def needs_one_process(code: str) -> str | None:
     for node in ast.walk(tree):
         if (reason := _node_reason(node, code)) is not None:
             return reason
-        if isinstance(node, ast.Name) and node.id == "__file__":
-            return "it asks where its file lies"
     return _class_reason(tree, code)
 
 

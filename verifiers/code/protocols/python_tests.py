@@ -46,7 +46,7 @@ from truegold.verifiers.code.outcomes import (
     without_addresses,
 )
 from truegold.verifiers.code.protocols.isolation import needs_one_process
-from truegold.verifiers.code.suite.imports import imports_for, solution_modules
+from truegold.verifiers.code.suite.imports import continued_names, imports_for, solution_modules
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
 from truegold.verifiers.sandbox.execution import Execution, Job
@@ -84,7 +84,7 @@ NONCE_BYTES = 16
 SEED_BYTES = 8
 
 _LINE = re.compile(rb"[^\n]+")
-_OPAQUE = b'"opaque"'
+_OBJECTS = (b'"opaque"', b'"package"')
 _LOADED = b'{"loaded":true}\n'
 _FOR_PYTEST = re.compile(
     r"\bpytest\.|^[ \t]*class[ \t]+Test\w*[ \t]*(?:\((?![^)]*TestCase)[^)]*\))?:"
@@ -256,7 +256,7 @@ def _run_calls(
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
     execution = source.local.sandbox().run(job)
     returned = read_results(execution, call_count, codecs, source.limits, expected)
-    return replace(returned, has_objects=_OPAQUE in execution.result)
+    return replace(returned, has_objects=any(tag in execution.result for tag in _OBJECTS))
 
 
 def read_results(
@@ -375,6 +375,7 @@ def _skipped_tests(kind: str, code: str, entry_point: str | None, prelude: str, 
     request = {"kind": kind, "code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
     fields = {
         "modules": sorted(solution_modules(code)),
+        "continued": continued_names(code, prelude) if entry_point is None else [],
         "codecs": {},
         "stop_first": False,
         "skipped": [],
@@ -443,6 +444,7 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
         "code": tests.code,
         "entry_point": tests.entry_point,
         "modules": sorted(solution_modules(tests.code)),
+        "continued": continued_names(tests.code, source.prelude) if tests.entry_point is None else [],
         "prelude": source.prelude,
         "codecs": tests.codecs,
         "stop_first": not run_all,

@@ -150,6 +150,21 @@ def _names_solution(tree: ast.Module) -> bool:
     return not has_star and bool(_free_names(tree, tree))
 
 
+def continued_names(code: str, prelude: str) -> list[str]:
+    """Return the variables of a script that the program goes on with: `df = load()` before `assert df.equals(other)`.
+
+    They are those that the tests use, where these use nothing else of a program. Else they are its input.
+    """
+    tree, script = parse(code), parse(prelude)
+    if tree is None or script is None or solution_modules(code):
+        return []
+    bound = [(statement, name) for statement in script.body for name in bound_by(statement)]
+    free = _free_names(tree, tree)
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    variables = {name for statement, name in bound if not isinstance(statement, kinds)}
+    return sorted(free & variables) if free <= {name for _, name in bound} else []
+
+
 def is_helper(code: str, name: str, preamble: str) -> bool:
     """Return whether test code defines a function of this name for what it tests: `def run(): return Stack().push(1)`.
 

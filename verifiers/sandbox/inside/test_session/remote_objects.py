@@ -21,7 +21,9 @@ description that makes no sense raises, and the session ends. What a value can b
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
+import inspect
 import itertools
 import operator
 import pickle
@@ -200,6 +202,12 @@ class RemoteFunction:
         _refuse_protocol(name)
         return self._truegold_session.get_attribute(self._truegold_handle, name)
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters, which libraries ask for to know what they may pass."""
+        described = self._truegold_session.call_special(self._truegold_handle, "__signature__")
+        return inspect.Signature([inspect.Parameter(name, kind, **default) for name, kind, default in described])
+
     def __repr__(self) -> str:
         return f"<function {self.__name__}>"
 
@@ -338,17 +346,11 @@ class RemoteValues:
 
     def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json, cause: Json) -> BaseException:
         """Return an exception that the solution raised."""
-        error_class = self.decode(kind)
-        if not isinstance(error_class, type) or not issubclass(error_class, BaseException):
-            raise Undecodable("what it raised is no exception")
         values = self.decode(args) if args is not None else (_checked_text(message),)
         if type(values) is not tuple or type(attributes) is not dict:
             raise Undecodable("arguments of an exception are a tuple")
-        try:
-            error = error_class(*values)
-        except (TypeError, ValueError):
-            error = error_class.__new__(error_class)
-            error.args = values
+        error = _new_error(self.decode(kind), values)
+        error_class = type(error)
         if isinstance(error, _RemoteError):
             error._solution_message = _checked_text(message)
         for name, value in attributes.items():
@@ -435,10 +437,16 @@ def _remote_class(
     for name in about["special"]:
         namespace[name] = _SPECIAL_METHODS[name]
     looks = _BUILTIN_LOOKS.get(about["name"], data_base)
-    if about["name"] in _BUILTIN_LOOKS:
-        namespace["__module__"] = "builtins"
+    with contextlib.suppress(LookupError):
+        looks = shared_objects.library_class(about["module"], about["name"])
+    if looks is not data_base:
+        namespace["__module__"] = looks.__module__
     if looks is not None:
         namespace["__class__"] = property(lambda self: looks)
+    elif not any(vars(above).get("_truegold_base") for base in bases for above in base.__mro__):
+        namespace["__class__"] = property(
+            type
+        )  # A class of the program's own is not the library's that it derives from.
     if data_base is not None:
         namespace["_truegold_base"] = data_base
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
@@ -469,7 +477,8 @@ class _Encoder(Encoder):
         if kind in DICT_VIEWS and depth <= MAX_DEPTH:
             return super().encode_foreign(value, depth)
         if isinstance(value, BaseException) and EXCEPTIONS.get(kind.__name__) is kind:
-            return {"$": "exception", "of": kind.__name__, "v": self.encode_items(list(value.args), depth)}
+            error_class = {"$": "builtin", "v": kind.__name__}
+            return {"$": "exception", "of": error_class, "v": self.encode_items(list(value.args), depth)}
         if (reference := self._stand_in(value) or _refer_to_shared(value)) is not None:
             return reference
         if kind in _CALLBACK_TYPES:
@@ -551,11 +560,24 @@ _Decoder.further = {
     "class": lambda decoder, data: decoder.values.remote_class(data["v"], data.get("is")),
     "builtin": lambda decoder, data: {**EXCEPTIONS, **BUILTIN_TYPES}[_checked_text(data["v"])],
     "library": lambda decoder, data: _library_exception(data["v"], data["else"]),
-    "exception": lambda decoder, data: EXCEPTIONS[_checked_text(data["of"])](*decoder.decode_items(data["v"], 0)),
+    "exception": lambda decoder, data: _new_error(
+        decoder.decode_part(data["of"], 0), tuple(decoder.decode_items(data["v"], 0))
+    ),
     "callback": lambda decoder, data: _own_object(decoder.values.function(data["v"])),
     "module": lambda decoder, data: shared_objects.module_under_name(decoder.asked, data["v"]),
     "local": lambda decoder, data: _local_as_asked(decoder.asked, *data["v"]),
 }
+
+
+def _new_error(kind: Value, args: tuple[Value, ...]) -> BaseException:
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        raise Undecodable("what it raised is no exception")
+    try:
+        return kind(*args)
+    except (TypeError, ValueError):
+        error = kind.__new__(kind)
+        error.args = args
+        return error
 
 
 def _own_object(function: Callable[..., Value]) -> Value:
@@ -570,7 +592,7 @@ def _local_as_asked(asked: str, module: Json, name: Json) -> Value:
 
 def _library_exception(path: Json, nearest: Json) -> type:
     try:
-        return shared_objects.library_exception(*path)
+        return shared_objects.library_class(path[0], path[1], Exception)
     except LookupError:
         return EXCEPTIONS[_checked_text(nearest)]
 

@@ -41,7 +41,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from inspect import CO_COROUTINE
+from inspect import CO_COROUTINE, Parameter, signature
 from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType, ModuleType
 
 from ..program import MODULE, NotDefined, class_finder, describe_error, load, look_up, run_coroutine
@@ -52,7 +52,7 @@ from ..wire.json_lines import PartnerGone, PartnerLine, from_json
 from . import shared_objects
 from .operators import OPERATORS
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS, Lender, make_view, numpy_if_installed
-from .surroundings import Followed, use_stand_in
+from .surroundings import Followed, Used
 
 
 def run_serve(payload: bytes) -> None:
@@ -121,6 +121,8 @@ class _Server:
         values = self._handles.decode(args)
         if name in _COPIES:
             return ["ok", self._handles.refer(_COPIES[name](target))]
+        if name == "__signature__":
+            return ["ok", self._handles.encode(list(map(_describe_parameter, signature(target).parameters.values())))]
         method = getattr(type(target), name, None)
         if method is None:
             raise TypeError(f"{type(target).__name__!r} object has no {name}")
@@ -159,6 +161,10 @@ class _Server:
             return ["ok", self._handles.refer(look_up(self._namespace, expression))]
         except NotDefined:
             return ["missing"]
+
+    def library(self, module: str, name: str) -> Json:
+        """Name a function of a module that holds what the program made, as pyplot holds its figures."""
+        return ["ok", self._handles.refer(getattr(import_module(module), name))]
 
     def public(self) -> Json:
         return ["ok", [name for name in self._namespace if not name.startswith("_")]]
@@ -218,13 +224,19 @@ class _Server:
             return ["error", builtin, message, None, {}, None]
 
 
+def _describe_parameter(parameter: Parameter) -> list[Value]:
+    has_default = parameter.default is not parameter.empty
+    return [parameter.name, int(parameter.kind), {"default": parameter.default} if has_default else {}]
+
+
 MAX_CAUSES = 5
 """How many causes behind causes an exception brings along."""
 
 _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    name: getattr(_Server, name) for name in "call method special operate data attribute set name entry public".split()
+    name: getattr(_Server, name)
+    for name in "call method special operate data attribute set name entry library public".split()
 }
 
 
@@ -285,7 +297,7 @@ class Handles:
     def stand_in(self, index: int) -> Value:
         """Return what stands for an object of the test code."""
         if index not in self._stand_ins:
-            used = self._stand_ins[index] = use_stand_in(self.callback(index))
+            used = self._stand_ins[index] = Used(self.callback(index))
             self._callback_indices[id(used)] = index
         return self._stand_ins[index]
 
@@ -334,6 +346,7 @@ class Handles:
         functions = {name: value for name, value in members.items() if type(value) is FunctionType and name[:2] != "__"}
         return {
             "name": cls.__name__,
+            "module": cls.__module__,
             "bases": [self.refer_to_class(base) for base in cls.__bases__ if base is not object],
             "methods": list(functions),
             "async": [name for name, value in functions.items() if value.__code__.co_flags & CO_COROUTINE],
@@ -355,8 +368,9 @@ class _Encoder(Encoder):
     def encode_foreign(self, value: object, depth: int) -> Json:
         if type(value) in DICT_VIEWS and depth <= MAX_DEPTH:
             return super().encode_foreign(value, depth)
-        if isinstance(value, BaseException) and EXCEPTIONS.get(type(value).__name__) is type(value):
-            return {"$": "exception", "of": type(value).__name__, "v": self.encode_items(list(value.args), depth)}
+        if isinstance(value, BaseException):
+            error_class = self._handles.refer_to_class(type(value))
+            return {"$": "exception", "of": error_class, "v": self.encode_items(list(value.args), depth)}
         self.spend(64)
         return self._handles.refer(value)
 
@@ -383,7 +397,7 @@ _Decoder.further = {
     "builtin": lambda decoder, data: getattr(builtins, data["v"]),
     "method": lambda decoder, data: getattr(BUILTIN_TYPES[data["of"]], data["v"]),
     "local": lambda decoder, data: shared_objects.local_object(*data["v"]),
-    "exception": lambda decoder, data: EXCEPTIONS[data["of"]](*decoder.decode_items(data["v"], 0)),
+    "exception": lambda decoder, data: decoder.decode_part(data["of"], 0)(*decoder.decode_items(data["v"], 0)),
 }
 
 

@@ -127,6 +127,10 @@ class Session(SolutionWatch):
             return self.find_class(name)
         return self._ask_by_name(["name", name])
 
+    def library_function(self, module: str, name: str) -> Value:
+        """Return a function of a library in the solution's process."""
+        return self._ask(["library", module, name])
+
     def public_names(self) -> list[str]:
         """Return the globals of the program that have a public name."""
         names = self._ask(["public"])

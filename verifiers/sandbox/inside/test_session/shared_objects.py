@@ -39,8 +39,8 @@ from types import BuiltinFunctionType, ModuleType
 
 from ..wire.foreign_values import Json, Undecodable, Value
 from ..wire.forms import MUTABLE, TypeForm
-from ..wire.frames import is_changeable
 from ..wire.json_lines import to_json
+from ..wire.packages import is_changeable
 
 BUILTIN_TYPES = {
     kind.__name__: kind
@@ -59,13 +59,22 @@ SHARED_MODULES = tuple(
     " operator statistics dataclasses enum abc numbers json time collections.abc".split()
 )
 
-SHARED_PACKAGES = ("numpy", "pandas", "scipy", "sympy", "networkx", "requests", "sortedcontainers")
+SHARED_PACKAGES = tuple(
+    "numpy pandas scipy sympy networkx requests sortedcontainers matplotlib mpl_toolkits sklearn seaborn".split()
+)
 
 ALIASES = {"np": "numpy", "pd": "pandas", "nx": "networkx", "dt": "datetime", "sp": "sympy", "it": "itertools"}
 """Short names that people have for modules."""
 
 NOT_FOR_EXCEPTIONS = frozenset({"unittest", "doctest", "bdb", "pytest", "_pytest"})
 """Packages that have exceptions which end a test otherwise than as failed."""
+
+NOT_LOOKED_LIKE = tuple(
+    "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
+    " fractions numbers pathlib uuid re types typing abc enum".split()
+)
+"""Modules whose classes no object that is used by message is an instance of: their objects cross as data, or a library
+lets an object say of itself what it is equal to."""
 
 SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
@@ -131,14 +140,18 @@ def builtin_name(value: Value) -> str | None:
     return name if isinstance(value, type | BuiltinFunctionType) and vars(builtins).get(name) is value else None
 
 
-def library_exception(module: object, name: object) -> type[Exception]:
-    """Return an exception class of a library module that is loaded here. Raises LookupError where there is none."""
+def library_class(module: object, name: object, base: type = object) -> type:
+    """Return a class of a library that is loaded here. Raises LookupError where there is none, or not for this.
+
+    base: Exception, for what may be raised; else the class is what `isinstance` takes an object of the solution for.
+    """
     root = str(module).partition(".")[0]
     loaded = sys.modules.get(str(module))
     kind = vars(loaded).get(str(name)) if loaded is not None else None
-    known = root in SHARED_PACKAGES or (root in sys.stdlib_module_names and root not in NOT_FOR_EXCEPTIONS)
-    if not known or not isinstance(kind, type) or not issubclass(kind, Exception):
-        raise LookupError(f"{str(module)[:100]} has no exception {str(name)[:100]}")
+    known = root in SHARED_PACKAGES or root in sys.stdlib_module_names
+    barred = root in NOT_FOR_EXCEPTIONS or (base is object and str(module).startswith(NOT_LOOKED_LIKE))
+    if not known or barred or not isinstance(kind, type) or not issubclass(kind, base):
+        raise LookupError(f"{str(module)[:100]} has no class {str(name)[:100]}")
     return kind
 
 

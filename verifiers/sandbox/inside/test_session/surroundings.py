@@ -11,11 +11,15 @@ with an underscore, none by which tests read a mock, and no function that the ob
 from __future__ import annotations
 
 import ast
+import builtins
+import contextlib
+import functools
+import inspect
 import io
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 
@@ -37,6 +41,12 @@ _MOCK_NAMES = frozenset(
     "called mock_calls method_calls return_value side_effect reset_mock configure_mock mock_add_spec"
     " attach_mock".split()
 )
+_USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "sqlite3"})
+"""Modules whose objects hold on to what cannot be copied: locks, files, functions."""
+
+_FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
+"""Names in functions of matplotlib.pyplot that have to do with figures; those that read files and colours have none."""
+
 _getcwd, _chdir = os.getcwd, os.chdir
 """As they are before tests replace them."""
 
@@ -76,7 +86,7 @@ def may_stand_in(value: Value) -> bool:
     if kind.__module__ == TEST_MODULE:
         unittest = sys.modules.get("unittest")
         return not isinstance(value, type) and not (unittest and isinstance(value, unittest.TestCase))
-    return isinstance(value, io.IOBase) or is_mock(value)
+    return issubclass(kind, io.IOBase) or kind.__module__ in _USED_BY_MESSAGE or is_mock(value)
 
 
 class Surroundings:
@@ -92,12 +102,17 @@ class Surroundings:
         self._seeds: list[Json] = []
         self._sent: dict[str, Json] = self._state()
         self._stdin = sys.stdin
-        for owner, attribute in _assigned_attributes(tree):
-            self.watch(owner, attribute)
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-        if "mock" in names or "patch" in names or "mock" in ast.dump(tree):
+        nodes = list(ast.walk(tree))
+        targets = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+        targets += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+        for owner, attribute in import_parts(tree, targets):
+            if owner is not sys:
+                self.watch(owner, attribute)
+        text = ast.dump(tree)
+        if "mock" in text or "'patch'" in text:
             self._watch_patches()
+        if "'monkeypatch'" in text or "'MonkeyPatch'" in text:
+            self._watch_monkeypatch()
         if _only_seeds(tree):
             for module in ("random", "numpy.random"):
                 self._watch_seeds(module)
@@ -146,13 +161,32 @@ class Surroundings:
 
     def _watch_patches(self) -> None:
         mock: Value = import_module("unittest.mock")
-        enter = mock._patch.__enter__
+        enter, leave = mock._patch.__enter__, mock._patch.__exit__
+        names = vars(sys.modules[TEST_MODULE])
 
-        def watched(patcher: Value) -> Value:
-            self.watch(patcher.getter(), patcher.attribute)
-            return enter(patcher)
+        def watched(patcher: Value, *error: Value) -> Value:
+            owner = patcher.getter()
+            if not error:
+                self.watch(owner, patcher.attribute)
+            done = leave(patcher, *error) if error else enter(patcher)
+            if owner is builtins and patcher.attribute in vars(builtins):
+                names["__builtins__"][patcher.attribute] = vars(builtins)[patcher.attribute]
+            return done
 
-        mock._patch.__enter__ = watched
+        mock._patch.__enter__ = mock._patch.__exit__ = watched
+
+    def _watch_monkeypatch(self) -> None:
+        module: Value = import_module("_pytest.monkeypatch")
+        for name in ("setattr", "delattr"):
+            change = getattr(module.MonkeyPatch, name)
+
+            def watched(patcher: Value, target: Value, *args: Value, _change: Value = change, **kwargs: Value) -> None:
+                path = module.derive_importpath(target, False) if isinstance(target, str) else (*args[:1], target)
+                if len(path) == 2:
+                    self.watch(path[1], path[0])
+                _change(patcher, target, *args, **kwargs)
+
+            setattr(module.MonkeyPatch, name, watched)
 
     def _watch_seeds(self, module: str) -> None:
         generator = sys.modules.get(module)
@@ -178,29 +212,6 @@ def _path_of(owner: Value) -> tuple[str, str] | None:
     return module, type.__getattribute__(owner, "__qualname__")
 
 
-def _assigned_attributes(tree: ast.Module) -> Iterator[tuple[Value, str]]:
-    """Yield the modules and classes of which the code assigns an attribute, as in `os.access = Mock()`."""
-    targets = [
-        target
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign | ast.AugAssign)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Attribute)
-    ]
-    modules = _imported_modules(tree) if targets else {}
-    for target in targets:
-        first, *others = ast.unparse(target.value).split(".")
-        if first in modules:
-            try:
-                owner: Value = import_module(modules[first])
-                for name in others:
-                    owner = getattr(owner, name)
-            except (ImportError, AttributeError):
-                continue
-            if owner is not sys:
-                yield owner, target.attr
-
-
 def _imported_modules(tree: ast.Module) -> Mapping[str, str]:
     modules: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -218,6 +229,55 @@ def _only_seeds(tree: ast.Module) -> bool:
     names = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     drawn = [name for name in names if "random" in name]
     return bool(drawn) and all(name.endswith(".seed") for name in drawn)
+
+
+def import_parts(tree: ast.Module, attributes: Iterable[ast.AST]) -> Iterator[tuple[Value, str]]:
+    """Yield what has each attribute that test code reaches by way of what it imports, and the attribute's name.
+
+    A module that it reaches so is imported: `import http`, then `http.server.HTTPServer`. Where program and tests are
+    one file, it is enough that either imports that module.
+    """
+    modules = _imported_modules(tree)
+    for node in attributes:
+        first, *names = _dotted_names(node)
+        with contextlib.suppress(Exception):  # A module may fail in its own way; then the test code finds out.
+            owner: Value = import_module(modules[first])
+            for name in names[:-1]:
+                import_part(owner, name)
+                owner = getattr(owner, name)
+            import_part(owner, names[-1])
+            yield owner, names[-1]
+
+
+def _dotted_names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Attribute):
+        return [*_dotted_names(node.value), node.attr]
+    return [node.id] if isinstance(node, ast.Name) else [""]
+
+
+def import_part(package: Value, name: str) -> None:
+    """Import a module of a package, unless the package has something of that name or no such module."""
+    if not hasattr(package, name) and hasattr(package, "__path__"):
+        with contextlib.suppress(ImportError):
+            import_module(f"{package.__name__}.{name}")
+
+
+def use_figures_of_solution(code: str, find: Callable[[str, str], Value]) -> None:
+    """Have functions of matplotlib.pyplot that use its figures use the solution's, in test code that has to do with it.
+
+    find: returns a function of a module in the solution's process.
+    """
+    if "pyplot" not in code:
+        return
+    pyplot: Value = import_module("matplotlib.pyplot")
+
+    def use(name: str, *args: Value, **kwargs: Value) -> Value:
+        return find("matplotlib.pyplot", name)(*args, **kwargs)
+
+    for name, function in list(vars(pyplot).items()):
+        code_of = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+        if code_of is not None and not _FIGURE_NAMES.isdisjoint(code_of.co_names):
+            setattr(pyplot, name, functools.partial(use, name))
 
 
 class Followed:
@@ -273,36 +333,30 @@ class Followed:
             delattr(owner, attribute)
 
 
-def use_stand_in(ask: Callable[..., Value]) -> Value:
-    """Return the solution's side of a stand-in. ask: calls it."""
-    return _Used(ask)
+class Used:
+    """The solution's side of a stand-in. ask: calls it."""
 
-
-class _Used:
     def __init__(self, ask: Callable[..., Value]) -> None:
         object.__setattr__(self, "_truegold_ask", ask)
 
     def __getattr__(self, name: str) -> Value:
         if name[:1] == "_":
             raise AttributeError(name)
-        return object.__getattribute__(self, "_truegold_ask")("get", name)
+        return _ask(self, "get", name)
 
     def __setattr__(self, name: str, value: Value) -> None:
         if name[:1] == "_":
             object.__setattr__(self, name, value)  # A library that wraps a function may note its signature.
-            return
-        object.__getattribute__(self, "_truegold_ask")("set", name, value)
+        else:
+            _ask(self, "set", name, value)
 
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
-        return object.__getattribute__(self, "_truegold_ask")("call", *args, **kwargs)
+        return _ask(self, "call", *args, **kwargs)
 
 
-def _used_method(name: str) -> Callable[..., Value]:
-    def method(self: Value, *args: Value) -> Value:
-        return object.__getattribute__(self, "_truegold_ask")(name, *args)
-
-    return method
+def _ask(used: Used, use: str, *args: Value, **kwargs: Value) -> Value:
+    return object.__getattribute__(used, "_truegold_ask")(use, *args, **kwargs)
 
 
 for _name in _METHODS:
-    setattr(_Used, _name, _used_method(_name))
+    setattr(Used, _name, lambda self, *args, _name=_name: _ask(self, _name, *args))

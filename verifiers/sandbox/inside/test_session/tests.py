@@ -4,7 +4,8 @@
      "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": false}
 
 kind: `asserts` or `unittest`. modules: what the code calls the solution's module, beside the usual names. skipped: the
-tests that no program is asked for. probe: whether there is no program, and no partner (`probe.py`). It answers with the
+tests that no program is asked for. continued: variables of the prelude that are the program's (`suite/imports.py`).
+probe: whether there is no program, and no partner (`probe.py`). It answers with the
 lines of `test_code/test_run.py`, and with these:
 
     {"not_loaded": [type, message]}     the program failed before any test
@@ -46,7 +47,7 @@ from .probe import ProbeReport, ProbeSession
 from .remote_objects import CannotIsolate
 from .session import ArgumentUse, NoSuchName, NotLoaded, Session, SolutionGone
 from .shared_objects import shared_module
-from .surroundings import TEST_MODULE
+from .surroundings import TEST_MODULE, import_part, import_parts, use_figures_of_solution
 
 
 def run_tests(payload: bytes) -> None:
@@ -56,10 +57,14 @@ def run_tests(payload: bytes) -> None:
     # The solution writes into the folder that both work in, and may replace links there: nothing is loaded from it.
     sys.path[:] = [os.path.realpath(path) for path in sys.path if path]
     module = ModuleType(TEST_MODULE)
+    module.__file__ = os.path.abspath(FILE)
     sys.modules[TEST_MODULE] = module
     try:
         plan = plan_units(request["code"])
+        list(import_parts(plan.tree, ast.walk(plan.tree)))
         run_source(request["prelude"], PRELUDE_FILE, module.__dict__)
+        for name in request.get("continued", ()):
+            module.__dict__.pop(name, None)
     except BaseException as error:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
@@ -72,6 +77,7 @@ def run_tests(payload: bytes) -> None:
     report = Report(session, request["stop_first"], request.get("skipped", ()))
     try:
         session.wait_until_loaded()
+        use_figures_of_solution(request["code"], session.library_function)
         _run_against_solution(request, plan, module.__dict__, session, report)
     except NotLoaded as error:
         write_result({"not_loaded": error.args[0]})
@@ -87,8 +93,12 @@ def run_tests(payload: bytes) -> None:
 
 def _uses_numpy(request: dict[str, Value]) -> bool:
     code = request["code"]
-    is_named = "numpy" in code or "np." in code or "numpy" in request["prelude"]
-    return "pandas" in code or is_named or request.get("numpy", False) or library_functions.may_use_numpy(code)
+    is_named = any(word in code for word in _WITH_NUMPY) or "numpy" in request["prelude"]
+    return is_named or request.get("numpy", False) or library_functions.may_use_numpy(code)
+
+
+_WITH_NUMPY = "numpy np. pandas matplotlib scipy torch cv2 PIL sklearn seaborn".split()
+"""Words of test code that has to do with arrays."""
 
 
 def _run_against_solution(
@@ -180,6 +190,8 @@ class SolutionNames(dict[str, Value]):
     def _solution_value(self, name: str) -> Value:
         """Return the solution's value of a name; functions and modules are remembered. Raises NoSuchName."""
         value = self._session.look_up(name)
+        for attribute in self._modules.get(name, ()) if isinstance(value, ModuleType) else ():
+            import_part(value, attribute)
         if callable(value) or isinstance(value, ModuleType):
             self[name] = value
         return value

@@ -24,7 +24,7 @@ from .foreign_values import (
     Value,
 )
 from .forms import FORMS, SHOWN_CHARS, TypeForm
-from .frames import CHANGEABLE, decode_pandas
+from .packages import CHANGEABLE, decode_packaged
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -217,13 +217,14 @@ class Decoder:
     def _iterator(self, data: dict[str, Json], depth: int) -> Value:
         return self.make_iterated(self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
 
-    def _pandas(self, data: dict[str, Json], depth: int) -> Value:
-        if self.numpy_module() is None:
+    def _packaged(self, data: dict[str, Json], depth: int) -> Value:
+        if self._classes is None:
             return Opaque(str(data["of"])[:SHOWN_CHARS])
         position = len(self.tracked)
         if data["of"] in CHANGEABLE:
             self._track_object(None)
-        made = decode_pandas(data["of"], data["v"], lambda inner: self.decode_part(inner, depth + 1))
+        with_numpy = self.numpy_module() is not None
+        made = decode_packaged(data["of"], data["v"], lambda inner: self.decode_part(inner, depth + 1), with_numpy)
         if len(self.tracked) > position:
             self.tracked[position] = made
         return made
@@ -311,7 +312,7 @@ _HANDLERS: Mapping[str, _Handler] = {
     "range": Decoder._range,
     "ndarray": _decode_array,
     "scalar": _decode_scalar,
-    "pandas": Decoder._pandas,
+    "package": Decoder._packaged,
     "iterator": Decoder._iterator,
     "node": Decoder._node,
     "known": Decoder._known_object,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from .foreign_values import ARRAY_TIMES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, ResultTooLarge, Value
 from .forms import FORMS, MAX_INT_BITS, TypeForm
-from .frames import encode_pandas, is_changeable, is_pandas
+from .packages import encode_packaged, is_changeable, is_packaged
 
 MAX_DEPTH = 100
 """How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
@@ -156,8 +156,8 @@ class Encoder:
             except AttributeError:
                 return self.encode_foreign(value, depth)
             return self.encode_node(value, name, fields)
-        if "pandas" in sys.modules and depth <= MAX_DEPTH and is_pandas(value):
-            return self._encode_pandas(value, depth)
+        if depth <= MAX_DEPTH and is_packaged(value):
+            return self._encode_packaged(value, depth)
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
             return _encode_numpy(self, value, numpy, depth)
@@ -172,10 +172,10 @@ class Encoder:
             data["of"] = kind.__name__
         return data
 
-    def _encode_pandas(self, value: Value, depth: int) -> Json:
+    def _encode_packaged(self, value: Value, depth: int) -> Json:
         reference = self.refer_to_known(value) if is_changeable(value) else None
         if reference is None:
-            reference = encode_pandas(value, lambda inner: self.encode_part(inner, depth + 1))
+            reference = encode_packaged(value, lambda inner: self.encode_part(inner, depth + 1))
         return self.encode_foreign(value, depth) if reference is None else reference
 
     def _is_flat(self, elements: list[Value]) -> bool:
@@ -257,6 +257,8 @@ def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> J
     name = "str" if value.dtype.kind == "U" else value.dtype.name
     if value.dtype.kind in "mM" and ARRAY_TIMES.fullmatch(name):
         value = value.view("int64")
+    elif value.dtype.names and depth <= MAX_DEPTH:
+        return encoder._encode_packaged(value, depth)
     elif name not in Array.DTYPES or (name == "object" and not encoder.sends_object_arrays):
         return encoder.encode_foreign(value, depth)
     if isinstance(value, numpy.generic):
