@@ -73,6 +73,14 @@ def test_a_function_that_returns_its_argument_returns_the_tests_own_object() -> 
     ).paid
 
 
+@pytest.mark.parametrize("test", ["assert r is not a\nassert a == [2, 1]", "assert a == [2, 1]\nassert r is not a"])
+def test_a_function_that_must_leave_its_argument_alone_fails_where_it_does_not(test: str) -> None:
+    code = f"a = [2, 1]\nr = order(a)\nassert r == [1, 2]\n{test}"
+    assert check("def order(xs): return sorted(xs)", code).paid
+    for body in ("return xs", "return xs[:]"):
+        assert not check(f"def order(xs):\n    xs.sort()\n    {body}", code).paid
+
+
 EMPTIES = {
     "within one statement": "a = [3, 1]\nassert f(a) == sum(a)",
     "in the next": "a = [3, 1]\nr = f(a)\nassert r == sum(a)",
@@ -94,6 +102,8 @@ class T(unittest.TestCase):
     "of an object": "class N: pass\nn, a = N(), [3, 1]\nn.r = f(a)\nassert n.r == sum(a)",
     "out of a heap": "import heapq\nh, a = [], [3, 1]\nheapq.heappush(h, f(a))\nassert h[0] == sum(a)",
     "by a result of the result": "a = [3, 1]\nr = f(a)\ns = r + 1\nassert s == sum(a) + 1",
+    "where it may not be None": "a = [3, 1]\nr = f(a)\nassert r is not None\nassert r == sum(a)",
+    "where it is another object": "a = [3, 1]\nr = f(a)\nassert r is not a\nassert r == sum(a)",
     "kept by a helper": "kept = []\ndef keep(r): kept.append(r)\na = [3, 1]\nkeep(f(a))\nassert kept[0] == sum(a)",
     "in an assertion of a test case": """
 import unittest

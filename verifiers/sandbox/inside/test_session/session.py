@@ -35,6 +35,7 @@ from typing import NoReturn, TypeVar
 from ..program import class_finder
 from ..test_code.library_functions import LIBRARY_OF
 from ..test_code.report import SHOWN_CHARS, SolutionWatch
+from ..test_code.statements import HELD
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from ..wire.json_lines import PartnerGone, PartnerLine
 from .operators import Operators
@@ -145,8 +146,8 @@ class Session(SolutionWatch):
         """
         self._last_call = (shown, args, kwargs, ...)
         data, objects = self._send_args((*args, *kwargs.values()))
-        keep = bool(objects) and self._argument_use.looks_at_arguments(sys._getframe(1))
-        request = [*request, data, list(kwargs), keep] if keep else [*request, data, list(kwargs)]
+        keep = self._argument_use.looks_at_arguments(sys._getframe(1)) if objects else None
+        request = [*request, data, list(kwargs), *([True] if keep else [])]
         result = self._ask(request, objects, keep=keep)
         if request[0] == "call" and type(type(result)) is RemoteType:
             self.operators.note_call(request[1], result._truegold_handle)
@@ -219,12 +220,13 @@ class Session(SolutionWatch):
         objects: list[Value] | None = None,
         may_stop: bool = False,
         asked: str | None = None,
-        keep: bool = False,
+        keep: str | None = None,
     ) -> Value:
         """Return the value of the answer to a request, or raise the exception that it stands for.
 
         objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
-        name that is asked for, which may be missing. keep: whether changes of arguments come beside a value.
+        name that is asked for, which may be missing. keep: what changes of arguments, which then may come beside a
+        value, are for (`looks_at_arguments`).
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
@@ -235,9 +237,10 @@ class Session(SolutionWatch):
                 return self._values.decode(rest[0], asked=asked)
             if kind == "lent" and len(rest) == 3:
                 return self._borrower.borrow(*rest)
-            if kind == "changed" and objects and len(rest) <= 1 + keep:
+            if kind == "changed" and objects and len(rest) <= 1 + bool(keep):
                 value = self._values.decode(rest[1], known=objects) if len(rest) > 1 else None
-                self._restore_arguments(rest[0], objects)
+                if keep != "identity" or len(rest) == 1 or any(value is each for each in objects):
+                    self._restore_arguments(rest[0], objects)
                 return value
             if kind != "error":
                 raise Undecodable("it is no answer to what was asked")
@@ -365,6 +368,7 @@ MAX_STATEMENTS = 40
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
+_KEEPS_NOTHING = ("print", HELD)
 _LOOKS = (ast.Assert, ast.Expr, ast.Return, ast.For, ast.If, ast.With)
 
 
@@ -374,7 +378,7 @@ class ArgumentUse:
     def __init__(self, tree: ast.Module, file: str) -> None:
         self._tree = tree
         self._file = file
-        self._answers: dict[tuple[CodeType, int], bool] = {}
+        self._answers: dict[tuple[CodeType, int], str | None] = {}
 
     @functools.cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
@@ -393,54 +397,61 @@ class ArgumentUse:
         return {*dir(builtins), *LIBRARY_OF} | functions | imported
 
     @functools.cached_property
-    def _identity_names(self) -> set[str]:
-        """The variables of which the test code tells whether they are the same object: `assert f(xs) is xs`."""
-        sides: list[ast.expr] = []
+    def _identities(self) -> Mapping[ast.stmt, set[str]]:
+        """The variables of which a statement tells whether they are the same object: `assert f(xs) is xs`."""
+        names: dict[ast.stmt, set[str]] = {}
         for node in self._parents:
+            sides: list[ast.expr] = []
             if isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("assertIs", "assertIsNot"):
-                sides += node.args
+                sides = node.args[:2]
             elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
-                sides += [node.left, *node.comparators]
-        return {_source_text(side) for side in sides if isinstance(side, _VARIABLES)}
+                sides = [node.left, *node.comparators]
+            if sides and not any(isinstance(side, ast.Constant) for side in sides):
+                compared = {_source_text(side) for side in sides if isinstance(side, _VARIABLES)}
+                names.setdefault(self._up_to_statement(node)[-1], set()).update(compared)
+        return names
 
     def asks_for(self, attributes: Set[str]) -> bool:
         """Return whether the test code reads one of these attributes."""
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
-    def looks_at_arguments(self, frame: FrameType | None) -> bool:
-        """Return whether the arguments of the call that test code is making now are looked at after it.
+    def looks_at_arguments(self, frame: FrameType | None) -> str | None:
+        """Return how the arguments of the call that test code is making now are looked at after it.
 
+        "contents", or "identity" where the test code only asks whether the result is one of them; None for neither.
         frame: any below which that call is.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
         if frame is None:
-            return False
+            return None
         position = code, instruction = frame.f_code, frame.f_lasti
         if position not in self._answers:
             _, line, _, column = next(islice(code.co_positions(), instruction // 2, None), (None, None, None, None))
             call = self._calls.get((line, column))
-            self._answers[position] = call is not None and self._needs_changes(call)
+            self._answers[position] = None if call is None else self._use_after(call)
         return self._answers[position]
 
-    def _needs_changes(self, call: ast.Call) -> bool:
+    def _use_after(self, call: ast.Call) -> str | None:
         *expressions, statement = self._up_to_statement(call)
-        is_alone = isinstance(statement, ast.Expr) and all(isinstance(node, ast.Await) for node in expressions[1:])
+        if isinstance(statement, ast.Expr) and all(isinstance(node, ast.Await) for node in expressions[1:]):
+            return "contents"
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         arguments = [value.value if isinstance(value, ast.Starred) else value for value in values]
         variables = {_source_text(value) for value in arguments if isinstance(value, _VARIABLES)}
         result_names = _names_with_results(statement)
-        if is_alone or not self._identity_names.isdisjoint(variables | result_names):
-            return True
-        if (
-            not variables
-            or _hands_on(statement)
-            or any(len(_variables_in(statement)[variable]) > 1 for variable in variables)
-        ):
-            return False
+        is_alone = all(len(_variables_in(statement)[variable]) == 1 for variable in variables)
+        if is_alone and not _hands_on(statement) and self._tests_contents(statement, variables, result_names):
+            return "contents"
+        compared = set().union(*self._identities.values())
+        return None if compared.isdisjoint(variables | result_names) else "identity"
+
+    def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
+        """Return whether the contents of variables are tested after a statement, and are no result's expected value."""
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
-            if _called_name(later) == "print":
+            inner = later.body if isinstance(later, ast.With) else [later]
+            if all(_called_name(each) in _KEEPS_NOTHING or each in self._identities for each in inner):
                 continue
             every_use = [node for variable in variables for node in _variables_in(later).get(variable, ())]
             uses = [use for use in every_use if not self._is_passed_on(use)]
@@ -448,9 +459,9 @@ class ArgumentUse:
                 return False
             is_looked_at = is_looked_at or (bool(uses) and _is_look(later, uses))
             if not result_names.isdisjoint(_variables_in(later)):
-                if _hands_on(later):
+                if any(map(_hands_on, inner)):
                     return False
-                result_names |= _names_with_results(later) - variables
+                result_names = result_names | _names_with_results(later) - variables
             if isinstance(later, ast.Assign) and not variables.isdisjoint(map(_source_text, _stored(later))):
                 break
         return is_looked_at
@@ -543,7 +554,7 @@ def _called_name(statement: ast.stmt) -> str:
 def _hands_on(statement: ast.stmt) -> bool:
     """Return whether a statement gives what is in it to something that may keep it: `kept.append(f(nums))`."""
     name = _called_name(statement).lower()
-    return name not in ("", "print") and "assert" not in name
+    return name not in ("", *_KEEPS_NOTHING) and "assert" not in name
 
 
 def _is_look(later: ast.stmt, uses: list[ast.AST]) -> bool:
