@@ -58,22 +58,6 @@ var twoSum = function(nums, target) {
     }
 };
 """,
-    "rust": """
-use std::collections::HashMap;
-impl Solution {
-    pub fn two_sum(nums: Vec<i32>, target: i32) -> Vec<i32> {
-        let mut seen = HashMap::new();
-        for (index, value) in nums.iter().enumerate() {
-            println!("{}", index);
-            if let Some(&first) = seen.get(&(target - value)) {
-                return vec![first, index as i32];
-            }
-            seen.insert(*value, index as i32);
-        }
-        vec![]
-    }
-}
-""",
 }
 """Each prints to its standard output, which is nobody's reply."""
 
@@ -103,9 +87,6 @@ class Solution:
     " return before; } }",
     "javascript": "var reverseList = head => { let before = null;"
     " while (head) { [head.next, before, head] = [before, head, head.next]; } return before; };",
-    "rust": "impl Solution { pub fn reverse_list(mut head: Option<Box<ListNode>>) -> Option<Box<ListNode>> {"
-    " let mut before = None; while let Some(mut node) = head { head = node.next.take(); node.next = before;"
-    " before = Some(node); } before } }",
 }
 INVERT = {
     "type": "calls",
@@ -133,11 +114,6 @@ class Solution:
     " TreeNode left = invertTree(root.left); root.left = invertTree(root.right); root.right = left; return root; } }",
     "javascript": "function invertTree(root) { if (root) {"
     " [root.left, root.right] = [invertTree(root.right), invertTree(root.left)]; } return root; }",
-    "rust": "use std::rc::Rc; use std::cell::RefCell;"
-    " impl Solution { pub fn invert_tree(root: Option<Rc<RefCell<TreeNode>>>)"
-    " -> Option<Rc<RefCell<TreeNode>>> { if let Some(node) = &root { let mut node = node.borrow_mut();"
-    " let left = node.left.take(); let right = node.right.take();"
-    " node.left = Self::invert_tree(right); node.right = Self::invert_tree(left); } root } }",
 }
 SORT = {
     "type": "calls",
@@ -150,7 +126,6 @@ SORTED = {
     "cpp": "class Solution { public: void sortColors(vector<int>& nums) { sort(nums.begin(), nums.end()); } };",
     "java": "class Solution { public void sortColors(int[] nums) { Arrays.sort(nums); } }",
     "javascript": "var sortColors = function(nums) { nums.sort((a, b) => a - b); };",
-    "rust": "impl Solution { pub fn sort_colors(nums: &mut Vec<i32>) { nums.sort(); } }",
 }
 MIXED_TYPES = {
     "type": "calls",
@@ -172,7 +147,4 @@ DESCRIBED = {
     " + (truth ? 1 : 0) + '|' + large + '|' + half + '|' + rows.get(0).get(0) + '|' + letters[1][0]); } }",
     "javascript": "const describe = (text, letter, truth, large, half, rows, letters) =>"
     " [[text, letter, Number(truth), large, half, rows[0][0], letters[1][0]].join('|')];",
-    "rust": "fn describe(text: &str, letter: char, truth: bool, large: i64, half: f64, rows: Vec<Vec<f64>>,"
-    ' letters: &[Vec<char>]) -> Vec<String> { vec![format!("{}|{}|{}|{}|{}|{}|{}", text, letter, truth as i32, large,'
-    " half, rows[0][0], letters[1][0])] }",
 }

@@ -19,7 +19,7 @@ from sandboxes import box_of, fenced
 
 from truegold.verifiers import Reason, Verdict
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.drivers import CallTarget, Signature, compose, signature_of_comment, signature_of_stub
+from truegold.verifiers.code.drivers import Signature, compose_stated, signature_of_comment, signature_of_stub
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.value_comparison import to_nodes, to_values
@@ -213,7 +213,7 @@ def test_a_signature_that_cannot_be_read_is_told(change: dict[str, Any], message
 )
 def test_go_forgives_imports_of_the_prompt_that_a_solution_does_not_use(line: str, kept: bool | None) -> None:
     body = "// strings.Fields would do\nfunc f(n int) int { return int(math.Abs(float64(n))) + rand.IntN(1) }\n"
-    program = compose("go", f"package main\nimport (\n    {line}\n)\n{body}", CallTarget("f"))
+    program = compose_stated("go", f"package main\nimport (\n    {line}\n)\n", body, "")
     assert (f"    {line}\n" in program) is (kept is not False)
     assert (f"_ {line}" in program) is (kept is False)
 
@@ -227,7 +227,7 @@ def test_a_name_in_no_way_of_writing_names_is_the_one_of_the_same_letters() -> N
 def test_imports_of_go_that_only_a_type_uses_stay_and_other_lines_are_left_alone() -> None:
     words = 'var words = []string{\n"one",\n"two",\n}'
     body = f"type Counter struct {{ mu sync.Mutex }}\n{words}\nfunc f() int {{ return 1 }}"
-    program = compose("go", f'package main\nimport "sync"\nimport "os"\n{body}', CallTarget("f"))
+    program = compose_stated("go", 'package main\nimport "sync"\nimport "os"\n', body, "")
     assert 'import "sync"' in program
     assert 'import _ "os"' in program
     assert words in program

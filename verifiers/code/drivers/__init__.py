@@ -4,8 +4,7 @@
         the whole program in C++, which reads `[1, 2]` on a line of its input and prints `{"r":3}`
 
 The lines are those of the role `calls` (`inside/roles.py`). What the solution prints goes to stderr. Types are
-the program's own: C++ deduces them, Java and Go reflect on them, Rust infers them from the function. Where
-nothing in JSON stands for a type the driver says so with `NO_FORM`.
+the program's own: C++ deduces them, Java reflects on them.
 
 Before the solution stands what collections of problems take for granted, after it the driver. What drivers cannot see
 in the program, a suite states of its function's types:
@@ -13,7 +12,7 @@ in the program, a suite states of its function's types:
     {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
     "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
 
-C++, Java, Go and Rust programs state their types themselves. JavaScript and Python do not, or not reliably: there it
+C++ and Java programs state their types themselves. JavaScript and Python do not, or not reliably: there it
 matters which lists stand for nodes, and whether the result is the changed argument.
 """
 
@@ -106,17 +105,14 @@ _GO_PATHS = """
 bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
 strconv strings sync time unicode unicode/utf8
 """.split()
-_GO_PACKAGES = {path.rpartition("/")[2]: path for path in _GO_PATHS}
 """Packages that a program may use without importing them, as collections of problems allow."""
 
-_SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|type|function) TreeNode|^#\[derive\(Debug)")
+_SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|function) TreeNode)")
 _CPP_NODE, _JAVA_NODE = r"\b(?:struct|class)\s+{}\b\s*[{]", r"\bclass\s+{}\b"
-_JS_NODE, _GO_NODE = r"\b(?:function|class)\s+{}\b|\b{}\s*=\s*(?:function|class)\b", r"\btype\s+{}\s+struct\b"
-_RUST_NODE = r"\bstruct\s+{}\b"
+_JS_NODE = r"\b(?:function|class)\s+{}\b|\b{}\s*=\s*(?:function|class)\b"
 _PUBLIC_TYPE = re.compile(
     r"^(\s*)public\s+((?:(?:final|abstract|strictfp|sealed)\s+)*(?:class|interface|enum|record)\b)", re.MULTILINE
 )
-_DRIVER_PACKAGES = "bufio encoding/json fmt os reflect strconv strings unicode/utf16".split()
 _JAVA_IMPORTS = "".join(
     f"import {package}.*;\n" for package in "java.util java.util.function java.util.stream java.math".split()
 )
@@ -134,8 +130,6 @@ class CallTarget:
     """What the suite states of the types."""
     arity: int | None = None
     """How many arguments the tests have, for a second try where there are several functions of the name."""
-    letters: bool = False
-    """Whether the tests have texts where a language has numbers for letters (Go's byte and rune)."""
 
     @property
     def name(self) -> str:
@@ -177,14 +171,29 @@ def _state_java(head: str, solution: str, tail: str) -> str:
 
 
 def _state_rust(head: str, solution: str, tail: str) -> str:
-    tests = f"{head}{without_rust_main(solution)}\n{tail}\n"
-    return f"#![allow(warnings)]\n{tests}{_nodes('rs', tests, _RUST_NODE)}\n{driver_file('driver.rs')}"
+    return f"#![allow(warnings)]\n{head}{without_rust_main(solution)}\n{tail}\n{driver_file('emit.rs')}"
 
 
 def _state_go(head: str, solution: str, tail: str) -> str:
-    solution = _GO_MAIN.sub("func truegoldUnused()", re.sub(r"(?m)^\s*package\s+\w+[^\n]*", "", solution))
-    driver = driver_file("driver.go").replace("TRUEGOLD_LETTERS", "false")
-    return f"{_go_frame(f'{head}{solution}{tail}')}{driver}func main() {{ truegoldSolutionMain() }}\n"
+    """Return the tests with what a solution uses and does not import, and without what is imported and not used."""
+    main = re.compile(r"(?m)^func\s+main\s*\(\s*\)")
+    solution = main.sub("func truegoldUnused()", re.sub(r"(?m)^\s*package\s+\w+[^\n]*", "", solution))
+    source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", f"{head}{solution}{tail}", count=1)
+    before, _, body = _COMMENT.sub(" ", source).partition("func ")
+    imported = set(re.findall(r'"([\w/]+)"', before))
+    code = _COMMENT.sub(" ", _GO_IMPORTS.sub(" ", source))
+
+    def keep_if_used(line: re.Match[str]) -> str:
+        package = re.sub(r"/v\d+$", "", line[2]).rpartition("/")[2]
+        return line[0] if re.search(rf"\b{package}\.", code) else f'{line[1]}_ "{line[2]}"'
+
+    def without_unused(declaration: re.Match[str]) -> str:
+        return re.sub(r'(?m)((?:^|\()\s*|^import\s+)"([\w/]+)"', keep_if_used, declaration[0])
+
+    lacking = [path for path in _GO_PATHS if re.search(rf"\b{path.rpartition('/')[2]}\.[A-Z]", body)]
+    imports = "".join(f'import "{path}"\n' for path in lacking if path not in imported)
+    head = f'package main\nimport truegoldfmt "fmt"\n{imports}'
+    return f"{head}{_GO_IMPORTS.sub(without_unused, source)}{driver_file('emit.go')}"
 
 
 def probe(language: str, source: str) -> str | None:
@@ -322,97 +331,12 @@ def _javascript(source: str, target: CallTarget) -> str:
     return f"{driver_file('head.js')}{nodes}{source}\n{driver}"
 
 
-_GO_MAIN = re.compile(r"(?m)^func\s+main\s*\(\s*\)")
 _GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
-
-
-def _go_frame(source: str) -> str:
-    nodes = _nodes("go", source, _GO_NODE)
-    code = _COMMENT.sub(" ", source)
-    head, _, body = code.partition("func ")
-    imported = set(re.findall(r'"([\w/]+)"', head))
-    lacking = {
-        path for name, path in _GO_PACKAGES.items() if re.search(rf"\b{name}\.[A-Z]", body) and path not in imported
-    }
-    drivers = "".join(f'import truegold{path.rpartition("/")[2]} "{path}"\n' for path in _DRIVER_PACKAGES)
-    imports = drivers + "".join(f'import "{path}"\n' for path in sorted(lacking))
-    source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", source, count=1)
-    code = _COMMENT.sub(" ", _GO_IMPORTS.sub(" ", source))
-
-    def keep_if_used(line: re.Match[str]) -> str:
-        package = re.sub(r"/v\d+$", "", line[2]).rpartition("/")[2]
-        is_used = re.search(rf"\b{package}\.", code) is not None
-        return line[0] if is_used else f'{line[1]}_ "{line[2]}"'
-
-    def without_unused(declaration: re.Match[str]) -> str:
-        return re.sub(r'(?m)((?:^|\()\s*|^import\s+)"([\w/]+)"', keep_if_used, declaration[0])
-
-    # Collections import in the prompt what not every solution uses, which Go takes for an error.
-    source = _GO_IMPORTS.sub(without_unused, source)
-    solution = _GO_MAIN.sub("func truegoldSolutionMain()", source)
-    return f"package main\n{imports}{solution}\n{nodes}"
-
-
-def _go(source: str, target: CallTarget) -> str:
-    name = name_in(source, target.name, r"\bfunc\s+{}\s*\(", r"\bfunc\s*\([^)]*\)\s*{}\s*\(")
-    code = _COMMENT.sub(" ", source)
-    receiver = re.search(rf"\bfunc\s*\(\s*\w*\s*(\*?)\s*(\w+)\s*\)\s*{name}\s*\(", code)
-    function = f"new({receiver[2]}).{name}" if receiver else name
-    driver = driver_file("driver.go").replace("TRUEGOLD_LETTERS", "true" if target.letters else "false")
-    return f"{_go_frame(source)}{driver}func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
 
 
 def without_rust_main(source: str) -> str:
     """Return a Rust program whose main function has another name."""
     return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
-
-
-def _rust_frame(source: str) -> str:
-    solution = without_rust_main(source)
-    code = _COMMENT.sub(" ", source)
-    lacks_owner = re.search(r"\bimpl\s+Solution\b", code) and not re.search(r"\bstruct\s+Solution\b", code)
-    owner = "struct Solution;\n" if lacks_owner else ""
-    return f"#![allow(warnings)]\n{solution}\n{owner}{_nodes('rs', source, _RUST_NODE)}\n"
-
-
-def _rust(source: str, target: CallTarget) -> str:
-    name = name_in(source, target.name, r"\bfn\s+{}\s*[(<]")
-    code = _COMMENT.sub(" ", source)
-    definition = re.search(rf"\bfn\s+{name}\s*(?:<[^(]*>)?\s*\(", code)
-    params = _split_params(code[definition.end() :]) if definition else []
-    takes_self = bool(params) and re.fullmatch(r"&?\s*(?:'\w+\s*)?(?:mut\s+)?self(?:\s*:.*)?", params[0]) is not None
-    types = [param.partition(":")[2].strip() for param in params[takes_self:]]
-    is_method = _is_nested(code, definition)
-    after = code[definition.end() :].partition("{")[0] if definition else ""
-    returns = "->" in after[after.rfind(")") :] or re.search(r"\)\s*->", after) is not None
-    lines, arguments = [], []
-    for index, written in enumerate(types):
-        held, passed = _rust_argument(written, index)
-        lines.append(f"        let mut given_{index}: {held} = truegold_driver::Form::read(&given[{index}])?;")
-        arguments.append(passed)
-    access = "Solution." if takes_self else "Solution::"
-    owner = access if is_method else ""
-    call = f"{owner}{name}({', '.join(arguments)})"
-    in_place = target.in_place if target.in_place >= 0 or returns else 0
-    if in_place >= 0 and types:
-        lines += [f"        {call};", f"        let value = &given_{in_place};"]
-    else:
-        lines.append(f"        let value = {call};")
-    main = driver_file("main.rs").replace("COUNT", str(len(types))).replace("LINES", "\n".join(lines))
-    return f"{_rust_frame(source)}{driver_file('driver.rs')}{main}"
-
-
-def _rust_argument(written: str, index: int) -> tuple[str, str]:
-    """Return the type of the variable that holds an argument, and how the variable is passed."""
-    reference = re.match(r"&\s*(?:'\w+\s*)?(mut\s+)?", written)
-    if reference is None:
-        return written, f"given_{index}"
-    inner = written[reference.end() :].strip()
-    if inner == "str":
-        return "String", f"&given_{index}"
-    if inner.startswith("[") and inner.endswith("]") and ";" not in inner:
-        inner = f"Vec<{inner[1:-1]}>"
-    return inner, f"&mut given_{index}" if reference[1] else f"&given_{index}"
 
 
 def _split_params(text: str) -> list[str]:
@@ -440,10 +364,8 @@ def _is_nested(code: str, definition: re.Match[str] | None) -> bool:
 
 _COMPOSERS: Mapping[str, Callable[[str, CallTarget], str]] = {
     "cpp": _cpp,
-    "go": _go,
     "java": _java,
     "javascript": _javascript,
-    "rust": _rust,
 }
 _STATERS: Mapping[str, Callable[[str, str, str], str]] = {
     "cpp": _state_cpp,
@@ -451,14 +373,12 @@ _STATERS: Mapping[str, Callable[[str, str, str], str]] = {
     "java": _state_java,
     "rust": _state_rust,
 }
-_FRAMES = {"cpp": _cpp_frame, "java": _java_frame, "go": _go_frame, "rust": _rust_frame}
+_FRAMES = {"cpp": _cpp_frame, "java": _java_frame}
 """What stands around a solution in each compiled language, without a main function."""
 
 _PROBES = {
     "cpp": "int main() {}\n",
     "java": "public class TruegoldDriver {}\n",
-    "go": driver_file("probe.go"),
-    "rust": "fn main() {}\n",
 }
 LANGUAGES = tuple(_COMPOSERS)
 """The languages that there are drivers for."""

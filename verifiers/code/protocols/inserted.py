@@ -26,6 +26,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from truegold.verifiers.code.checks.foreign_assertions import StatedTests, read_assertions, rust_program
+from truegold.verifiers.code.checks.foreign_values import PRINTS, read_printed
+from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.drivers import compose_stated, driver_file, without_rust_main
 from truegold.verifiers.code.outcomes import (
     ONE_PROCESS,
@@ -41,7 +43,7 @@ from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite.reading import Inserted
 from truegold.verifiers.code.value_comparison import shown_value
 from truegold.verifiers.sandbox.execution import Execution, Program
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json, Value
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend, Local
@@ -133,7 +135,7 @@ def _judge_stated(
     stated = b"".join(line[1:] + b"\n" for line in execution.stdout.split(b"\n") if line[:1] == STATED)
     count = sum(1 + (check.other is not None) for check in tests.checks)
     returned = read_results(replace(execution, result=stated), count, {}, limits, None)
-    values = iter(returned.outcomes)
+    values = (_as_printed(outcome, family) for outcome in returned.outcomes)
     judged: list[CaseResult] = []
     for check in tests.checks:
         value = next(values)
@@ -148,6 +150,16 @@ def _judge_stated(
         if not judged[-1].passed and not run_all:
             break
     return Judged(judged, len(tests.checks), float(len(tests.checks)), method="lowered")
+
+
+def _as_printed(outcome: Value, language: str) -> Value:
+    """Return a value that a program printed in its language."""
+    if language not in PRINTS or not isinstance(outcome, str):
+        return outcome
+    try:
+        return read_printed(outcome, language)
+    except (ValueError, RecursionError):
+        return Raised("Unreadable", "what it returned is no plain value")
 
 
 def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Judged:

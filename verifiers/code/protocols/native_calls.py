@@ -27,7 +27,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instanc
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend
 
-TYPED = ("cpp", "go", "java", "rust")
+TYPED = ("cpp", "java")
 """Languages whose functions have one type for each argument and result."""
 
 
@@ -40,8 +40,7 @@ def judge_native_calls(
     """
     lines = [json.dumps(_arguments(case), separators=(",", ":")) for case in tests.cases]
     signature = tests.signature or Signature()
-    letters = any(len(text) == 1 for case in tests.cases for text in _texts([*case.args, case.expected]))
-    target = CallTarget(tests.entry_point, tests.in_place, signature, letters=letters)
+    target = CallTarget(tests.entry_point, tests.in_place, signature)
     program = Program(language, compose(language, source, target))
     prepared = backend.prepare(program, limits)
     if prepared.compiled is not None and not prepared.compiled.ok and b"overloaded" in prepared.compiled.stderr:
@@ -143,13 +142,6 @@ def _driver_json(value: Value) -> Value:  # noqa: PLR0911  (One per type.)
 
 def _no_form(value: Value) -> Value:
     raise CannotJudge(f"an argument of type {type(value).__name__} has no form in other languages than Python")
-
-
-def _texts(value: Value) -> list[str]:
-    """Return the texts in a value and its lists."""
-    if isinstance(value, str):
-        return [value]
-    return [text for item in value for text in _texts(item)] if isinstance(value, list | tuple) else []
 
 
 def _as_in_python(expected: Value, outcome: Value) -> Value:

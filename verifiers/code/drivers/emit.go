@@ -1,0 +1,13 @@
+
+// What `%#v` shows is read as a literal outside (`read_printed`). It shows 2.0 as 2.
+func truegoldEmit(values ...any) {
+	shown := "[]any{"
+	for _, value := range values {
+		switch value.(type) {
+		case float32, float64:
+			shown += "(float64)"
+		}
+		shown += truegoldfmt.Sprintf("%#v,", value)
+	}
+	truegoldfmt.Printf("\n\x01{\"r\":\"%x\"}\n", shown+"}")
+}

@@ -1,9 +1,0 @@
-type ListNode struct {
-	Val  int
-	Next *ListNode
-}
-type TreeNode struct {
-	Val   int
-	Left  *TreeNode
-	Right *TreeNode
-}
