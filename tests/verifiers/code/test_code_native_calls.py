@@ -120,16 +120,17 @@ CPP = "int square(int n) {{ {body} }}"
         (CPP.format(body="exit(0);"), 0.0, "ended"),
         (CPP.format(body='puts("{\\"r\\":9}"); fflush(stdout); return 0;'), 0.0, "expected 9, got 0"),
         ("string square(string n) { return n; }", 0.0, "the argument is no text"),
-        ("int square(int n, int m) { return n; }", 0.0, "it takes 2 arguments, the tests have 1"),
+        ("int square(int n, int m) { return n; }", 0.0, "it takes 2 arguments, which is not how many the tests have"),
         ("int cube(int n) { return n; }", 0.0, "the program has no 'square'"),
         ("int square(int n) { return nothing; }", 0.0, "exit status 1"),
-        ("struct Odd { int n; };\nOdd square(Odd n) { return n; }", None, "no driver fits the types of 'square'"),
-        ("int square(int* n) { return *n; }", None, "no driver fits the types of 'square'"),
+        (CPP.format(body='throw runtime_error("TRUEGOLD_NO_FORM");'), 0.0, "it raised exception"),
+        ("enum Kind { FOUR = 9, FIVE = 16 }; Kind square(int n) { return n == 3 ? FOUR : FIVE; }", 1.0, ""),
+        ("enum class Kind : char { A = 9 }; Kind square(Kind n) { return Kind::A; }", 0.0, "expected 16, got 9"),
+        ("struct Odd { int n; };\nOdd square(Odd n) { return n; }", 0.0, "a type of 'square' has no form in JSON"),
+        ("int square(int* n) { return *n; }", 0.0, "a type of 'square' has no form in JSON"),
     ],
 )
-def test_what_fails_in_cpp_is_refused_and_what_cannot_be_had_is_no_verdict(
-    program: str, score: float | None, error: str
-) -> None:
+def test_what_fails_in_cpp_is_refused(program: str, score: float, error: str) -> None:
     verdict = judge("cpp", program, SQUARE)
     assert verdict.score == score, verdict
     assert error in str(verdict.evidence), verdict

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sandboxes import box_of
 
-from truegold.verifiers.code.checks.foreign_assertions import read_assertions
-from truegold.verifiers.code.checks.foreign_values import NoLiteral, agree, literal
+from truegold.verifiers.code.checks.foreign_assertions import read_assertions, uncalled_test
+from truegold.verifiers.code.checks.foreign_values import HashedList, NoLiteral, agree, literal, read_printed
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier
 from truegold.verifiers.sandbox.local import installed_languages
@@ -81,6 +81,42 @@ def test_tests_that_may_hold_more_than_values_are_left_as_they_are(text: str) ->
     assert read_assertions(f"#<INSERT>\n{text}", "#<INSERT>", language) is None
 
 
+@pytest.mark.parametrize(("language", "text", "name"), PROGRAMS["uncalled"]["texts"])
+def test_a_test_function_that_nothing_calls_is_named(language: str, text: str, name: str) -> None:
+    verdict = judge_code(language, f"#<INSERT>\n{text}", RIGHT[language])
+    assert verdict.score is None, verdict
+    assert verdict.evidence["error"] == f"nothing calls {name}"
+
+
+@pytest.mark.parametrize(("language", "text"), PROGRAMS["called"]["texts"])
+def test_functions_that_are_called_or_test_nothing_are_left_alone(language: str, text: str) -> None:
+    assert uncalled_test(f"#<INSERT>\n{text}", language) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "value"),
+    [
+        ("[]any{[]int(nil),}", "go", None),
+        ("[]any{[]int{},}", "go", []),
+        ('[]any{(float64)2,"a",}', "go", [2.0, "a"]),
+        ("[]any{[]float64{1, 2.5},}", "go", [1.0, 2.5]),
+        ('[]any{map[string]interface {}{"a":[]interface {}{1}},}', "go", {"a": [1]}),
+        ("7", "go", 7),
+        ('[(1, "é\\n"), (2, "")]', "rust", [[1, "é\n"], [2, ""]]),
+        ("{1: Some(2.0), 2: None}", "rust", {1: 2.0, 2: None}),
+    ],
+)
+def test_what_rust_and_go_print_is_read(text: str, language: str, value: object) -> None:
+    assert repr(read_printed(text.encode().hex(), language)) == repr(value)
+
+
+@pytest.mark.parametrize("text", ["main.E{}", "E { n: 1 }", "", "1 1", "<", "[" * 9000, "1, " * 90000, "0xzz"])
+def test_what_is_no_plain_value_is_not_read(text: str) -> None:
+    for language in ("rust", "go"):
+        with pytest.raises(ValueError):
+            read_printed(text.encode().hex(), language)
+
+
 @pytest.mark.parametrize(("text", "language", "value"), LITERALS)
 def test_expected_values_are_read_as_the_language_means_them(text: str, language: str, value: object) -> None:
     assert literal(text, language) == value
@@ -99,3 +135,8 @@ def test_numbers_and_truth_values_are_told_apart_as_the_language_does() -> None:
     assert not agree(1, 1.0, "rust")
     assert agree([["a", 1]], {"a": 1}, "cpp")
     assert not agree([1, 2], [1], "cpp")
+    assert not agree(1.5, 10**400, "cpp")
+    assert not agree(HashedList([1, 1]), [1, 2], "cpp")
+    assert agree(HashedList([2, 1]), [1, 2], "cpp")
+    assert agree({}, [], "rust")
+    assert not agree([], None, "go")

@@ -37,6 +37,9 @@ _FAILS = re.compile(
     r"\b(?:throw|die|panic|abort|raise|croak)\b|\b(?:exit|process\.exit|System\.exit|os\.Exit)\s*\(?\s*(?:[1-9-]|EXIT_F)"
     r"|\breturn\s+(?:[1-9]|-1|EXIT_FAILURE)|\bt\.(?:Error|Fatal|Fail)"
 )
+_ASSERTS = re.compile(
+    r"\b\w*assert\w*\s*!?\s*\(|\bassert\b|\bexpect\s*\(|\b(?:ok|is|is_deeply)\s*\(|\bif\b[^;]*\bthrow\b|\bdie\s+(?:if|unless)\b"
+)
 _LEFT_OVER = re.compile(
     r"\b(?:\w*assert\w*|throw|die|panic|_?exit|abort|fail\w*|fatal\w*|raise|expect|should|if|unless|else|for|while|switch"
     r"|try|catch|foreach|do|goto|loop|is_deeply|cmp_deeply|await|async|defer|t\.\w+|signal|at_?exit|quick_exit|static_assert)\b"
@@ -142,6 +145,29 @@ def _masked(text: str, language: str) -> tuple[str, str]:
         return f"{match[0][0]}{'_' * (len(match[0]) - 2)}{match[0][-1]}" if is_masked else match[0]
 
     return pattern.sub(lambda each: blank(each, False), text), pattern.sub(lambda each: blank(each, True), text)
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def uncalled_test(code: str, language: str) -> str | None:
+    """Return the name of a function of the tests that asserts something and that nothing calls; None where all run."""
+    mask = _masked(code[:MAX_CHARS], language)[1]
+    run = {"main", *(match["name"] for match in _RUST_TEST.finditer(mask))}
+    for match in _BLOCK.finditer(mask):
+        name = match[1] or match[2]
+        is_test = language == "perl" or "test" in name.lower() or re.search(r"\(\s*(?:void|candidate)?\s*\)", match[0])
+        if not is_test or name in run or (language == "go" and name.startswith("Test")):
+            continue
+        body = mask[match.end() : _end_of_block(mask, match.end() - 1)]
+        if _ASSERTS.search(body) and len(re.findall(rf"(?<!\w){name}\b", mask)) == 1:
+            return str(name)
+    return None
+
+
+def _end_of_block(mask: str, opening: int) -> int:
+    try:
+        return _closing_of(mask, opening)
+    except _Unread:
+        return opening
 
 
 def rust_program(tests: str) -> str:

@@ -96,8 +96,8 @@ def _reduce(written: str) -> str:
     return VOID if written.strip().strip("'\"") in ("void", "None") else ""
 
 
-NO_FORM = "TRUEGOLD_NO_FORM"
-"""Stands in what a compiler or a driver says of a type that has no form in JSON."""
+NO_FORM = b"TRUEGOLD_NO_FORM"
+"""Stands in what a compiler says of a type that has no form in JSON."""
 
 _WORD = r"\b{}\b"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -196,12 +196,6 @@ def _state_go(head: str, solution: str, tail: str) -> str:
     return f"{head}{_GO_IMPORTS.sub(without_unused, source)}{driver_file('emit.go')}"
 
 
-def probe(language: str, source: str) -> str | None:
-    """Return a program that only has to compile, to see whether the solution does; None where nothing is compiled."""
-    name = language_name_of(language)
-    return f"{_FRAMES[name](source)}{_PROBES[name]}" if name in _FRAMES else None
-
-
 @lru_cache(maxsize=CACHED_NAMES)
 def language_name_of(language: str) -> str:
     """Return the language of an edition: cpp for cpp20."""
@@ -250,14 +244,6 @@ def _nodes(language: str, source: str, pattern: str) -> str:
     return "".join(part for part, is_missing in zip(parts, missing, strict=True) if is_missing)
 
 
-def _cpp_frame(source: str) -> str:
-    # A program that includes nothing is one of a collection that includes all, and one that includes knows its names.
-    names = "" if "#include" in source else "using namespace std;\n"
-    # What the program's own main would do is not asked for.
-    solution = f"#define main truegold_solution_main\n{source}\n#undef main\n"
-    return f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}{solution}"
-
-
 def _cpp(source: str, target: CallTarget) -> str:
     name = name_in(source, target.name, r"\b{}\s*\(")
     code = _COMMENT.sub(" ", source)
@@ -266,7 +252,12 @@ def _cpp(source: str, target: CallTarget) -> str:
     if target.arity is not None and (cast := _cpp_cast(code, name, owner, target.arity)):
         function = f"static_cast<{cast}>({function})"
     main = f"int main() {{ return truegold_driver::serve({function}, {target.in_place}); }}\n"
-    return f"{_cpp_frame(source)}{driver_file('driver.cpp')}{main}"
+    # A program that includes nothing is one of a collection that includes all, and one that includes knows its names.
+    names = "" if "#include" in source else "using namespace std;\n"
+    # What the program's own main would do is not asked for.
+    solution = f"#define main truegold_solution_main\n{source}\n#undef main\n"
+    head = f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}"
+    return f"{head}{solution}{driver_file('driver.cpp')}{main}"
 
 
 def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
@@ -286,19 +277,16 @@ def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
     return None
 
 
-def _java_frame(source: str) -> str:
-    # A file has one public class, which is the driver's.
-    solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(source))
-    return f"{_JAVA_IMPORTS}{solution}\n{_nodes('java', source, _JAVA_NODE)}"
-
-
 def _java(source: str, target: CallTarget) -> str:
     code = _COMMENT.sub(" ", source)
     name = name_in(source, target.name, r"\b{}\s*\(")
     classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
     classes.sort(key=lambda each: each != "Solution")
     names = [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))]
-    return f"{_java_frame(source)}{driver_file('driver.java')}{_java_constants(names, name, target.in_place)}"
+    # A file has one public class, which is the driver's.
+    solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(source))
+    driver = f"{_nodes('java', source, _JAVA_NODE)}{driver_file('driver.java')}"
+    return f"{_JAVA_IMPORTS}{solution}\n{driver}{_java_constants(names, name, target.in_place)}"
 
 
 def _java_constants(classes: Sequence[str], name: str, in_place: int) -> str:
@@ -372,13 +360,6 @@ _STATERS: Mapping[str, Callable[[str, str, str], str]] = {
     "go": _state_go,
     "java": _state_java,
     "rust": _state_rust,
-}
-_FRAMES = {"cpp": _cpp_frame, "java": _java_frame}
-"""What stands around a solution in each compiled language, without a main function."""
-
-_PROBES = {
-    "cpp": "int main() {}\n",
-    "java": "public class TruegoldDriver {}\n",
 }
 LANGUAGES = tuple(_COMPOSERS)
 """The languages that there are drivers for."""

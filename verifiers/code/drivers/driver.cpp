@@ -1,79 +1,39 @@
 namespace truegold_driver {
-struct Json {
-    enum Kind { null, boolean, number, text, list } kind = null;
-    bool truth = false;
-    std::string word;
-    std::vector<Json> items;
-};
 struct Mismatch : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-struct Reader {
-    const char* at;
-    void expect(char c) {
-        if (*at++ != c) throw Mismatch("the request is cut");
+// The words of a line of JSON whose texts are percent-encoded: brackets, texts, numbers, and nothing for commas.
+struct Words {
+    std::string line, word;
+    size_t end = 0;
+    explicit Words(std::string text) : line(std::move(text)) { next(); }
+    std::string next() {
+        std::string taken = std::move(word);
+        size_t start = std::min(line.find_first_not_of(", ", end), line.size());
+        end = std::min(std::max(start + 1, line.find_first_of("[], ", start)), line.size());
+        word = line.substr(start, end - start);
+        return taken;
     }
-    unsigned hex() {
-        unsigned code = std::stoul(std::string(at, 4), nullptr, 16);
-        at += 4;
-        return code;
+    bool take(const char* expected) {
+        if (word != expected) return false;
+        next();
+        return true;
     }
-    static void put(std::string& out, unsigned code) {
-        if (code < 0x80) out += char(code);
-        else if (code < 0x800) { out += char(0xC0 | code >> 6); out += char(0x80 | (code & 63)); }
-        else if (code < 0x10000) {
-            out += char(0xE0 | code >> 12); out += char(0x80 | (code >> 6 & 63)); out += char(0x80 | (code & 63));
-        } else {
-            out += char(0xF0 | code >> 18); out += char(0x80 | (code >> 12 & 63));
-            out += char(0x80 | (code >> 6 & 63)); out += char(0x80 | (code & 63));
-        }
+    void need(const char* expected, const char* what) {
+        if (!take(expected)) throw Mismatch(std::string("the argument is no ") + what);
     }
-    std::string string() {
-        std::string out;
-        expect('"');
-        while (*at != '"') {
-            char c = *at++;
-            if (c != '\\') { out += c; continue; }
-            c = *at++;
-            if (c == 'u') {
-                unsigned code = hex();
-                if (code >= 0xD800 && code < 0xDC00 && at[0] == '\\' && at[1] == 'u') {
-                    at += 2;
-                    code = 0x10000 + ((code - 0xD800) << 10) + (hex() - 0xDC00);
-                }
-                put(out, code);
-            } else {
-                const char* names = "bfnrt";
-                const char* name = std::strchr(names, c);
-                out += name ? "\b\f\n\r\t"[name - names] : c;
-            }
-        }
-        at++;
+    std::string text(const char* what) {
+        if (word.empty() || word[0] != '"') throw Mismatch(std::string("the argument is no ") + what);
+        std::string quoted = next(), out;
+        for (size_t index = 1; index + 1 < quoted.size(); index++)
+            if (quoted[index] != '%') out += quoted[index];
+            else { out += char(std::stoi(quoted.substr(index + 1, 2), nullptr, 16)); index += 2; }
         return out;
     }
-    Json value() {
-        Json json;
-        if (*at == '[') {
-            json.kind = Json::list;
-            at++;
-            while (*at != ']') {
-                json.items.push_back(value());
-                if (*at == ',') at++;
-            }
-            at++;
-        } else if (*at == '"') {
-            json.kind = Json::text;
-            json.word = string();
-        } else {
-            const char* start = at;
-            while (*at && !std::strchr(",]} \n", *at)) at++;
-            json.word.assign(start, at);
-            if (json.word == "null") return json;
-            json.kind = json.word == "true" || json.word == "false" ? Json::boolean : Json::number;
-            json.truth = json.word == "true";
-        }
-        return json;
+    template <class Read> void items(Read read) {
+        need("[", "list");
+        while (!take("]")) read();
     }
 };
 
@@ -83,9 +43,6 @@ template <class T, class = void> struct Form {
     static_assert(is_unsupported<T>, "TRUEGOLD_NO_FORM: this type has no form in JSON");
 };
 
-inline void check(bool fits, const char* what) {
-    if (!fits) throw Mismatch(std::string("the argument is no ") + what);
-}
 // Replies are ASCII; a byte that is no UTF-8 becomes a lone surrogate.
 inline std::string quoted(const std::string& text) {
     std::string out = "\"";
@@ -115,31 +72,37 @@ inline std::string quoted(const std::string& text) {
 }
 
 template <> struct Form<bool> {
-    static bool read(const Json& json) { check(json.kind == Json::boolean, "truth value"); return json.truth; }
+    static bool read(Words& words) {
+        if (words.take("true")) return true;
+        words.need("false", "truth value");
+        return false;
+    }
     static std::string write(bool value) { return value ? "true" : "false"; }
 };
 template <> struct Form<char> {
-    static char read(const Json& json) {
-        check(json.kind == Json::text && json.word.size() == 1, "single character");
-        return json.word[0];
+    static char read(Words& words) {
+        std::string text = words.text("single character");
+        if (text.size() != 1) throw Mismatch("the argument is no single character");
+        return text[0];
     }
     static std::string write(char value) { return quoted(std::string(1, value)); }
 };
 template <class T> struct Form<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>>> {
-    static T read(const Json& json) {
-        check(json.kind == Json::number && json.word.find_first_of(".eE") == std::string::npos, "integer");
+    static T read(Words& words) {
         T value{};
-        auto [end, error] = std::from_chars(json.word.data(), json.word.data() + json.word.size(), value);
-        check(error == std::errc() && end == json.word.data() + json.word.size(), "integer of that size");
+        std::string word = words.next();
+        auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        if (error != std::errc() || end != word.data() + word.size()) throw Mismatch("the argument is no integer of that size");
         return value;
     }
     static std::string write(T value) { return std::to_string(value); }
 };
 template <class T> struct Form<T, std::enable_if_t<std::is_floating_point_v<T>>> {
-    static T read(const Json& json) {
-        if (json.kind == Json::text && json.word.rfind("float:", 0) == 0) return std::stold(json.word.substr(6));
-        check(json.kind == Json::number, "number");
-        return std::stold(json.word);
+    static T read(Words& words) {
+        std::string word = words.next();
+        if (word.rfind("\"float:", 0) == 0) return std::stold(word.substr(7));
+        if (word.empty() || !std::strchr("-0123456789", word[0])) throw Mismatch("the argument is no number");
+        return std::stold(word);
     }
     static std::string write(T value) {
         if (std::isnan(value)) return "{\"$\":\"float\",\"v\":\"nan\"}";
@@ -149,8 +112,12 @@ template <class T> struct Form<T, std::enable_if_t<std::is_floating_point_v<T>>>
         return std::strpbrk(text, ".e") ? text : std::string(text) + ".0";
     }
 };
+template <class T> struct Form<T, std::enable_if_t<std::is_enum_v<T>>> {
+    static T read(Words& words) { return T(Form<long long>::read(words)); }
+    static std::string write(T value) { return std::to_string((long long)value); }
+};
 template <> struct Form<std::string> {
-    static std::string read(const Json& json) { check(json.kind == Json::text, "text"); return json.word; }
+    static std::string read(Words& words) { return words.text("text"); }
     static std::string write(const std::string& value) { return quoted(value); }
 };
 template <> struct Form<const char*> {
@@ -172,10 +139,9 @@ template <class Items> std::string write_items(const Items& items) {
     return out + "]";
 }
 template <class Items> struct ListForm {
-    static Items read(const Json& json) {
-        check(json.kind == Json::list, "list");
+    static Items read(Words& words) {
         Items items;
-        for (auto& item : json.items) items.insert(items.end(), Form<typename Items::value_type>::read(item));
+        words.items([&] { items.insert(items.end(), Form<typename Items::value_type>::read(words)); });
         return items;
     }
     static std::string write(const Items& items) { return write_items(items); }
@@ -188,20 +154,20 @@ template <class T> struct Form<std::unordered_set<T>> : ListForm<std::unordered_
 template <class T> struct Form<std::multiset<T>> : ListForm<std::multiset<T>> {};
 template <class T, size_t size> struct Form<std::array<T, size>> {
     static std::string write(const std::array<T, size>& items) { return write_items(items); }
-    static std::array<T, size> read(const Json& json) {
-        check(json.kind == Json::list && json.items.size() == size, "list of that length");
+    static std::array<T, size> read(Words& words) {
         std::array<T, size> items{};
-        for (size_t index = 0; index < size; index++) items[index] = Form<T>::read(json.items[index]);
+        words.need("[", "list");
+        for (T& item : items) item = Form<T>::read(words);
+        words.need("]", "list of that length");
         return items;
     }
 };
 template <class... T> struct Form<std::tuple<T...>> {
-    static std::tuple<T...> read(const Json& json) {
-        check(json.kind == Json::list && json.items.size() == sizeof...(T), "list of that length");
-        return read(json, std::index_sequence_for<T...>{});
-    }
-    template <size_t... index> static std::tuple<T...> read(const Json& json, std::index_sequence<index...>) {
-        return std::tuple<T...>{Form<T>::read(json.items[index])...};
+    static std::tuple<T...> read(Words& words) {
+        words.need("[", "list");
+        std::tuple<T...> items{Form<T>::read(words)...};
+        words.need("]", "list of that length");
+        return items;
     }
     static std::string write(const std::tuple<T...>& items) {
         std::string out = "[";
@@ -210,8 +176,8 @@ template <class... T> struct Form<std::tuple<T...>> {
     }
 };
 template <class T, class U> struct Form<std::pair<T, U>> {
-    static std::pair<T, U> read(const Json& json) {
-        auto [first, second] = Form<std::tuple<T, U>>::read(json);
+    static std::pair<T, U> read(Words& words) {
+        auto [first, second] = Form<std::tuple<T, U>>::read(words);
         return {first, second};
     }
     static std::string write(const std::pair<T, U>& pair) {
@@ -222,10 +188,12 @@ template <class T, class U> struct Form<std::pair<T, U>> {
 template <class Map> struct MapForm {
     using Key = typename Map::key_type;
     using Value = typename Map::mapped_type;
-    static Map read(const Json& json) {
-        check(json.kind == Json::list && json.items.size() == 2 && json.items[0].word == "dict", "dictionary");
+    static Map read(Words& words) {
         Map map;
-        for (auto& pair : json.items[1].items) map[Form<Key>::read(pair.items[0])] = Form<Value>::read(pair.items[1]);
+        words.need("[", "dictionary");
+        words.need("\"dict:\"", "dictionary");
+        words.items([&] { map.insert(Form<std::pair<Key, Value>>::read(words)); });
+        words.need("]", "dictionary");
         return map;
     }
     static std::string write(const Map& map) {
@@ -238,25 +206,20 @@ template <class Map> struct MapForm {
 template <class K, class V> struct Form<std::map<K, V>> : MapForm<std::map<K, V>> {};
 template <class K, class V> struct Form<std::unordered_map<K, V>> : MapForm<std::unordered_map<K, V>> {};
 template <class T> struct Form<std::optional<T>> {
-    static std::optional<T> read(const Json& json) {
-        if (json.kind == Json::null) return std::nullopt;
-        return Form<T>::read(json);
+    static std::optional<T> read(Words& words) {
+        if (words.take("null")) return std::nullopt;
+        return Form<T>::read(words);
     }
     static std::string write(const std::optional<T>& value) { return value ? Form<T>::write(*value) : "null"; }
 };
 
 constexpr int longest_list = 1000000;
 template <> struct Form<ListNode*> {
-    static ListNode* read(const Json& json) {
-        if (json.kind == Json::null) return nullptr;
-        check(json.kind == Json::list, "linked list");
-        ListNode* head = nullptr;
-        for (size_t index = json.items.size(); index-- > 0;) {
-            ListNode* node = new ListNode(Form<decltype(ListNode::val)>::read(json.items[index]));
-            node->next = head;
-            head = node;
-        }
-        return head;
+    static ListNode* read(Words& words) {
+        ListNode first(0), *last = &first;
+        if (words.take("null")) return nullptr;
+        words.items([&] { last = last->next = new ListNode(Form<decltype(ListNode::val)>::read(words)); last->next = nullptr; });
+        return first.next;
     }
     static std::string write(ListNode* node) {
         std::vector<decltype(ListNode::val)> values;
@@ -268,12 +231,12 @@ template <> struct Form<ListNode*> {
     }
 };
 template <> struct Form<TreeNode*> {
-    static TreeNode* read(const Json& json) {
-        if (json.kind == Json::null) return nullptr;
-        check(json.kind == Json::list, "tree");
+    static TreeNode* read(Words& words) {
+        if (words.take("null")) return nullptr;
         std::vector<TreeNode*> nodes;
-        for (auto& item : json.items)
-            nodes.push_back(item.kind == Json::null ? nullptr : new TreeNode(Form<decltype(TreeNode::val)>::read(item)));
+        words.items([&] {
+            nodes.push_back(words.take("null") ? nullptr : new TreeNode(Form<decltype(TreeNode::val)>::read(words)));
+        });
         size_t next = 1;
         for (size_t index = 0; index < nodes.size(); index++) {
             if (!nodes[index]) continue;
@@ -313,8 +276,13 @@ inline void reply(std::string line) {
 template <class R, class... A> struct Caller {
     using Arguments = std::tuple<std::decay_t<A>...>;
     template <class Function, size_t... index>
-    static std::string call(Function&& function, const Json& json, int in_place, std::index_sequence<index...>) {
-        Arguments arguments{Form<std::decay_t<A>>::read(json.items[index])...};
+    static std::string call(Function&& function, Words words, int in_place, std::index_sequence<index...>) {
+        auto arity = [&](bool fits) {
+            if (!fits) throw Mismatch("it takes " + std::to_string(sizeof...(A)) + " arguments, which is not how many the tests have");
+        };
+        words.need("[", "list");
+        Arguments arguments{(arity(words.word != "]"), Form<std::decay_t<A>>::read(words))...};
+        arity(words.take("]"));
         std::string result;
         if constexpr (std::is_void_v<R>) {
             function(static_cast<A&&>(std::get<index>(arguments))...);
@@ -330,10 +298,7 @@ template <class R, class... A> struct Caller {
         reply("{\"loaded\":true}");
         for (std::string line; std::getline(std::cin, line);) {
             try {
-                Json json = Reader{line.c_str()}.value();
-                if (json.items.size() != sizeof...(A)) throw Mismatch(
-                    "it takes " + std::to_string(sizeof...(A)) + " arguments, the tests have " + std::to_string(json.items.size()));
-                reply("{\"r\":" + call(function, json, in_place, std::index_sequence_for<A...>{}) + "}");
+                reply("{\"r\":" + call(function, Words(line), in_place, std::index_sequence_for<A...>{}) + "}");
             } catch (const std::exception& error) {
                 reply("{\"raised\":[\"exception\"," + quoted(error.what()) + ",null]}");
             } catch (...) {
@@ -348,21 +313,15 @@ template <class R, class... A> struct Caller {
 template <class R, class... A> int serve(R (*function)(A...), int in_place) {
     return Caller<R, A...>::serve(function, in_place);
 }
-template <class C, class R, class... A> int serve(R (C::*method)(A...), int in_place) {
-    // Each call has an object of its own, which is left to the end: its destructor is not what is tested.
-    return Caller<R, A...>::serve([method](A... arguments) -> R {
-        return ((new C())->*method)(static_cast<A&&>(arguments)...);
-    }, in_place);
-}
-template <class C, class R, class... A> int serve(R (C::*method)(A...) const, int in_place) {
-    return Caller<R, A...>::serve([method](A... arguments) -> R {
-        return ((new C())->*method)(static_cast<A&&>(arguments)...);
-    }, in_place);
-}
-template <class C, class R, class... A> int serve(R (C::*method)(A...) noexcept, int in_place) {
-    return serve(static_cast<R (C::*)(A...)>(method), in_place);
-}
-template <class C, class R, class... A> int serve(R (C::*method)(A...) const noexcept, int in_place) {
-    return serve(static_cast<R (C::*)(A...) const>(method), in_place);
-}
+// Each call has an object of its own, which is left to the end: its destructor is not what is tested.
+#define TRUEGOLD_SERVE(...) \
+    template <class C, class R, class... A> int serve(R (C::*method)(A...) __VA_ARGS__, int in_place) { \
+        return Caller<R, A...>::serve( \
+            [method](A... arguments) -> R { return ((new C())->*method)(static_cast<A&&>(arguments)...); }, in_place); \
+    }
+TRUEGOLD_SERVE()
+TRUEGOLD_SERVE(const)
+TRUEGOLD_SERVE(noexcept)
+TRUEGOLD_SERVE(const noexcept)
+#undef TRUEGOLD_SERVE
 }

@@ -2,102 +2,51 @@ public class TruegoldDriver {
     static final class Mismatch extends RuntimeException {
         Mismatch(String message) { super(message); }
     }
-    static final class NoForm extends RuntimeException {
-        NoForm(java.lang.reflect.Type type) { super("TRUEGOLD_NO_FORM: " + type.getTypeName()); }
-    }
     static final int LONGEST_LIST = 1000000;
 
-    static final class Reader {
-        final String text;
-        int at = 0;
-        Reader(String text) { this.text = text; }
-        Object value() {
-            char c = text.charAt(at);
-            if (c == '[') {
-                java.util.ArrayList<Object> items = new java.util.ArrayList<>();
-                at++;
-                while (text.charAt(at) != ']') {
-                    items.add(value());
-                    if (text.charAt(at) == ',') at++;
-                }
-                at++;
-                return items;
-            }
-            if (c == '"') return string();
-            int start = at;
-            while (at < text.length() && ",]".indexOf(text.charAt(at)) < 0) at++;
-            String word = text.substring(start, at);
-            switch (word) {
-                case "null": return null;
-                case "true": return true;
-                case "false": return false;
-                default: return new java.math.BigDecimal(word);
-            }
-        }
-        String string() {
-            StringBuilder out = new StringBuilder();
-            at++;
-            while (text.charAt(at) != '"') {
-                char c = text.charAt(at++);
-                if (c != '\\') { out.append(c); continue; }
-                c = text.charAt(at++);
-                int index = "bfnrt".indexOf(c);
-                if (c == 'u') {
-                    out.append((char) Integer.parseInt(text.substring(at, at + 4), 16));
-                    at += 4;
-                } else out.append(index < 0 ? c : "\b\f\n\r\t".charAt(index));
-            }
-            at++;
-            return out.toString();
-        }
+    /** The words of a line of JSON whose texts are percent-encoded: brackets, texts and numbers. */
+    static java.util.Iterator<String> words(String line) {
+        return java.util.Arrays.asList(line.replace("[", "[ ").replace("]", " ]").trim().split("[ ,]+")).iterator();
     }
-
-    static java.math.BigDecimal number(Object json) {
-        if (json instanceof java.math.BigDecimal) return (java.math.BigDecimal) json;
-        throw new Mismatch("the argument is no number");
-    }
-    static long whole(Object json, long low, long high) {
-        java.math.BigDecimal value = number(json);
+    static Object value(String word, java.util.Iterator<String> words) throws Exception {
+        if (word.equals("[")) {
+            java.util.ArrayList<Object> values = new java.util.ArrayList<>();
+            for (String next = words.next(); !next.equals("]"); next = words.next()) values.add(value(next, words));
+            return values;
+        }
+        if (word.equals("null")) return null;
+        if (word.equals("true") || word.equals("false")) return word.equals("true");
+        if (word.startsWith("\"float:")) {
+            if (word.contains("nan")) return Double.NaN;
+            return word.contains("-") ? Double.NEGATIVE_INFINITY : Double.POSITIVE_INFINITY;
+        }
+        if (word.startsWith("\"")) return java.net.URLDecoder.decode(word.substring(1, word.length() - 1), "UTF-8");
         // 1.0 is no integer, as the tests say it.
-        if (value.scale() > 0) throw new Mismatch("the argument is no integer");
-        java.math.BigInteger exact = value.toBigInteger();
-        if (exact.bitLength() > 63 || exact.longValue() < low || exact.longValue() > high) throw new Mismatch("the argument is too large");
-        return exact.longValue();
+        return word.matches("-?\\d+") ? (Object) new java.math.BigInteger(word) : (Object) new java.math.BigDecimal(word);
     }
-    static double floating(Object json) {
-        if (json instanceof String && ((String) json).startsWith("float:")) {
-            String word = ((String) json).substring(6);
-            return word.equals("nan") ? Double.NaN : word.startsWith("-") ? Double.NEGATIVE_INFINITY : Double.POSITIVE_INFINITY;
-        }
-        return number(json).doubleValue();
+    static <T> T as(Class<T> kind, Object value) {
+        if (kind.isInstance(value)) return kind.cast(value);
+        throw new Mismatch("the argument is no " + kind.getSimpleName());
     }
     @SuppressWarnings("unchecked")
-    static java.util.List<Object> items(Object json) {
-        if (json instanceof java.util.List) return (java.util.List<Object>) json;
-        throw new Mismatch("the argument is no list");
-    }
-    static String text(Object json) {
-        if (json instanceof String) return (String) json;
-        throw new Mismatch("the argument is no text");
-    }
+    static java.util.List<Object> items(Object value) { return as(java.util.List.class, value); }
+    static java.math.BigInteger whole(Object value) { return as(java.math.BigInteger.class, value); }
     static Object read(Object json, java.lang.reflect.Type type) throws Exception {
-        if (type == int.class || type == Integer.class) return json == null && type == Integer.class ? null : (Object) (int) whole(json, Integer.MIN_VALUE, Integer.MAX_VALUE);
-        if (type == long.class || type == Long.class) return whole(json, Long.MIN_VALUE, Long.MAX_VALUE);
-        if (type == short.class || type == Short.class) return (short) whole(json, Short.MIN_VALUE, Short.MAX_VALUE);
-        if (type == byte.class || type == Byte.class) return (byte) whole(json, Byte.MIN_VALUE, Byte.MAX_VALUE);
-        if (type == double.class || type == Double.class) return floating(json);
-        if (type == float.class || type == Float.class) return (float) floating(json);
-        if (type == boolean.class || type == Boolean.class) {
-            if (json instanceof Boolean) return json;
-            throw new Mismatch("the argument is no truth value");
-        }
+        if (type == int.class) return whole(json).intValueExact();
+        if (type == Integer.class) return json == null ? null : (Object) whole(json).intValueExact();
+        if (type == long.class || type == Long.class) return whole(json).longValueExact();
+        if (type == short.class || type == Short.class) return whole(json).shortValueExact();
+        if (type == byte.class || type == Byte.class) return whole(json).byteValueExact();
+        if (type == double.class || type == Double.class) return as(Number.class, json).doubleValue();
+        if (type == float.class || type == Float.class) return as(Number.class, json).floatValue();
+        if (type == boolean.class || type == Boolean.class) return as(Boolean.class, json);
         if (type == char.class || type == Character.class) {
-            if (text(json).length() == 1) return text(json).charAt(0);
+            if (as(String.class, json).length() == 1) return ((String) json).charAt(0);
             throw new Mismatch("the argument is no single character");
         }
-        if (type == String.class || type == CharSequence.class) return text(json);
-        if (type == java.math.BigInteger.class) return number(json).toBigIntegerExact();
-        if (type == java.math.BigDecimal.class) return number(json);
+        if (type == String.class || type == CharSequence.class) return as(String.class, json);
+        if (type == java.math.BigInteger.class) return whole(json);
+        if (type == java.math.BigDecimal.class) return new java.math.BigDecimal(as(Number.class, json).toString());
         if (type == Object.class || type instanceof java.lang.reflect.TypeVariable) return natural(json);
         if (type == ListNode.class) return readList(json);
         if (type == TreeNode.class) return readTree(json);
@@ -116,7 +65,7 @@ public class TruegoldDriver {
         if (raw == java.util.Optional.class) return json == null ? java.util.Optional.empty() : java.util.Optional.of(read(json, parts[0]));
         if (java.util.Map.class.isAssignableFrom(raw)) {
             java.util.List<Object> tagged = items(json);
-            if (tagged.size() != 2 || !"dict".equals(tagged.get(0))) throw new Mismatch("the argument is no dictionary");
+            if (tagged.size() != 2 || !"dict:".equals(tagged.get(0))) throw new Mismatch("the argument is no dictionary");
             java.util.Map<Object, Object> map = make(raw, java.util.LinkedHashMap.class, java.util.TreeMap.class, type);
             for (Object pair : items(tagged.get(1))) map.put(read(items(pair).get(0), parts[0]), read(items(pair).get(1), parts[1]));
             return map;
@@ -126,7 +75,7 @@ public class TruegoldDriver {
             for (Object item : items(json)) values.add(read(item, parts[0]));
             return values;
         }
-        throw new NoForm(type);
+        throw new Mismatch("there is no value of type " + type);
     }
     static java.lang.reflect.Type elementOf(java.lang.reflect.Type type) {
         if (type instanceof java.lang.reflect.GenericArrayType) return ((java.lang.reflect.GenericArrayType) type).getGenericComponentType();
@@ -138,14 +87,12 @@ public class TruegoldDriver {
         if (!raw.isInterface() && !java.lang.reflect.Modifier.isAbstract(raw.getModifiers())) return (T) raw.getConstructor().newInstance();
         for (Object choice : choices)
             if (choice instanceof Class && raw.isAssignableFrom((Class<?>) choice)) return (T) ((Class<?>) choice).getConstructor().newInstance();
-        throw new NoForm((java.lang.reflect.Type) choices[choices.length - 1]);
+        throw new Mismatch("there is no value of type " + choices[choices.length - 1]);
     }
     static Object natural(Object json) {
-        if (json instanceof java.math.BigDecimal) {
-            java.math.BigDecimal value = (java.math.BigDecimal) json;
-            if (value.scale() > 0) return value.doubleValue();
-            try { return value.intValueExact(); } catch (ArithmeticException tooLarge) { return value.longValueExact(); }
-        }
+        if (json instanceof java.math.BigDecimal) return ((Number) json).doubleValue();
+        if (json instanceof java.math.BigInteger)
+            return whole(json).bitLength() < 32 ? (Object) whole(json).intValueExact() : (Object) whole(json).longValueExact();
         if (!(json instanceof java.util.List)) return json;
         java.util.ArrayList<Object> values = new java.util.ArrayList<>();
         for (Object item : items(json)) values.add(natural(item));
@@ -155,7 +102,7 @@ public class TruegoldDriver {
         ListNode head = null;
         java.util.List<Object> values = json == null ? new java.util.ArrayList<>() : items(json);
         for (int i = values.size(); i-- > 0;) {
-            ListNode node = new ListNode((int) whole(values.get(i), Integer.MIN_VALUE, Integer.MAX_VALUE));
+            ListNode node = new ListNode(whole(values.get(i)).intValueExact());
             node.next = head;
             head = node;
         }
@@ -165,7 +112,7 @@ public class TruegoldDriver {
         java.util.ArrayList<TreeNode> nodes = new java.util.ArrayList<>();
         if (json != null)
             for (Object item : items(json))
-                nodes.add(item == null ? null : new TreeNode((int) whole(item, Integer.MIN_VALUE, Integer.MAX_VALUE)));
+                nodes.add(item == null ? null : new TreeNode(whole(item).intValueExact()));
         int next = 1;
         for (TreeNode node : nodes) {
             if (node == null) continue;
@@ -227,7 +174,7 @@ public class TruegoldDriver {
                 write(out, java.lang.reflect.Array.get(value, i));
             }
             out.append(']');
-        } else throw new NoForm(value.getClass());
+        } else throw new Mismatch("a value of " + value.getClass() + " is no result");
     }
     static void writeList(StringBuilder out, ListNode node) {
         java.util.ArrayList<Object> values = new java.util.ArrayList<>();
@@ -303,7 +250,7 @@ public class TruegoldDriver {
         java.lang.reflect.Method method = null;
         boolean isLoaded = false;
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-            java.util.List<Object> given = items(new Reader(line).value());
+            java.util.List<Object> given = items(value("[", words(line.substring(1))));
             StringBuilder reply = new StringBuilder();
             try {
                 if (!isLoaded) {

@@ -1,9 +1,10 @@
 (async () => {
   const read = (json, type) => {
-    if (Array.isArray(json) && json[0] === "dict" && json.length === 2 && Array.isArray(json[1])) {
-      return Object.fromEntries(json[1].map(([key, value]) => [key, read(value)]));
+    if (Array.isArray(json) && json[0] === "dict:" && json.length === 2 && Array.isArray(json[1])) {
+      return Object.fromEntries(json[1].map(([key, value]) => [read(key), read(value)]));
     }
     if (typeof json === "string" && json.startsWith("float:")) return Number(json.slice(6).replace("inf", "Infinity"));
+    if (typeof json === "string") return decodeURIComponent(json);
     if (type === "ListNode" && (json === null || Array.isArray(json))) {
       return (json || []).reduceRight((next, value) => new ListNode(value, next), null);
     }

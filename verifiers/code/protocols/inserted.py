@@ -25,15 +25,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from truegold.verifiers.code.checks.foreign_assertions import StatedTests, read_assertions, rust_program
+from truegold.verifiers.code.checks.foreign_assertions import StatedTests, read_assertions, rust_program, uncalled_test
 from truegold.verifiers.code.checks.foreign_values import PRINTS, read_printed
-from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.drivers import compose_stated, driver_file, without_rust_main
 from truegold.verifiers.code.outcomes import (
     ONE_PROCESS,
     CannotJudge,
     CaseResult,
     Judged,
+    Raised,
     failed_case,
     failed_end,
     passed_case,
@@ -87,6 +87,8 @@ def judge_inserted(
     """Insert the solution, run the program, and look for its last line."""
     word = os.urandom(WORD_BYTES).hex()
     family = language_name(language)
+    if (name := uncalled_test(tests.code, family)) is not None:
+        raise CannotJudge(f"nothing calls {name}")
     stated = read_assertions(tests.code, tests.marker, family)
     _require_imports(tests.code if stated is None else f"{stated.head}\n{stated.tail}", family, backend.local)
     if stated is not None:
