@@ -15,8 +15,8 @@ import fcntl
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 GO_PACKAGES = """
@@ -52,44 +52,32 @@ def go_cache_folder(version: str) -> Path | None:
 def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
     """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
 
-    Packages that this version does not have are left out. Where none can be compiled, the toolchain is broken: the next
-    process tries again, since it may have been mended.
+    Packages that this version does not have are left out. Where nothing can be compiled, the toolchain is broken: the
+    next process tries again, since it may have been mended. One that takes too long is not tried again.
     """
     if (folder / _DONE).exists():
         return
     # A user who cannot write there finds what another one has put there, or nothing.
-    with contextlib.suppress(OSError), (folder / "truegold-lock").open("w") as lock:
+    with (
+        contextlib.suppress(OSError),
+        (folder / "truegold-lock").open("w") as lock,
+        tempfile.TemporaryDirectory() as home,
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / _DONE).exists():
             return
-        if not _compile_packages(tool, {"PATH": os.defpath, **environment, "GOCACHE": str(folder)}):
-            return
+        ask = partial(
+            subprocess.run,
+            env={"PATH": os.defpath, **environment, "GOCACHE": str(folder), "HOME": home},
+            cwd=home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=BUILD_S,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            known = ask([tool, "list", "-e", "-f", "{{if not .Error}}{{.ImportPath}}{{end}}", *GO_PACKAGES]).stdout
+            if ask([tool, "build", *known.decode().split()]).returncode != 0:
+                return
         for path in folder.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         (folder / _DONE).touch()
-
-
-def _compile_packages(tool: str, environment: Mapping[str, str]) -> bool:
-    """Compile all packages, one by one where that fails.
-
-    Return whether another try can be left out: packages were compiled, or all of `BUILD_S` has passed.
-    """
-    deadline = time.monotonic() + BUILD_S
-    compiled = False
-    with tempfile.TemporaryDirectory() as home:
-        for packages in (GO_PACKAGES, *([package] for package in GO_PACKAGES)):
-            try:
-                build = subprocess.run(
-                    [tool, "build", *packages],
-                    env={**environment, "HOME": home},
-                    cwd=home,
-                    capture_output=True,
-                    timeout=max(0.0, deadline - time.monotonic()),
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return True
-            compiled |= build.returncode == 0
-            if build.returncode == 0 and len(packages) > 1:
-                break
-    return compiled

@@ -94,10 +94,13 @@ def available_toolchains() -> dict[str, Toolchain]:
     return {name: toolchain for name, toolchain in toolchains.items() if toolchain is not None}
 
 
-def _c() -> Toolchain | None:
-    path = shutil.which("gcc")
-    argv = ["-O2", "-std=gnu17", "-o", "main", "main.c", "-lm"]
-    return Toolchain(compile=[path, *argv], run=["./main"], made=["main"]) if path else None
+def _gnu(command: str, kind: str, standard: str, *libraries: str) -> Toolchain | None:
+    """Return a compiler of C or C++, unless it does not know the standard."""
+    path, edition = shutil.which(command), f"-std={standard}"
+    if path is None or _output_of([path, edition, "-x", kind, "-E", "-dM", os.devnull]) is None:
+        return None
+    compile_it = [path, "-O2", edition, "-o", "main", "{main}", *libraries]
+    return Toolchain(compile=compile_it, run=["./main"], made=["main"])
 
 
 def _script(interpreter: str, *arguments: str) -> Toolchain | None:
@@ -120,11 +123,14 @@ def _python(version: str, *commands: str) -> Toolchain | None:
     return None
 
 
-def _java() -> Toolchain | None:
+def _java(version: int = 0) -> Toolchain | None:
+    """Return a Java of this version or a later one, which runs programs of an earlier one, not the other way round."""
     compiler, runtime = shutil.which("javac"), shutil.which("java")
     if compiler is None or runtime is None:
         return None
     home = Path(compiler).resolve().parent.parent
+    if version and _java_version(str(home / "bin" / "java")) < version:
+        return None
     # Small heaps of a collector without threads start fast. The archive of Java's own classes is in the home folder.
     small = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
     compiler_options = [*(f"-J{option}" for option in small), "-encoding", "UTF-8"]
@@ -183,20 +189,6 @@ def _go() -> Toolchain | None:
     )
 
 
-def _cpp(standard: str) -> Toolchain | None:
-    path = shutil.which("g++")
-    if path is None or _output_of([path, f"-std=gnu++{standard}", "-x", "c++", "-E", "-dM", os.devnull]) is None:
-        return None
-    argv = [path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"]
-    return Toolchain(compile=argv, run=["./main"], made=["main"])
-
-
-def _java_of(version: int) -> Toolchain | None:
-    """Return a Java of this version or a later one, which runs programs of an earlier one, not the other way round."""
-    toolchain = _java()
-    return toolchain if toolchain is not None and _java_version(toolchain.run[0]) >= version else None
-
-
 @cache
 def _java_version(runtime: str) -> int:
     """Return the major version of a Java; 0 where it does not say."""
@@ -207,11 +199,15 @@ def _java_version(runtime: str) -> int:
 LANGUAGES = {
     language.name: language
     for language in (
-        Language("c", "main.c", _c, "gcc"),
-        Language("cpp", "main.cpp", partial(_cpp, DEFAULT_CPP), "g++"),
-        *(Language(f"cpp{edition}", "main.cpp", partial(_cpp, edition), "a later g++") for edition in CPP_EDITIONS),
+        Language("c", "main.c", partial(_gnu, "gcc", "c", "gnu17", "-lm"), "gcc"),
+        *(
+            Language(
+                f"cpp{n}".removesuffix(DEFAULT_CPP), "main.cpp", partial(_gnu, "g++", "c++", f"gnu++{n}"), "g++"
+            )
+            for n in (DEFAULT_CPP, *CPP_EDITIONS)
+        ),
         Language("java", JAVA_FILE, _java, "default-jdk-headless"),
-        *(Language(f"java{n}", JAVA_FILE, partial(_java_of, n), f"openjdk-{n}-jdk-headless") for n in JAVA_EDITIONS),
+        *(Language(f"java{n}", JAVA_FILE, partial(_java, n), f"openjdk-{n}-jdk-headless") for n in JAVA_EDITIONS),
         Language("python2", "main.py", partial(_python, "2", "python2", "python2.7"), "python2"),
         Language("pypy2", "main.py", partial(_python, "2", "pypy2", "pypy"), "pypy"),
         Language("pypy", "main.py", partial(_python, "3", "pypy3", "pypy"), "pypy3"),

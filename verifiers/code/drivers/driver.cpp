@@ -247,20 +247,19 @@ template <> struct Form<TreeNode*> {
     }
     static std::string write(TreeNode* root) {
         std::vector<TreeNode*> nodes{root};
-        std::vector<std::string> words;
+        std::vector<std::optional<decltype(TreeNode::val)>> values;
         size_t length = 0;
         for (size_t index = 0; index < nodes.size(); index++) {
             if (nodes.size() > longest_list) throw Mismatch("the tree does not end");
             TreeNode* node = nodes[index];
-            words.push_back(node ? Form<decltype(TreeNode::val)>::write(node->val) : "null");
-            if (!node) continue;
-            length = words.size();
+            if (!node) { values.push_back(std::nullopt); continue; }
+            values.push_back(node->val);
+            length = values.size();
             nodes.push_back(node->left);
             nodes.push_back(node->right);
         }
-        std::string out = "[";
-        for (size_t index = 0; index < length; index++) out += (index ? "," : "") + words[index];
-        return out + "]";
+        values.resize(length);
+        return write_items(values);
     }
 };
 

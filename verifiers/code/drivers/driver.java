@@ -98,15 +98,11 @@ public class TruegoldDriver {
         for (Object item : items(json)) values.add(natural(item));
         return values;
     }
-    static ListNode readList(Object json) {
-        ListNode head = null;
-        java.util.List<Object> values = json == null ? new java.util.ArrayList<>() : items(json);
-        for (int i = values.size(); i-- > 0;) {
-            ListNode node = new ListNode(whole(values.get(i)).intValueExact());
-            node.next = head;
-            head = node;
-        }
-        return head;
+    static ListNode readList(Object json) throws Exception {
+        ListNode first = new ListNode(0), last = first;
+        for (int value : (int[]) read(json == null ? new java.util.ArrayList<>() : json, int[].class))
+            last = last.next = new ListNode(value);
+        return first.next;
     }
     static TreeNode readTree(Object json) {
         java.util.ArrayList<TreeNode> nodes = new java.util.ArrayList<>();
@@ -122,72 +118,48 @@ public class TruegoldDriver {
         return nodes.isEmpty() ? null : nodes.get(0);
     }
 
-    static void quote(StringBuilder out, CharSequence text) {
-        out.append('"');
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            if (c == '"' || c == '\\') out.append('\\').append(c);
-            else if (c < 32 || c > 126) out.append(String.format("\\u%04x", (int) c));
-            else out.append(c);
-        }
-        out.append('"');
+    static String quote(Object text) {
+        return text.toString().chars()
+            .mapToObj(c -> c < 32 || c > 126 || c == '"' || c == '\\' ? String.format("\\u%04x", c) : String.valueOf((char) c))
+            .collect(java.util.stream.Collectors.joining("", "\"", "\""));
     }
-    static void write(StringBuilder out, Object value) {
-        if (value == null) out.append("null");
-        else if (value instanceof Boolean || value instanceof Integer || value instanceof Long || value instanceof Short
-            || value instanceof Byte || value instanceof java.math.BigInteger) out.append(value);
-        else if (value instanceof Double || value instanceof Float) {
+    static String list(java.util.stream.Stream<?> values) {
+        return values.map(TruegoldDriver::write).collect(java.util.stream.Collectors.joining(",", "[", "]"));
+    }
+    static String write(Object value) {
+        if (value == null) return "null";
+        if (value instanceof Boolean || value instanceof Integer || value instanceof Long || value instanceof Short
+            || value instanceof Byte || value instanceof java.math.BigInteger) return value.toString();
+        if (value instanceof Double || value instanceof Float || value instanceof java.math.BigDecimal) {
             double number = ((Number) value).doubleValue();
-            if (Double.isNaN(number) || Double.isInfinite(number))
-                out.append("{\"$\":\"float\",\"v\":\"").append(Double.isNaN(number) ? "nan" : number < 0 ? "-inf" : "inf").append("\"}");
-            else out.append(Double.toString(number).replace('E', 'e'));
-        } else if (value instanceof java.math.BigDecimal) out.append(((java.math.BigDecimal) value).doubleValue());
-        else if (value instanceof CharSequence || value instanceof Character) quote(out, value.toString());
-        else if (value instanceof java.util.Optional) write(out, ((java.util.Optional<?>) value).orElse(null));
-        else if (value instanceof ListNode) writeList(out, (ListNode) value);
-        else if (value instanceof TreeNode) writeTree(out, (TreeNode) value);
-        else if (value instanceof java.util.Map) {
-            String comma = "";
-            out.append("{\"$\":\"dict\",\"v\":[");
-            for (java.util.Map.Entry<?, ?> entry : ((java.util.Map<?, ?>) value).entrySet()) {
-                out.append(comma).append('[');
-                write(out, entry.getKey());
-                out.append(',');
-                write(out, entry.getValue());
-                out.append(']');
-                comma = ",";
-            }
-            out.append("]}");
-        } else if (value instanceof Iterable) {
-            String comma = "";
-            out.append('[');
-            for (Object item : (Iterable<?>) value) {
-                out.append(comma);
-                write(out, item);
-                comma = ",";
-            }
-            out.append(']');
-        } else if (value.getClass().isArray()) {
-            out.append('[');
-            for (int i = 0; i < java.lang.reflect.Array.getLength(value); i++) {
-                if (i > 0) out.append(',');
-                write(out, java.lang.reflect.Array.get(value, i));
-            }
-            out.append(']');
-        } else throw new Mismatch("a value of " + value.getClass() + " is no result");
+            if (number - number == 0) return Double.toString(number).replace('E', 'e');
+            return "{\"$\":\"float\",\"v\":\"" + (number != number ? "nan" : number < 0 ? "-inf" : "inf") + "\"}";
+        }
+        if (value instanceof Enum) return quote(((Enum<?>) value).name());
+        if (value instanceof CharSequence || value instanceof Character) return quote(value);
+        if (value instanceof java.util.Optional) return write(((java.util.Optional<?>) value).orElse(null));
+        if (value instanceof ListNode) return writeList((ListNode) value);
+        if (value instanceof TreeNode) return writeTree((TreeNode) value);
+        if (value instanceof java.util.Map)
+            return "{\"$\":\"dict\",\"v\":" + list(((java.util.Map<?, ?>) value).entrySet().stream()
+                .map(entry -> new Object[] {entry.getKey(), entry.getValue()})) + "}";
+        if (value instanceof Iterable)
+            return list(java.util.stream.StreamSupport.stream(((Iterable<?>) value).spliterator(), false));
+        if (!value.getClass().isArray()) throw new Mismatch("a value of " + value.getClass() + " is no result");
+        return list(java.util.stream.IntStream.range(0, java.lang.reflect.Array.getLength(value))
+            .mapToObj(index -> java.lang.reflect.Array.get(value, index)));
     }
-    static void writeList(StringBuilder out, ListNode node) {
+    static String writeList(ListNode node) {
         java.util.ArrayList<Object> values = new java.util.ArrayList<>();
         for (; node != null; node = node.next) {
             if (values.size() == LONGEST_LIST) throw new Mismatch("the linked list does not end");
             values.add(node.val);
         }
-        write(out, values);
+        return write(values);
     }
-    static void writeTree(StringBuilder out, TreeNode root) {
-        java.util.ArrayList<TreeNode> nodes = new java.util.ArrayList<>();
+    static String writeTree(TreeNode root) {
+        java.util.ArrayList<TreeNode> nodes = new java.util.ArrayList<>(java.util.Collections.singletonList(root));
         java.util.ArrayList<Object> values = new java.util.ArrayList<>();
-        nodes.add(root);
         int length = 0;
         for (int i = 0; i < nodes.size(); i++) {
             if (nodes.size() > LONGEST_LIST) throw new Mismatch("the tree does not end");
@@ -198,13 +170,11 @@ public class TruegoldDriver {
             nodes.add(node.left);
             nodes.add(node.right);
         }
-        write(out, values.subList(0, length));
+        return write(values.subList(0, length));
     }
 
     static void emit(Object value) {
-        StringBuilder out = new StringBuilder("\n\u0001{\"r\":");
-        write(out, value);
-        System.out.println(out.append('}'));
+        System.out.println("\n\u0001{\"r\":" + write(value) + "}");
         System.out.flush();
     }
     static java.lang.reflect.Method find(String[] classes, String name, int arity) throws Exception {
@@ -236,38 +206,28 @@ public class TruegoldDriver {
             throw thrown.getCause();
         }
         if (method.getReturnType() == void.class && inPlace < 0) inPlace = 0;
-        StringBuilder out = new StringBuilder();
-        boolean isEmptyNode = value == null && (method.getReturnType() == ListNode.class || method.getReturnType() == TreeNode.class);
-        if (inPlace >= 0 && inPlace < arguments.length) write(out, arguments[inPlace]);
-        else if (isEmptyNode) out.append("[]");
-        else write(out, value);
-        return out.toString();
+        if (inPlace >= 0 && inPlace < arguments.length) return write(arguments[inPlace]);
+        boolean isNode = method.getReturnType() == ListNode.class || method.getReturnType() == TreeNode.class;
+        return value == null && isNode ? "[]" : write(value);
     }
     public static void main(String[] options) throws Exception {
         java.io.PrintStream replies = new java.io.PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, "UTF-8");
         java.io.BufferedReader lines = new java.io.BufferedReader(new java.io.InputStreamReader(System.in, "UTF-8"));
         System.setOut(System.err);
         java.lang.reflect.Method method = null;
-        boolean isLoaded = false;
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             java.util.List<Object> given = items(value("[", words(line.substring(1))));
-            StringBuilder reply = new StringBuilder();
+            String reply;
             try {
-                if (!isLoaded) {
+                if (method == null) {
                     method = find(CLASSES, NAME, given.size());
-                    if (method != null) method.setAccessible(true);
                     replies.append(method == null ? "{\"missing\":\"" + NAME + "\"}\n" : "{\"loaded\":true}\n");
-                    isLoaded = true;
                     if (method == null) break;
+                    method.setAccessible(true);
                 }
-                reply.append("{\"r\":").append(call(method, given, IN_PLACE)).append('}');
+                reply = "{\"r\":" + call(method, given, IN_PLACE) + "}";
             } catch (Throwable error) {
-                reply.setLength(0);
-                reply.append("{\"raised\":[");
-                quote(reply, error.getClass().getSimpleName());
-                reply.append(',');
-                quote(reply, String.valueOf(error.getMessage()));
-                reply.append(",null]}");
+                reply = "{\"raised\":[" + quote(error.getClass().getSimpleName()) + "," + quote(String.valueOf(error.getMessage())) + ",null]}";
             }
             replies.append(reply).append('\n');
             replies.flush();

@@ -69,18 +69,8 @@ def _require_types(cases: Sequence[CallCase]) -> None:
 
 def _type_family(value: Value) -> str | None:
     """Return what sort of type holds a value; None for None."""
-    match value:
-        case None:
-            return None
-        case bool():
-            return "truth value"
-        case int() | float():
-            return "number"
-        case str():
-            return "text"
-        case dict():
-            return "dictionary"
-    return "list"
+    families = {bool: "truth value", int: "number", float: "number", str: "text", dict: "dictionary"}
+    return None if value is None else families.get(type(value), "list")
 
 
 def _mixes_lists(value: Value) -> bool:
