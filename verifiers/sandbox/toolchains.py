@@ -201,9 +201,7 @@ LANGUAGES = {
     for language in (
         Language("c", "main.c", partial(_gnu, "gcc", "c", "gnu17", "-lm"), "gcc"),
         *(
-            Language(
-                f"cpp{n}".removesuffix(DEFAULT_CPP), "main.cpp", partial(_gnu, "g++", "c++", f"gnu++{n}"), "g++"
-            )
+            Language(f"cpp{n}".removesuffix(DEFAULT_CPP), "main.cpp", partial(_gnu, "g++", "c++", f"gnu++{n}"), "g++")
             for n in (DEFAULT_CPP, *CPP_EDITIONS)
         ),
         Language("java", JAVA_FILE, _java, "default-jdk-headless"),

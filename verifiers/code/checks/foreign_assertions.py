@@ -171,8 +171,10 @@ def _end_of_block(mask: str, opening: int) -> int:
 
 
 def rust_program(tests: str) -> str:
-    """Return a set of Rust's tests with a main function that calls them."""
+    """Return a set of Rust's tests with a main function that calls them; a program as it is."""
     mask = _masked(tests, "rust")[1]
+    if re.search(r"\bfn\s+main\b", mask) or not _RUST_TEST.search(mask):
+        return tests
     opened = re.finditer(r"\bmod\s+(\w+)\s*\{", mask)
     modules = [(match[1], match.start(), _closing_of(mask, match.end() - 1)) for match in opened]
     calls = []

@@ -99,7 +99,6 @@ def _reduce(written: str) -> str:
 NO_FORM = b"TRUEGOLD_NO_FORM"
 """Stands in what a compiler says of a type that has no form in JSON."""
 
-_WORD = r"\b{}\b"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GO_PATHS = """
 bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
@@ -208,26 +207,18 @@ def name_in(source: str, name: str, *patterns: str) -> str:
 
     patterns: what stands before and after a definition's name, which is `{}`.
     """
-    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
-    camel = "".join(word.capitalize() for word in words)
-    candidates = [name, "_".join(words).lower(), camel[:1].lower() + camel[1:], camel]
     code = _COMMENT.sub(" ", source)
-    # Some collections write `minsubarraysum`.
-    candidates += sorted(word for word in set(re.findall(r"\w+", code)) if _letters_of(word) == _letters_of(name))
-    for candidate in candidates:
-        if any(re.search(pattern.replace("{}", re.escape(candidate)), code) for pattern in patterns):
+    # Functions before classes, whose names begin with a capital letter.
+    for candidate in sorted(names_like(source, name), key=lambda each: (each != name, each[:1].isupper(), each)):
+        if any(re.search(pattern.replace("{}", candidate), code) for pattern in patterns):
             return candidate
     return name
 
 
-def _letters_of(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def defines(source: str, name: str) -> bool:
-    """Return whether the source has the name at all, in one of the ways of writing it."""
-    code = _COMMENT.sub(" ", source)
-    return re.search(rf"\b{name_in(source, name, _WORD)}\b", code) is not None
+def names_like(source: str, name: str) -> set[str]:
+    """Return the words of a source with the letters of a name: `two_sum`, `twoSum` and `twosum` have the same."""
+    words = re.findall(r"\w+", _COMMENT.sub(" ", source))
+    return {word for word in words if word.replace("_", "").lower() == name.replace("_", "").lower()}
 
 
 @cache

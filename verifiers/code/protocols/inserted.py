@@ -67,9 +67,6 @@ NAME_BYTES = 8
 INNER_FILE = "inserted"
 """What the test program is called where the harness is a program of its own that runs it."""
 
-_RUST_TEST = re.compile(r"#\s*\[\s*test\s*\]")
-_RUST_MAIN = re.compile(r"\bfn\s+main\b")
-
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
 )
@@ -94,12 +91,12 @@ def judge_inserted(
     if stated is not None:
         return _judge_stated(stated, solution, language, backend, limits, run_all)
     code = tests.code
-    head, _, tail = code.partition(tests.marker)
     if family == "go" and "func main" not in code:
         raise CannotJudge("these tests are for Go's test runner, which is not there, and cannot all be read")
-    if family == "rust" and _RUST_TEST.search(tail) and not _RUST_MAIN.search(code):
-        solution, code = without_rust_main(solution), f"{head}{tests.marker}{rust_program(tail)}"
+    if family == "rust":
+        solution, code = without_rust_main(solution), rust_program(code)
     harness = put_harness_around(code, family, word)
+    head = code.partition(tests.marker)[0]
     if head.count("{") == head.count("}"):  # Headers are included outside of functions only.
         solution += lines_after_solution(family)
     source = harness.source.replace(tests.marker, solution)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from truegold.verifiers.code.drivers import NO_FORM, CallTarget, Signature, compose, defines, language_name_of
+from truegold.verifiers.code.drivers import NO_FORM, CallTarget, Signature, compose, language_name_of, names_like
 from truegold.verifiers.code.outcomes import CannotJudge, Judged, failed_end
 from truegold.verifiers.code.protocols.python_tests import ExpectedResults, judge_outcomes, read_results
 from truegold.verifiers.code.protocols.stdio import NotCompiled
@@ -51,7 +51,7 @@ def judge_native_calls(
     if prepared.compiled is not None and (failure := failed_end(prepared.compiled)) is not None:
         lacks_form = NO_FORM in prepared.compiled.stderr
         why = f"a type of {target.name!r} has no form in JSON" if lacks_form else failure[1]
-        raise NotCompiled(why if defines(source, target.name) else f"the program has no {target.name!r}")
+        raise NotCompiled(why if names_like(source, target.name) else f"the program has no {target.name!r}")
     execution = prepared.run("".join(f"{line}\n" for line in lines).encode())
     replied = replace(execution, result=execution.stdout)
     returned = read_results(replied, len(tests.cases), {}, limits, ExpectedResults([]))
