@@ -20,6 +20,9 @@ LITERALS = [
     ("vec![1, 2 * 3]", "rust", [1, 6]),
     ('vec!["a".to_string(), String::from("b")]', "rust", ["a", "b"]),
     ("Some(-1)", "rust", -1),
+    ('Err(ParseError::Bad("x".to_string()))', "rust", ["Err", ["Bad", "x"]]),
+    ("Point { x: 1, y: -2 }", "rust", ["Point", {"x": 1, "y": -2}]),
+    ("Some(Kind::A)", "rust", ["A"]),
     ('new ArrayList<>(Arrays.asList("a"))', "java", ["a"]),
     ("new HashMap(){{put(5, 2);put(6, 2);}}", "java", {5: 2, 6: 2}),
     ("new int[]{1, 2}", "java", [1, 2]),
@@ -104,13 +107,17 @@ def test_functions_that_are_called_or_test_nothing_are_left_alone(language: str,
         ("7", "go", 7),
         ('[(1, "é\\n"), (2, "")]', "rust", [[1, "é\n"], [2, ""]]),
         ("{1: Some(2.0), 2: None}", "rust", {1: 2.0, 2: None}),
+        ("[Ok(3), Err(Empty)]", "rust", [["Ok", 3], ["Err", ["Empty"]]]),
+        ("Point { x: 1, at: [A, B] }", "rust", ["Point", {"x": 1, "at": [["A"], ["B"]]}]),
     ],
 )
 def test_what_rust_and_go_print_is_read(text: str, language: str, value: object) -> None:
     assert repr(read_printed(text.encode().hex(), language)) == repr(value)
 
 
-@pytest.mark.parametrize("text", ["main.E{}", "E { n: 1 }", "", "1 1", "<", "[" * 9000, "1, " * 90000, "0xzz"])
+@pytest.mark.parametrize(
+    "text", ["main.E{}", "E { n: }", "u8::MAX", "f(1)", "", "1 1", "<", "[" * 9000, "1, " * 90000, "0xzz"]
+)
 def test_what_is_no_plain_value_is_not_read(text: str) -> None:
     for language in ("rust", "go"):
         with pytest.raises(ValueError):

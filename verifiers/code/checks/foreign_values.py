@@ -52,6 +52,8 @@ _WRAPPED = re.compile(
 _WORD = re.compile(r"[A-Za-z]\w*\b(?!\s*[(:.!])")
 _FLOATS = re.compile(r"\b(?:float|double)(?:32|64)?\b")
 _NIL = re.compile(r"<nil>|(?:\[\d*\]|map\[[\w.]+\])+\**[\w.]+(?: \{\})?\(nil\)|\(\*[\w.]+\)\(nil\)")
+_VARIANT = re.compile(r"(?:\w+::)*([A-Z](?:\w*[a-z]\w*)?)(?![\w!:])")
+"""Rust's `Error::Empty`, `Shape::Circle(2.0)` and `Point { x: 1 }`, and how `{:?}` shows them; not `u8::MAX`."""
 _OWNED = re.compile(r"\s*\.\s*(?:to_string|to_owned|into|to_vec)\s*\(\s*\)")
 _EMPTY = re.compile(
     r"(?:Vec|String|HashMap|HashSet|BTreeMap|BTreeSet)(?:::<[^()]*>)?::new\(\)"
@@ -169,10 +171,19 @@ class _Literal:
     def _named(self, depth: int) -> Value:
         if self.take(_EMPTY) is not None:
             return self._empty()
+        start = self.position
         if self.take(_WRAPPED) is not None:
             return self._closed(self.sum(depth + 1))
         if (word := self.take(_WORD)) is not None and word[0] in _WORDS:
             return _WORDS[word[0]]
+        self.position = start
+        if self.language == "rust" and (variant := self.take(_VARIANT)) is not None:
+            self.skip()
+            opening = self.text[self.position : self.position + 1]
+            if opening == "(":
+                self.position += 1
+                return [variant[1], *self._elements(")", depth)[0]]
+            return [variant[1], self._collection("", depth)] if opening == "{" else [variant[1]]
         raise NoLiteral(self.text)
 
     def _numeral(self, digits: str, suffix: str) -> Value:
