@@ -4,7 +4,7 @@ import pytest
 from sandboxes import box_of
 
 from truegold.verifiers.audit import Card, as_json, audit
-from truegold.verifiers.code.protocols.inserted import INNER_FILE, put_harness_around
+from truegold.verifiers.code.protocols.inserted import INNER_FILE, NO_END, put_harness_around
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier
 from truegold.verifiers.sandbox.local import installed_languages
@@ -161,14 +161,14 @@ def test_what_stands_before_a_python_solution_is_there_for_it(code: str, program
 
 def test_tests_that_leave_by_themselves_are_judged_by_their_exit_status() -> None:
     harness = put_harness_around("test();\nprocess.exit(0);", "javascript", "word")
-    assert not harness.has_end
+    assert harness.weakness == NO_END
     assert "exit status" in str(harness.weakness)
     assert put_harness_around("test();", "javascript", "word").files == {f"{INNER_FILE}.javascript": b"test();"}
 
 
 def test_a_main_function_that_is_not_the_last_has_no_end() -> None:
-    assert not put_harness_around("fn main() {}\nmod tests { fn f() {} }", "rust", "word").has_end
-    assert put_harness_around("fn f() {}\nfn main() { f() }", "rust", "word").has_end
+    assert put_harness_around("fn main() {}\nmod tests { fn f() {} }", "rust", "word").weakness == NO_END
+    assert put_harness_around("fn f() {}\nfn main() { f() }", "rust", "word").weakness != NO_END
 
 
 WEAK_VERIFIER = """

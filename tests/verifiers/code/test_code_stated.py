@@ -20,6 +20,7 @@ LITERALS = [
     ("vec![1, 2 * 3]", "rust", [1, 6]),
     ('vec!["a".to_string(), String::from("b")]', "rust", ["a", "b"]),
     ("Some(-1)", "rust", -1),
+    ("Vec::<String>::new()", "rust", []),
     ('Err(ParseError::Bad("x".to_string()))', "rust", ["Err", ["Bad", "x"]]),
     ("Point { x: 1, y: -2 }", "rust", ["Point", {"x": 1, "y": -2}]),
     ("Some(Kind::A)", "rust", ["A"]),

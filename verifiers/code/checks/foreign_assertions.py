@@ -157,17 +157,13 @@ def uncalled_test(code: str, language: str) -> str | None:
         is_test = language == "perl" or "test" in name.lower() or re.search(r"\(\s*(?:void|candidate)?\s*\)", match[0])
         if not is_test or name in run or (language == "go" and name.startswith("Test")):
             continue
-        body = mask[match.end() : _end_of_block(mask, match.end() - 1)]
+        try:
+            body = mask[match.end() : _closing_of(mask, match.end() - 1)]
+        except _Unread:
+            continue
         if _ASSERTS.search(body) and len(re.findall(rf"(?<!\w){name}\b", mask)) == 1:
             return str(name)
     return None
-
-
-def _end_of_block(mask: str, opening: int) -> int:
-    try:
-        return _closing_of(mask, opening)
-    except _Unread:
-        return opening
 
 
 def rust_program(tests: str) -> str:

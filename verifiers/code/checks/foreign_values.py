@@ -59,6 +59,7 @@ _EMPTY = re.compile(
     r"(?:Vec|String|HashMap|HashSet|BTreeMap|BTreeSet)(?:::<[^()]*>)?::new\(\)"
     r"|(?:Collections\.empty(?:List|Map|Set)|Optional\.empty)\(\)"
 )
+_EMPTY_VALUES: dict[str, Value] = {"Optional": None, "String": "", "Map": {}, "": []}
 _WORDS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -169,8 +170,8 @@ class _Literal:
         return self._named(depth)
 
     def _named(self, depth: int) -> Value:
-        if self.take(_EMPTY) is not None:
-            return self._empty()
+        if (empty := self.take(_EMPTY)) is not None:
+            return next(value for name, value in _EMPTY_VALUES.items() if name in empty[0].partition("::")[0])
         start = self.position
         if self.take(_WRAPPED) is not None:
             return self._closed(self.sum(depth + 1))
@@ -199,14 +200,6 @@ class _Literal:
         if not is_float:  # JavaScript's whole numbers are rounded beyond 2^53.
             return int(float(digits)) if self.language == "javascript" else int(digits)
         return _as_float32(float(digits)) if suffix in ("f", "F") else float(digits)
-
-    def _empty(self) -> Value:
-        word = self.text[: self.position]
-        if "Optional" in word:
-            return None
-        if "String" in word:
-            return ""
-        return {} if "Map" in word else []
 
     def _text(self) -> Value:
         parts: list[str] = []

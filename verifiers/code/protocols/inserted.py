@@ -103,7 +103,7 @@ def judge_inserted(
     inserted = solution.encode("utf-8", "replace")
     files = {name: text.replace(tests.marker.encode(), inserted) for name, text in harness.files.items()}
     execution = prepare(backend, Program(language, source, files, reads_once=True), limits).run(f"{word}\n".encode())
-    is_complete = not harness.has_end or word.encode() in execution.stdout.splitlines()[-1:]
+    is_complete = harness.weakness == NO_END or word.encode() in execution.stdout.splitlines()[-1:]
     return _judge(execution, is_complete, harness.weakness)
 
 
@@ -180,8 +180,6 @@ class Harness:
     files: Mapping[str, bytes] = field(default_factory=dict)
     weakness: str | None = None
     """What a solution that is made for it could do, besides what sharing a process with the tests allows."""
-    has_end: bool = True
-    """Whether the word is printed at all."""
 
 
 def put_harness_around(code: str, language: str, word: str) -> Harness:
@@ -189,7 +187,7 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
     if (leaves := _HARNESS["leaves_by_itself"].get(language)) and re.search(leaves, code, re.MULTILINE):
         # Node's own `console.assert` prints a line and goes on.
         lead = driver_file("console_assert.js") if language == "javascript" else ""
-        return Harness(lead + code, weakness=NO_END, has_end=False)
+        return Harness(lead + code, weakness=NO_END)
     if language in ("javascript", "perl"):
         name = f"{INNER_FILE}.{language}"
         runner = driver_file("harness.js" if language == "javascript" else "harness.pl").replace("FILE", name)
@@ -203,12 +201,14 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
         return Harness(lines[0] + code + lines[1], weakness=IN_VARIABLE)
     if language in ("c", "cpp", "java", "rust"):
         return _in_main(code, language, variable)
-    return Harness(code, weakness=NO_END, has_end=False)
+    return Harness(code, weakness=NO_END)
 
 
 def lines_after_solution(language: str) -> str:
     """Return what undoes what a solution may have done to the words that tests are made of."""
-    suffix = {"bash": "sh", "c": "c", "cpp": "c", "perl": "pl", "rust": "rs"}.get(language)
+    if language in ("c", "cpp"):
+        return "\n" + "".join(f"#undef {word}\n" for word in _HARNESS["words"]["c"].split()) + "#include <assert.h>\n"
+    suffix = {"bash": "sh", "perl": "pl", "rust": "rs"}.get(language)
     return "" if suffix is None else "\n" + driver_file(f"after_solution.{suffix}")
 
 
@@ -219,6 +219,6 @@ def _in_main(code: str, language: str, variable: str) -> Harness:
     start, end = _MAIN.search(code), _END_OF_MAIN.search(code)
     body = code[start.end() : end.start()] if start and end else ""
     if start is None or end is None or start.end() > end.start() or body.count("{") != body.count("}"):
-        return Harness(code, weakness=NO_END, has_end=False)
+        return Harness(code, weakness=NO_END)
     source = f"{parts['lead']}{code[: start.end()]} {parts['first']} {body} {parts['last']} {code[end.start() :]}"
     return Harness(source, weakness=None if language == "java" else IN_MEMORY)
