@@ -72,11 +72,12 @@ def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> No
             cwd=home,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            text=True,
             timeout=BUILD_S,
         )
         with contextlib.suppress(subprocess.TimeoutExpired):
             known = ask([tool, "list", "-e", "-f", "{{if not .Error}}{{.ImportPath}}{{end}}", *GO_PACKAGES]).stdout
-            if ask([tool, "build", *known.decode().split()]).returncode != 0:
+            if ask([tool, "build", *known.split()]).returncode != 0:
                 return
         for path in folder.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
