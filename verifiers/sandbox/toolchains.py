@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -174,18 +174,15 @@ def _go() -> Toolchain | None:
         "CGO_ENABLED": "0",
         "GOFLAGS": "-p=2",
     }
-    argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
-    toolchain = Toolchain(
-        compile=argv, run=["./main"], made=["main"], expose=_outside_system(home), environment=environment
-    )
-    version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
-    if (folder := go_cache_folder(version)) is None:
-        return toolchain
-    return replace(
-        toolchain,
-        expose=[*toolchain.expose, str(folder)],
-        environment={**environment, "GOCACHE": str(folder)},
-        make_ready=partial(fill_go_cache, folder, f"{home}/bin/go", environment),
+    path = f"{home}/bin/go"
+    folder = go_cache_folder((_output_of([path, "env", "GOVERSION"]) or "").removeprefix("go"))
+    return Toolchain(
+        compile=[path, "build", "-o", "main", "main.go"],
+        run=["./main"],
+        made=["main"],
+        expose=[*_outside_system(home), *([str(folder)] if folder else [])],
+        environment={**environment, "GOCACHE": str(folder)} if folder else environment,
+        make_ready=partial(fill_go_cache, folder, path, environment) if folder else lambda: None,
     )
 
 

@@ -127,12 +127,11 @@ class _Literal:
         value = self.product(depth)
         while (operator := self.take(re.compile(r"[+-](?![+-])"))) is not None:
             other = self.product(depth)
-            is_text = isinstance(value, str) and isinstance(other, str) and operator[0] == "+"
-            value = (
-                value + other
-                if is_text or (operator[0] == "+" and _both_numbers(value, other))
-                else _minus(value, other)
-            )
+            are_texts = isinstance(value, str) and isinstance(other, str)
+            if operator[0] == "+" and (are_texts or _both_numbers(value, other)):
+                value += other
+            else:
+                value = _minus(value, other)
         return value
 
     def product(self, depth: int) -> Value:
@@ -190,11 +189,7 @@ class _Literal:
     def _numeral(self, digits: str, suffix: str) -> Value:
         if digits[:2] in ("0x", "0X"):
             return int(digits, 16)
-        is_float = (
-            any(char in digits for char in ".eE")
-            or suffix.lower() in ("f", "d")
-            or suffix.lstrip("_") in ("f32", "f64")
-        )
+        is_float = re.search(r"[.eE]", digits) or suffix.lower().lstrip("_") in ("f", "d", "f32", "f64")
         if not is_float and len(digits) > 1 and digits[0] == "0":
             raise NoLiteral("an octal number")
         if not is_float:  # JavaScript's whole numbers are rounded beyond 2^53.
@@ -245,13 +240,8 @@ class _Literal:
         if not elements and kind == "" and opening == "{" and self.language in ("javascript", "perl"):
             return {}
         # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` hold what they are given.
-        is_wrapper = (
-            kind in ("list_of", "set", "map")
-            and opening == "("
-            and len(elements) == 1
-            and isinstance(elements[0], list | dict)
-        )
-        values = elements[0] if is_wrapper else elements
+        is_alone = kind in ("list_of", "set", "map") and opening == "(" and len(elements) == 1
+        values = elements[0] if is_alone and isinstance(elements[0], list | dict) else elements
         if kind == "map":
             return self._map(values)
         return HashedList(values) if kind == "set" else values

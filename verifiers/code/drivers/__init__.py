@@ -341,11 +341,7 @@ def _is_nested(code: str, definition: re.Match[str] | None) -> bool:
     return head.count("{") != head.count("}")
 
 
-_COMPOSERS: Mapping[str, Callable[[str, CallTarget], str]] = {
-    "cpp": _cpp,
-    "java": _java,
-    "javascript": _javascript,
-}
+_COMPOSERS: Mapping[str, Callable[[str, CallTarget], str]] = {"cpp": _cpp, "java": _java, "javascript": _javascript}
 _STATERS: Mapping[str, Callable[[str, str, str], str]] = {
     "cpp": _state_cpp,
     "go": _state_go,

@@ -38,7 +38,6 @@ const truegold = (() => {
         if (!Number.isFinite(value)) return `{"$":"float","v":"${String(value).replace("Infinity", "inf").replace("NaN", "nan")}"}`;
         return Object.is(value, -0) ? "0" : stringify(value);
       case "bigint":
-        return String(value);
       case "boolean":
         return String(value);
       case "string":
