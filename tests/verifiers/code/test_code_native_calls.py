@@ -143,6 +143,24 @@ def test_values_of_several_types_are_no_verdict_on_a_typed_program() -> None:
     assert judge("javascript", "const square = n => n < 3 ? n : 'odd';", tests).score == 1.0
 
 
+@pytest.mark.parametrize(
+    ("language", "program"),
+    [
+        ("javascript", "const echo = (text, rest) => text"),
+        ("java", "class S { static String echo(String text, List<String> rest) { return text; } }"),
+        ("cpp", "string echo(string text, vector<string> rest) { return text; }"),
+    ],
+)
+def test_texts_of_all_signs_arrive_as_they_are(language: str, program: str) -> None:
+    texts = ["", " ", "a+b %41[],{}", "\\n\n\t\"'", "é𝄞\0", "dict", "float:inf", "null"]
+    tests = {
+        "type": "calls",
+        "entry_point": "echo",
+        "cases": [{"args": [each, texts], "expected": each} for each in texts],
+    }
+    assert judge(language, program, tests).score == 1.0
+
+
 def test_named_arguments_stand_in_their_order() -> None:
     cases = [{"args": [], "kwargs": {"nums": [2, 7, 11, 15], "target": 9}, "expected": [0, 1]}]
     assert judge("javascript", SOLUTIONS["javascript"], {**TWO_SUM, "cases": cases}).score == 1.0

@@ -1,4 +1,4 @@
-(async () => {
+;(async () => {
   const read = (json, type) => {
     if (Array.isArray(json) && json[0] === "dict:" && json.length === 2 && Array.isArray(json[1])) {
       return Object.fromEntries(json[1].map(([key, value]) => [read(key), read(value)]));
