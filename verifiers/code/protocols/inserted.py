@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -60,6 +60,9 @@ STATED = b"\x01"
 """What a line begins with that states a value."""
 
 KEPT_IMPORTS = 256
+
+MAX_PRINTED = 500_000
+"""Hexadecimal digits that are read of all values which a program prints in its language."""
 
 NAME_BYTES = 8
 """Random bytes of the name of the variable that holds the word."""
@@ -134,7 +137,7 @@ def _judge_stated(
     stated = b"".join(line[1:] + b"\n" for line in execution.stdout.split(b"\n") if line[:1] == STATED)
     count = sum(1 + (check.other is not None) for check in tests.checks)
     returned = read_results(replace(execution, result=stated), count, {}, limits, None)
-    values = (_as_printed(outcome, family) for outcome in returned.outcomes)
+    values = _as_printed(returned.outcomes, family) if family in PRINTS else iter(returned.outcomes)
     judged: list[CaseResult] = []
     for check in tests.checks:
         value = next(values)
@@ -151,14 +154,18 @@ def _judge_stated(
     return Judged(judged, len(tests.checks), float(len(tests.checks)), method="lowered")
 
 
-def _as_printed(outcome: Value, language: str) -> Value:
-    """Return a value that a program printed in its language."""
-    if language not in PRINTS or not isinstance(outcome, str):
-        return outcome
-    try:
-        return read_printed(outcome, language)
-    except (ValueError, RecursionError):
-        return Raised("Unreadable", "what it returned is no plain value")
+def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
+    """Yield the values that a program printed in its language."""
+    left = MAX_PRINTED
+    for outcome in outcomes:
+        value = outcome
+        if isinstance(outcome, str):
+            left -= len(outcome)
+            try:
+                value = read_printed(outcome if left >= 0 else "", language)
+            except (ValueError, RecursionError):
+                value = Raised("Unreadable", "what it returned is no plain value")
+        yield value
 
 
 def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Judged:
