@@ -205,8 +205,8 @@ _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
 _DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
 """What stands before a JSON object that ends the response."""
 _PROGRAM_KEYS = (
-    *("code", "solution", "program", "source_code", "python_code", "answer", "content"),
-    *("arguments", "function", "tool_calls"),
+    *("code", "solution", "program", "source_code", "python_code", "answer"),
+    *("arguments", "function", "tool_calls", "content"),
 )
 
 _STRING_OR_COMMENT = re.compile(

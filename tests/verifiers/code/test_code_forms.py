@@ -82,6 +82,7 @@ FORMS = {
     "code within paragraphs": (f"<p>Here:</p>\n<code class='py'>\n{P}\n</code>\n<p>Done</p>", None),
     "parameter of a tool": (f'<invoke name="f"><parameter name="code">{P}</parameter></invoke>', None),
     "calls of tools": (json.dumps({"tool_calls": [{"function": {"arguments": json.dumps({"code": P})}}]}), None),
+    "words beside a call": (json.dumps({"content": "I add.", "tool_calls": [{"arguments": {"code": P}}]}), None),
     "json with line breaks": ('{"code": "' + P + '"}', None),
     "json that holds a block": (json.dumps([{"content": fenced(P)}]), None),
     "merge": (fenced(f"<<<<<<< HEAD\n{P.replace('+', '*')}\n=======\n{P}\n>>>>>>> fix"), None),

@@ -296,3 +296,37 @@ def test_settings_that_mean_nothing_are_errors_where_they_are_made():
         with pytest.raises(ConfigError):
             CodeVerifier(**setting)
     assert CodeVerifier(tier="weak").tier is Tier.WEAK
+
+
+ODD = {
+    "an object": "return object()",
+    "a lock": "import threading; return threading.Lock()",
+    "a module": "import sys; return sys",
+    "a list in itself": "x = []; x.append(x); return x",
+    "a deep list": "x = []\n    for _ in range(10_000): x = [x]\n    return x",
+    "a long integer": "return 10 ** 100_000",
+    "half a letter": "return '\\ud800'",
+    "no answer of its own": "return NotImplemented",
+    "an exit": "raise SystemExit(0)",
+    "an end": "import os; os._exit(0)",
+    "an interrupt": "raise KeyboardInterrupt",
+    "a skipped test": "import unittest; raise unittest.SkipTest('no')",
+    "a missing module": "raise ModuleNotFoundError(\"No module named 'numpy'\")",
+    "a missing name": "raise NameError(\"name 'add' is not defined\")",
+    "word of a bad suite": 'import os; os.write(3, b\'{"bad_suite":["a","b"]}\\n\'); return 0',
+    "word of one process": 'import os; os.write(3, b\'{"cannot_isolate":"x"}\\n\'); return 0',
+    "word of no tests": 'import os; os.write(3, b\'{"done":{"passed":0,"total":0}}\\n\'); os._exit(0)',
+    "closed files": "import os; os.closerange(0, 64)",
+    "no modules": "import sys; sys.modules.clear()",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_no_response_makes_its_verdict_none(name: str) -> None:
+    program = fenced(f"def add(a, b):\n    {ODD[name]}")
+    for suite in [
+        *FUNCTION_SUITES.values(),
+        {**TOGETHER},
+        {"type": "inserted", "code": "#<INSERT>\nassert add(1, 2) == 3"},
+    ]:
+        assert CodeVerifier()(program, info={"tests": suite}).score == 0.0, suite
