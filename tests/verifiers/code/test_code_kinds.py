@@ -333,6 +333,11 @@ REFERENCES = {
         (HOLDER.format("list(self.x)"),),
         (HOLDER.format("self.x"),),
     ),
+    "a list of objects": Kind(
+        "s = S()\nx = s.x\nassert x[0].v == 1\ns.push(N(2))\nassert [n.v for n in x] == [1, 2] and s.x is x",
+        (f"class N:\n    def __init__(self, v): self.v = v\n{HOLDER.format('self.x').replace('[1]', '[N(1)]')}",),
+        (f"class N:\n    def __init__(self, v): self.v = 1\n{HOLDER.format('self.x').replace('[1]', '[N(1)]')}",),
+    ),
     "a live list": Kind(
         "s = S()\nx = s.items()\ns.push(2)\nassert x == [1, 2]",
         (HOLDER.format("self.x"),),

@@ -104,7 +104,8 @@ class _Server:
         except BaseException as error:
             reply = self._encode_error(error)
         printed = self._followed.printed() if self._captures else ["", ""]
-        after = {"changes": self._lender.changes(), "printed": printed}
+        # An answer that lends has the contents of all that is lent.
+        after = {"changes": [] if reply[0] == "lent" else self._lender.changes(), "printed": printed}
         if after["changes"] or any(printed):
             reply = ["also", after, *reply]
         self._line.send(reply)
