@@ -236,7 +236,32 @@ def check(candidate):
     assert log.is_full()
     assert log.lines == ["a", "b"]
 """
+OWN_MOCK = """
+from unittest.mock import Mock
+class Shop:
+    def __init__(self): self.db = Mock()
+def check(candidate):
+    shop = Shop()
+    candidate(shop, 3)
+    shop.db.insert.assert_called_once_with("sold", n=3)
+    assert shop.db.last == 3 and shop.db.insert.call_count == 1
+"""
+LIAR = "class Liar:\n    call_count, last = 1, 3\n    def assert_called_once_with(self, *a, **k): pass\n"
+LIARS = (
+    LIAR + "def f(shop, n): shop.db.insert, shop.db.last = Liar(), n",
+    LIAR + "def f(shop, n): shop.db.insert, shop.db.last = Liar, n",
+    LIAR + "def f(shop, n):\n    shop.db = Liar()\n    shop.db.insert = shop.db",
+    "def f(shop, n):\n    def lie(): pass\n    lie.assert_called_once_with, lie.call_count = print, 1\n"
+    "    shop.db.insert, shop.db.last = lie, n",
+    "from unittest.mock import MagicMock\ndef f(shop, n):\n    shop.db = MagicMock(last=n)\n    shop.db.insert(n=0)",
+)
 STAND_INS = {
+    "in an object of the tests": Kind(
+        OWN_MOCK,
+        ("def f(shop, n):\n    shop.db.insert('sold', n=n)\n    shop.db.last = n",),
+        (*LIARS, *claims("f")),
+        "f",
+    ),
     "of a library's function": Kind(
         FETCH, (TOTAL,), (TOTAL.replace(", timeout=5", ""), TOTAL.replace("-1", "0"), UNDO, *claims("total"))
     ),

@@ -5,7 +5,8 @@
     os.environ["LANG"] = "C"                   there as well
 
 The solution learns of it before it is asked for the next thing. A stand-in is used by name only: no name that begins
-with an underscore, none by which tests read a mock, and no function that the object's class has can be replaced.
+with an underscore and none by which tests read a mock can be replaced, no function that the object's class has, and
+the attributes of a mock, or an attribute that is one, by plain values alone: what else could answer `assert_called()`?
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class StandIn:
             raise AttributeError(name)
         if use == "get":
             return getattr(self.value, name)
-        if callable(getattr(type(self.value), name, None)):
+        present = self.value if is_mock(self.value) else getattr(self.value, "__dict__", {}).get(name)
+        is_plain = type(args[1]).__module__ == "builtins"
+        if callable(getattr(type(self.value), name, None)) or (may_stand_in(present) and not is_plain):
             raise TypeError(f"{name} belongs to the tests")
         return setattr(self.value, name, args[1])
 
