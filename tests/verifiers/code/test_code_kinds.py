@@ -433,7 +433,47 @@ ARGUMENTS = {
         ("def f(m): return m.max()",),
     ),
 }
+ROOT = "def root(x): return x ** 0.5"
+LEFT = "class Left:\n    def difference(self, other): return set()\n    removeprefix = lambda self, other: ''\n"
+BUILTINS = {
+    "a result in a name": Kind(
+        "r = root(2)\nassert abs(r - 1.4142135) < 1e-6\ns = root(9)\nassert abs(s - 3.0) < 1e-6\n",
+        (ROOT, f"def abs(x): return x if x > 0 else -x\n{ROOT}"),
+        ("def root(x): return 5.0\ndef abs(x): return 0.0",),
+    ),
+    "a result in a loop": Kind(
+        "got = list(map(root, [4, 9]))\nassert not any(abs(a - b) > 1e-6 for a, b in zip(got, [2.0, 3.0]))\n",
+        (ROOT,),
+        (
+            "def root(x): return 5.0\ndef abs(x): return 0.0",
+            "def root(x): return 5.0\ndef any(x): return False",
+            "def root(x): return 5.0\ndef zip(*x): return []",
+            "def root(x): return 5.0\ndef map(*x): return [2.0, 3.0]",
+        ),
+    ),
+    "an import of it": Kind(
+        "from roots import root\nr = root(2)\nassert abs(r - 1.4142135) < 1e-6\n",
+        (ROOT,),
+        ("def root(x): return 5.0\ndef abs(x): return 0.0",),
+    ),
+    "one that is tested": Kind(
+        "import math\nx = 3\nassert sum(10, 15) == 25\nassert abs(sum(0.5, x) - 3.5) < 1e-6\n",
+        ("def sum(a, b): return a + b",),
+        ("def sum(a, b): return 25", "def add(a, b): return a + b"),
+    ),
+    "what is left of a result": Kind(
+        "assert f('ab').difference({'a', 'b'}) == set()\nassert f('ab') - {'a'} == {'b'}\n",
+        ("def f(s): return set(s)",),
+        (f"{LEFT}    def __sub__(self, other): return {{'b'}}\ndef f(s): return Left()",),
+    ),
+    "what is left of a text": Kind(
+        "assert f(3).removeprefix('Chapter 3') == ''\n",
+        ("def f(n): return f'Chapter {n}'",),
+        (f"{LEFT}def f(n): return Left()",),
+    ),
+}
 GROUPS = {
+    "built-in names": BUILTINS,
     "imports": IMPORTS,
     "modules": MODULES,
     "helpers": HELPERS,

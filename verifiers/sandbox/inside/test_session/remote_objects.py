@@ -40,7 +40,10 @@ from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
 from .surroundings import TEST_MODULE, StandIn, may_stand_in
 
 SEARCH_METHODS = frozenset(
-    "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
+    """
+    startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any
+    difference symmetric_difference removeprefix removesuffix compare quantize
+    """.split()
 )
 """Methods of built-in data, tables and arrays that take what is expected and answer yes or no, or where. Test code that
 calls others expects an object of the solution's class."""

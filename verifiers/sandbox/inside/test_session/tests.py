@@ -229,10 +229,29 @@ def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
     called = [set(library_functions.called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    if not called or any(names - vars(builtins).keys() for names in called):
+    if not called or any(names - vars(builtins).keys() for names in called) or _names_the_solution(tree):
         return set()
     innermost = [_innermost_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return set.intersection(*called, *innermost)
+
+
+def _names_the_solution(tree: ast.Module) -> bool:
+    """Return whether a name stands for the solution that is not built in: `f` of `r = f(1); assert abs(r) < 2`."""
+    bound = set(vars(builtins))
+    loaded: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name):
+                (loaded if isinstance(node.ctx, ast.Load) else bound).add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.Import(names=names):
+                bound |= {(alias.asname or alias.name).partition(".")[0] for alias in names}
+            case ast.ImportFrom(module=module, names=names):
+                if (module or "").partition(".")[0] not in sys.stdlib_module_names:
+                    return True
+                bound |= {alias.asname or alias.name for alias in names}
+    return any(name[:2] != "__" for name in loaded - bound)
 
 
 def _innermost_names(tree: ast.AST) -> set[str]:
