@@ -50,7 +50,7 @@ def _node_reason(node: ast.AST, code: str) -> str | None:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return _import_reason(node, code)
     if isinstance(node, ast.Call):
-        return _call_reason(node)
+        return _call_reason(node, code)
     if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _SETS["fixtures"]):
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
@@ -84,9 +84,10 @@ def _import_reason(node: ast.Import | ast.ImportFrom, code: str) -> str | None:
     return None
 
 
-def _call_reason(node: ast.Call) -> str | None:
+def _call_reason(node: ast.Call, code: str) -> str | None:
     name = _dotted_name(node.func)
-    if name in _SETS["running"] and node.args and not isinstance(node.args[0], ast.Constant):
+    runs = name in _SETS["running"] or (name.rpartition(".")[2] in _SETS["running_by_pandas"] and "pandas" in code)
+    if runs and node.args and not isinstance(node.args[0], ast.Constant | ast.Lambda):
         return f"it calls {name} with what the solution may have made"
     if any(keyword.arg == "allow_pickle" for keyword in node.keywords):
         return _CALLS["read_pickle"]
