@@ -343,12 +343,12 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes below `body` that run in its scope: not what stands inside functions and classes."""
+    """Yield the nodes of `body` that run in its scope: functions and classes, and not what stands inside them."""
     pending = list(body)
     while pending:
         node = pending.pop()
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             pending += ast.iter_child_nodes(node)
 
 

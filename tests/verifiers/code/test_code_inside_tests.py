@@ -51,7 +51,7 @@ def check(candidate):
             ("def check(candidate):\n  if candidate(1, 2) == 3: return\n  assert False", (1, 1)),
             ("def check(candidate):\n  raise_unless(candidate(1, 2) == 3)", (0, 1)),
             ("def verify(candidate):\n  assert candidate(1, 2) == 3", (1, 1)),
-            ("import sys\nassert add(1, 2) == 3\nsys.exit(0)\nassert True", (1, 2)),
+            ("import sys\nassert add(1, 2) == 3\nsys.exit(0)\nassert True", (1, 3)),
             ("import numpy as np\nnp.testing.assert_allclose(add(1, 2), 3)", (1, 1)),
             ("if add(1, 2):\n  assert True\nelse:\n  assert False", (1, 1)),
             ("with __import__('contextlib').suppress(ValueError):\n  assert add(1, 2) == 3", (1, 1)),

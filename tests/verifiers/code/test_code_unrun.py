@@ -49,12 +49,33 @@ UNRUN = {
     "        self.assertEqual(add(0, 0), 0)\n",
     "Inner is not at the level of the module": "import unittest\nclass Outer:\n    class Inner(unittest.TestCase):\n"
     "        def test_a(self):\n            self.assertEqual(add(1, 2), 3)\n",
-    "importlib.reload does not": "import importlib, add_numbers\nimportlib.reload(add_numbers)\n"
-    "def test_sum():\n    assert add_numbers.add(1, 2) == 3\n",
+    "Inner is not at the": "import unittest\nclass T(unittest.TestCase):\n    def test_z(self):\n"
+    "        self.assertEqual(add(0, 0), 0)\n    class Inner(unittest.TestCase):\n        def test_a(self):\n"
+    "            self.assertEqual(add(1, 2), 3)\n",
+    "TestIn is not at the": "class TestOut:\n    def __init__(self):\n        pass\n    class TestIn:\n"
+    "        def test_a(self):\n            assert add(1, 2) == 3\n",
     "load_tests is not called": "def load_tests(loader, tests, pattern):\n    return tests\n",
 }
 
+IMPORT = "from solution import add\n"
+SKIPPED = "def test_no():\n    assert add(1, 2) == 4\ndef test_sum():\n    assert add(1, 2) == 3\n"
+
 RUN = {
+    "a skip beside an import": f"import pytest\n{IMPORT}@pytest.mark.skip\n{SKIPPED}",
+    "a skip in one process": f"import gc, pytest\n{IMPORT}@pytest.mark.skip\n{SKIPPED}",
+    "a platform's skip in one process": f"import gc, sys, unittest\n{IMPORT}class T(unittest.TestCase):\n"
+    "    def test_no(self):\n        if sys.platform != 'win32':\n            self.skipTest('windows')\n"
+    "        self.assertEqual(add(1, 2), 4)\n    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n",
+    "classes within a class": "class TestAll:\n    def test_zero(self):\n        assert add(0, 0) == 0\n"
+    "    class TestSums:\n        def test_sum(self):\n            assert add(1, 2) == 3\n",
+    "a module that is loaded again": "import importlib, add_numbers\nimportlib.reload(add_numbers)\n"
+    "def test_sum():\n    assert add_numbers.add(1, 2) == 3\n",
+    "a module that is loaded anew": "import importlib\ndef test_sum():\n    import solution\n    solution.add = None\n"
+    "    importlib.reload(solution)\n    assert solution.add(1, 2) == 3\n",
+    "its own folder": f"import os\n{IMPORT}HERE = os.path.dirname(os.path.abspath(__file__))\n"
+    "def test_sum():\n    assert os.path.isdir(HERE)\n    assert add(1, 2) == 3\n",
+    "a module as a name": "import solution\ndef test_sum():\n    assert hasattr(solution, 'add')\n"
+    "    assert solution.add(1, 2) == 3\n",
     "parameters": "import pytest\n@pytest.mark.parametrize('a, c', [(1, 3), pytest.param(0, 2, id='zero')])\n"
     "def test_p(a, c):\n    assert add(a, 2) == c\n",
     "a fixture that fills a list": "import pytest\nROWS = []\n@pytest.fixture(autouse=True)\ndef fill():\n"
@@ -179,7 +200,20 @@ def test_an_exit_status_at_the_end_is_that_of_the_tests(code):
         assert scores == [1.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("fact", ["add is not None", "callable(add)", "isinstance(Sum, type)", "Sum is not add"])
+@pytest.mark.parametrize("suite", ["from solution import *\nassert {}\n", "{}def test_a():\n    assert {}\n"])
+def test_what_a_program_defines_can_be_all_that_is_asked(fact, suite):
+    code = suite.format(*["from solution import add, Sum\n", fact][-suite.count("{}") :])
+    assert judge(f"{RIGHT}\nclass Sum: pass", code, type="unittest", entry_point=None).score == 1.0
+    assert (
+        judge("add = Sum = None" if "Sum is" in fact else "pass", code, type="unittest", entry_point=None).score == 0.0
+    )
+
+
 ASSERTS_NOTHING = (
+    f"import pytest\n{IMPORT}@pytest.mark.parametrize('a', [1])\ndef test_a(a):\n    assert a\n",
+    f"{IMPORT}class TestSums:\n    def test_a(self):\n        assert True\n",
+    f"{IMPORT}def test_a():\n    assert 1 + 2 == 3\n",
     "assert True\n",
     "assert add(0, 0) == 0\nassert [add(1, 2) == 3]\n",
     "assert add(0, 0) == 0\nassert add(1, 2) == 3 or True\n",

@@ -367,35 +367,46 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
 
 
 @lru_cache(maxsize=CACHED_SUITES)
-def _skipped_tests(kind: str, code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
+def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
     """Return the tests that the suite skips for every program. Raises CannotJudge where it says nothing of any program.
 
     The suite is run without a program (`inside/test_session/probe.py`), so that no response decides this.
     """
-    request = {"kind": kind, "code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
-    fields = {
-        "modules": sorted(solution_modules(code)),
-        "continued": continued_names(code, prelude) if entry_point is None else [],
-        "codecs": {},
-        "stop_first": False,
-        "skipped": [],
-        "probe": True,
-    }
-    payload = to_json({**request, **fields})
-    execution = local.sandbox().run(Job("tests", payload, Limits(), warm=_warm_for_tests(code)))
-    skipped: list[str] = []
-    for message in _messages(execution):
+    request: dict[str, object] = {"code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
+    request |= {"modules": sorted(solution_modules(code)), "codecs": {}, "stop_first": False, "skipped": []}
+    request["continued"] = continued_names(code, prelude) if entry_point is None else []
+    total, endings = _probe(request, "use", local)
+    for stand_in in ("None", "function") if any(each[0] in ("passed", "failed") for each in endings.values()) else ():
+        # `assert add is not None` uses nothing of add, and yet says something of it.
+        _, others = _probe(request, stand_in, local)
+        same = {test for test, each in endings.items() if each[0] == others.get(test, ("",))[0]}
+        endings = {test: each for test, each in endings.items() if test in same or each[0] in ("skipped", "idle")}
+    for test, (outcome, why, _) in endings.items():
+        if outcome in ("failed", "idle"):
+            raise CannotJudge(f"the suite judges no program: {test}: {why}", Reason.VERIFIER_ERROR)
+    skipped = tuple(test for test, each in endings.items() if each[0] == "skipped")
+    if total <= sum(int(tests) for _, _, tests in endings.values()):
+        why = "all its tests are skipped" if skipped else "nothing in its code asserts anything of a program"
+        raise CannotJudge(f"the suite has no tests: {why}", Reason.VERIFIER_ERROR)
+    return skipped
+
+
+def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[int, dict[str, list[str]]]:
+    """Run a suite without a program, whose names stand for something else.
+
+    Return how many tests the suite has, and of each that came to its end without using the program how it ended, why,
+    and how many tests it stands for. Raises CannotJudge where the test code cannot be run.
+    """
+    job = Job("tests", to_json({**request, "probe": stand_in}), Limits(), warm=_warm_for_tests(str(request["code"])))
+    total, endings = 1, dict[str, list[str]]()
+    for message in _messages(local.sandbox().run(job)):
         if (error := message.get("bad_suite")) is not None:
             raise CannotJudge(f"the suite itself fails: {': '.join(map(str, error[:2]))}")
-        if (untouched := message.get("untouched")) is not None and len(untouched) == 3:
-            test, outcome, why = map(str, untouched)
-            if outcome in ("failed", "idle"):
-                raise CannotJudge(f"the suite judges no program: {test}: {why}", Reason.VERIFIER_ERROR)
-            skipped += [test] if outcome == "skipped" else []
-        if message.get("done") is not None and message["done"]["total"] <= 0:
-            why = "all its tests are skipped" if skipped else "nothing in its code asserts anything of a program"
-            raise CannotJudge(f"the suite has no tests: {why}", Reason.VERIFIER_ERROR)
-    return tuple(skipped)
+        if (untouched := message.get("untouched")) is not None and len(untouched) == 4:
+            endings.setdefault(str(untouched[0]), [str(each) for each in untouched[1:]])
+        if message.get("done") is not None:
+            total = message["done"]["total"]
+    return total, endings
 
 
 def _warm_for_tests(code: str) -> tuple[str, ...]:
@@ -438,9 +449,7 @@ def _calls_of(lowered: Lowered) -> list[CallArguments]:
 def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:
     # A seed for tests that draw their inputs: the same for the same row, unknown to the solution's process.
     digest = hashlib.sha256(f"{tests.code}\0{source.program}".encode("utf-8", "surrogatepass")).digest()
-    kind = "asserts" if isinstance(tests, Asserts) else "unittest"
     return {
-        "kind": kind,
         "code": tests.code,
         "entry_point": tests.entry_point,
         "modules": sorted(solution_modules(tests.code)),
@@ -450,8 +459,8 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
         "stop_first": not run_all,
         "seed": int.from_bytes(digest[:SEED_BYTES], "big"),
         "numpy": not _WITH_NUMPY.isdisjoint(source.warm),
-        "skipped": _skipped_tests(kind, tests.code, tests.entry_point, source.prelude, source.local),
-        "probe": False,
+        "skipped": _skipped_tests(tests.code, tests.entry_point, source.prelude, source.local),
+        "probe": "",
     }
 
 

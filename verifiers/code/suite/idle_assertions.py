@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from truegold.verifiers.code.python_source import nodes_in_scope
 from truegold.verifiers.sandbox.inside.test_code.statements import asserts
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -48,18 +49,7 @@ def find_idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]
 
 def is_generator(node: _Function) -> bool:
     """Return whether a function yields, so that calling it runs nothing of it."""
-    return any(
-        isinstance(below, ast.Yield | ast.YieldFrom) for part in node.body for below in walk_without_definitions(part)
-    )
-
-
-def walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement without the functions and classes that it is or defines."""
-    nodes = [node]
-    for each in nodes:  # The list grows on the way.
-        if not isinstance(each, _Scope):
-            yield each
-            nodes += ast.iter_child_nodes(each)
+    return any(isinstance(below, ast.Yield | ast.YieldFrom) for below in nodes_in_scope(node.body))
 
 
 def _unreached(node: ast.AST, asserting: set[str]) -> Iterator[str]:
@@ -132,10 +122,8 @@ def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | 
     One that catches AssertionError by name counts in any case, and one that catches any exception where all assertions
     of the scope stand in such blocks.
     """
-    nodes = [below for each in scope.body for below in walk_without_definitions(each)]
+    nodes = list(nodes_in_scope(scope.body))
     silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]
-    if not silencing:
-        return None
     for node in silencing:
         caught = node.handlers if isinstance(node, ast.Try) else node.items
         if any("AssertionError" in ast.unparse(each).partition(":")[0] for each in caught):
@@ -143,7 +131,7 @@ def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | 
     silenced = {id(below) for node in silencing for each in node.body for below in ast.walk(each)}
     leaves = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     is_all = all(id(node) in silenced for node in leaves if asserts(node, asserting, raises=False))
-    return silencing[0].lineno if is_all else None
+    return min((node.lineno for node in silencing), default=None) if is_all else None
 
 
 def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:

@@ -305,7 +305,7 @@ def _before_end(code: str, tree: ast.Module, added: Iterable[str]) -> str:
     last, lines = tree.body[-1], code.splitlines(keepends=True)
     leaves = isinstance(last, ast.Expr | ast.Raise) and last.col_offset == 0
     end = last.lineno - 1 if leaves else len(lines)
-    return "".join([*lines[:end], "\n", *added, "\n", *lines[end:]])
+    return "".join([*lines[:end], "\n", *added, "\n", *lines[end:]]).rstrip("\n")
 
 
 def _is_of_doctest(function: ast.expr) -> bool:

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from truegold.verifiers.code.python_source import UNREADABLE
-from truegold.verifiers.code.suite.idle_assertions import find_idle_assertions, walk_without_definitions
+from truegold.verifiers.code.python_source import UNREADABLE, nodes_in_scope
+from truegold.verifiers.code.suite.idle_assertions import find_idle_assertions
 from truegold.verifiers.sandbox.inside.test_code.statements import (
     HOOKS,
     asserting_functions,
@@ -39,6 +39,9 @@ _CASE_METHODS = HOOKS | frozenset(
     "setUp tearDown setUpClass tearDownClass asyncSetUp asyncTearDown runTest id shortDescription".split()
 )
 """Methods of a class of tests that its runner calls."""
+
+_MODULE_HOOKS = HOOKS | {"setUpModule", "tearDownModule"}
+"""Functions of a module that its runner calls."""
 
 _DYNAMIC = frozenset({"globals", "locals", "vars", "dir", "getmembers", "eval", "exec"})
 """Functions that give the names of a module. Code that uses one may call each of its functions without naming it, as in
@@ -98,14 +101,14 @@ class _Reader:
         if reached.isdisjoint(_DYNAMIC):
             yield from self._uncalled(reached)
         for definition in self._definitions:
-            yield from self._why_misrun(definition, reached)
-        yield from self._inner_cases(reached)
+            node = definition.node
+            is_test = (self._is_test(definition) or node is self._check) and node.name not in reached
+            if is_test and not _asserts_in(node, self._asserting) and any(map(_returns_verdict, node.body)):
+                yield f"{node.name} returns what it does not assert"
+        inner = (self._classes.keys() & self._cases) - set(_taken_classes(self._tree.body)) - reached
+        yield from (f"{name} is not at the level of the module" for name in sorted(inner))
         if not is_run and any(isinstance(node, _Function) and node.name == "load_tests" for node in self._statements):
             yield "load_tests is not called here"
-        if any(
-            isinstance(node, ast.Attribute) and ast.unparse(node) == "importlib.reload" for node in ast.walk(self._tree)
-        ):
-            yield "importlib.reload does not run the program again"
         yield from find_idle_assertions(self._tree, self._asserting)
 
     def _uncalled(self, reached: set[str]) -> Iterator[str]:
@@ -120,56 +123,39 @@ class _Reader:
             outer = definition.outer
             if outer is not None and not outer.is_run and outer.node.name not in reached:
                 continue
-            if owner is not None and owner.name not in self._cases:
+            if not self._is_looked_at(owner):
                 # A method of another class is a helper, unless pytest would take it for a test.
-                if node.name.startswith("test"):
+                if owner is not None and node.name.startswith("test"):
                     pytest_classes[owner.name] = None
             elif not _has_parameters(definition) or node.name.startswith(("test", "check")):
                 # A helper with parameters that nothing calls holds no case.
                 yield f"nothing calls {node.name}"
         yield from (f"{name} is a class that no runner takes" for name in pytest_classes)
 
-    def _why_misrun(self, definition: _Definition, reached: set[str]) -> Iterator[str]:
-        """Yield why a test or the check does not run as it is meant, though the runner comes to it."""
-        node = definition.node
-        is_run = (self._is_test(definition) or node is self._check) and node.name not in reached
-        if is_run and not _asserts_in(node, self._asserting) and any(map(_returns_verdict, node.body)):
-            yield f"{node.name} returns what it does not assert"
-
-    def _inner_cases(self, reached: set[str]) -> Iterator[str]:
-        """Yield the test cases that are defined within a function or class, where unittest does not look."""
-        inner = self._classes.keys() - {getattr(each, "name", "") for each in self._tree.body}
-        yield from (f"{name} is not at the level of the module" for name in sorted(inner & self._cases - reached))
-
     def _reached_names(self) -> set[str]:
         """Return the names that code which runs mentions."""
         statements = [node for node in self._statements if not isinstance(node, _Function | ast.ClassDef)]
         reached = _names(statements) | _names(_heads(self._definitions, self._classes.values()))
         left = self._definitions
-        while True:
-            newly_reached = [each for each in left if each.is_run or each.node.name in reached]
-            if not newly_reached:
-                return reached
+        while newly_reached := [each for each in left if each.is_run or each.node.name in reached]:
             left = [each for each in left if each not in newly_reached]
-            for definition in newly_reached:
-                reached |= definition.names
+            reached = reached.union(*(definition.names for definition in newly_reached))
+        return reached
 
     def _is_run(self, definition: _Definition) -> bool:
         node, owner = definition.node, definition.owner
-        if node is self._check or node.name.startswith("__"):
-            return True
-        if owner is not None and owner.name in self._cases and node.name in _CASE_METHODS:
-            return True
-        is_hook = owner is None and node.name in {"setUpModule", "tearDownModule", *HOOKS}
-        return is_hook or self._is_test(definition)
+        is_hook = node.name in (_MODULE_HOOKS if owner is None else _CASE_METHODS) and self._is_looked_at(owner)
+        return node is self._check or node.name.startswith("__") or is_hook or self._is_test(definition)
+
+    def _is_looked_at(self, owner: ast.ClassDef | None) -> bool:
+        """Return whether a runner looks for tests in a class, or in the module, which is None."""
+        return owner is None or owner.name in self._cases
 
     def _is_test(self, definition: _Definition) -> bool:
         """Return whether a test runner would take it for a test by its name and its place."""
-        node, owner = definition.node, definition.owner
-        if definition.outer is not None or not node.name.startswith("test"):
-            return False
-        is_fixture = any("fixture" in ast.unparse(each) for each in node.decorator_list)
-        return not is_fixture and (owner is None or owner.name in self._cases)
+        is_fixture = any("fixture" in ast.unparse(each) for each in definition.node.decorator_list)
+        is_named = definition.outer is None and definition.node.name.startswith("test")
+        return is_named and not is_fixture and self._is_looked_at(definition.owner)
 
     def _case_names(self) -> set[str]:
         """Return the classes whose methods are run: unittest's, those that pytest takes by name, and their bases."""
@@ -182,6 +168,15 @@ class _Reader:
             if parents | children <= cases:
                 return cases
             cases |= parents | children
+
+
+def _taken_classes(body: Sequence[ast.stmt], is_module: bool = True) -> Iterator[str]:
+    """Yield the classes where runners look for tests: those of a module, and within them those that pytest takes."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            by_name = node.name.startswith("Test") and not node.bases and not _is_constructed(node)
+            yield from [node.name] if by_name or is_module else []
+            yield from _taken_classes(node.body, is_module=False) if by_name else ()
 
 
 def _is_constructed(node: ast.ClassDef) -> bool:
@@ -223,11 +218,10 @@ def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names, attributes and texts in nodes, without those in functions and classes that they define."""
     names: set[str] = set()
-    for node in nodes:
-        for below in walk_without_definitions(node):
-            match below:
-                case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                    names.add(name)
+    for node in nodes_in_scope(nodes):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names.add(name)
     return names
 
 

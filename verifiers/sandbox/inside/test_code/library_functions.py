@@ -56,10 +56,16 @@ class SolutionFinder(MetaPathFinder, Loader):
     """
 
     def __init__(
-        self, make_module: Callable[[str], ModuleType], modules: Collection[str], entry_point: str | None
+        self,
+        make_module: Callable[[str], ModuleType],
+        modules: Collection[str],
+        entry_point: str | None,
+        run_again: Callable[[], None],
     ) -> None:
         """make_module: returns the solution as a module of this name. modules: names beside the usual ones."""
         self._make_module = make_module
+        self._run_again = run_again
+        self._made: set[str] = set()
         self._modules = frozenset(modules)
         self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()
 
@@ -72,10 +78,15 @@ class SolutionFinder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the solution as a module."""
+        self._made.add(spec.name)
         return self._make_module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the program has run."""
+        """Do nothing, as the program has run, save where `importlib.reload` asks for it once more."""
+        name = module.__spec__.name if module.__spec__ is not None else module.__name__
+        if name not in self._made:
+            self._run_again()
+        self._made.discard(name)
 
 
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:

@@ -124,7 +124,9 @@ def run_by_pytest(defined: Mapping[str, Value], module: str, report: Report, pla
     suite: _Suite = _Suite.from_parent(run, path=Path("/", FILE), name=module, nodeid=FILE)
     tests = {name for name, value in defined.items() if getattr(value, "__module__", module) == module}
     run.config.pluginmanager.register(_Reporter(report, plan, tests))
+    report.watch.is_collecting = True
     collected = vars(run)["items"] = list(run.genitems(suite))
     run.config.hook.pytest_collection_modifyitems(session=run, config=run.config, items=collected)
+    report.watch.is_collecting = False
     report.total += len(collected)
     run.config.hook.pytest_runtestloop(session=run)

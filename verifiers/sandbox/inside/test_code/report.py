@@ -23,6 +23,13 @@ class SolutionWatch:
     broken_reason: str | None = None
     """Why no test passes any more; None while they can."""
 
+    is_collecting = False
+    """Whether a runner looks for tests, which asks objects of the solution as well what they are."""
+
+    def run_again(self) -> None:
+        """Run the solution once more, for `importlib.reload`."""
+        raise ImportError("the program can only be run again in one process with its tests")
+
     def describe_last_call(self) -> list[str] | None:
         """Return the name, the arguments and the result of the solution's last call, as text; None where unknown."""
         return None
@@ -33,7 +40,7 @@ class Report:
 
     def __init__(self, watch: SolutionWatch, stop_first: bool, skipped: Sequence[str] = ()) -> None:
         """skipped: the tests that are skipped for every program."""
-        self._watch = watch
+        self.watch = watch
         self._stop_first = stop_first
         self._skipped = frozenset(skipped)
         self._failed = 0
@@ -52,7 +59,7 @@ class Report:
     @property
     def clean(self) -> bool:
         """Whether no test failed so far, and none passed by silencing its failure."""
-        return self._failed == 0 and self._watch.broken_reason is None
+        return self._failed == 0 and self.watch.broken_reason is None
 
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
         """Report a test that passed.
@@ -61,7 +68,7 @@ class Report:
         returned an empty list to a loop of assertions.
         """
         is_idle = first_assertion is not None and not self._held
-        if is_idle or self._watch.broken_reason is not None:
+        if is_idle or self.watch.broken_reason is not None:
             self.add_failure(test, None, f"line {first_assertion} asserted nothing")
             return
         self.passed += 1
@@ -70,9 +77,9 @@ class Report:
     def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
         """Report a test that failed. Raises `RunEnded` where no more is to be run."""
         self._failed += 1
-        reason = self._watch.broken_reason
+        reason = self.watch.broken_reason
         described = describe_failure(error) if reason is None else ["SolutionGone", reason]
-        calls = self._watch.describe_last_call()
+        calls = self.watch.describe_last_call()
         write_result({"test": test, "ok": False, "line": line, "error": described, "calls": calls})
         if self._stop_first or reason is not None:
             raise RunEnded

@@ -62,8 +62,6 @@ class Plan:
     """The function to call with the candidate afterwards."""
     called: frozenset[str]
     """The functions that the module calls itself, also by way of others."""
-    has_cases: bool
-    """Whether it defines test cases for a runner."""
 
     def line_of(self, function: Value) -> int | None:
         """Return the line of an assertion that has to hold in a function of the test code, where it has one."""
@@ -102,14 +100,9 @@ def plan_units(code: str) -> Plan:
         leaves = any(isinstance(below, ast.Return) for node in check.body[:-1] for below in walk_same_scope(node))
         body = check.body if leaves else [cutter.wrap_asserting(node) for node in check.body]
         check.body = body if len(cutter.units) > before else [cutter.make_unit(check.body, f"{check.name}(...)")]
-    has_cases = any(
-        bool(node.bases) if isinstance(node, ast.ClassDef) else node.name.startswith("test")
-        for node in tree.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in called_names
-    )
     to_call = check.name if check is not None and not called else None
     _note_held(tree)
-    return Plan(ast.fix_missing_locations(tree), cutter.units, tests, to_call, called_names, has_cases)
+    return Plan(ast.fix_missing_locations(tree), cutter.units, tests, to_call, called_names)
 
 
 def _reached_functions(

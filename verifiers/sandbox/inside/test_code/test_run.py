@@ -28,7 +28,7 @@ What became of each test is written in lines on the result descriptor:
 
 The role `one_process` runs a program and its tests in one namespace of one process:
 
-    {"prelude": "", "program": "def add(a, b): ...", "kind": "unittest", "code": "...", "entry_point": "add",
+    {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
 This is for test code that cannot be apart from the solution (`protocols/isolation.py`). Where every test
@@ -52,9 +52,20 @@ import unittest
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from types import ModuleType, SimpleNamespace, TracebackType
+from types import FunctionType, ModuleType, SimpleNamespace, TracebackType
 
-from ..program import MODULE, NotDefined, describe_error, last_line_in, load, look_up, run_coroutine
+from ..program import (
+    MODULE,
+    PRELUDE_FILE,
+    PROGRAM_FILE,
+    NotDefined,
+    describe_error,
+    last_line_in,
+    load,
+    look_up,
+    run_coroutine,
+    run_source,
+)
 from ..wire.foreign_values import Value
 from ..wire.json_lines import from_json, write_result
 from .library_functions import SOLUTION_FOLDERS, SolutionFinder
@@ -62,10 +73,13 @@ from .report import Report, RunEnded, SolutionWatch
 from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units
 
 
-def run_code(
-    plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report, for_runner: bool
-) -> None:
+def run_code(plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report) -> None:
     """Run all tests of the code, or those up to the first that fails, as the report says."""
+    with suppress(RunEnded):  # Tests that were not reached have not passed.
+        _run_all(plan, code, namespace, candidate, report)
+
+
+def _run_all(plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report) -> None:
     report.total = len(plan.units)
     linecache.cache[FILE] = (partial(str, code),)
     namespace |= {UNIT: lambda index: _Unit(index, plan, report), HELD: report.note_held, RAN: _Success()}
@@ -75,17 +89,26 @@ def run_code(
         if plan.check is not None:
             namespace[plan.check](candidate)
     except RunEnded:
-        return  # Tests that were not reached have not passed.
+        raise
     except SystemExit:
-        # The test cases that were to come have not passed either.
-        report.total += for_runner or plan.has_cases or not plan.units
+        report.total += 1  # What was to come has not passed.
         return
     except BaseException as error:
         _report_failed_setup(error, code, report)
         return
     # In one process the namespace is the program's, which may have tests of its own.
-    defined = {name: value for name, value in namespace.items() if before.get(name) is not value}
+    defined = {
+        name: value
+        for name, value in namespace.items()
+        if before.get(name) is not value and _is_for_runner(name, type(value))
+    }
     run_cases(defined, namespace["__name__"], report, plan)
+
+
+def _is_for_runner(name: str, kind: type) -> bool:
+    """Return whether a name may mean something to a runner, which asks no object of the solution anything."""
+    is_usual = issubclass(kind, FunctionType | type | partial)
+    return is_usual or kind.__name__ == "FixtureFunctionDefinition" or name == "pytestmark"
 
 
 def seed_randomness(seed: int) -> None:
@@ -148,10 +171,7 @@ def _report_failed_setup(error: BaseException, code: str, report: Report) -> Non
     line = last_line_in(FILE, error)
     lines = code.splitlines()
     text = lines[line - 1].strip()[:300] if line is not None and 0 < line <= len(lines) else None
-    try:
-        report.add_failure("setup" if line is None else f"line {line}", text, error)
-    except RunEnded:
-        return
+    report.add_failure("setup" if line is None else f"line {line}", text, error)
 
 
 def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: Plan) -> None:
@@ -187,13 +207,10 @@ def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: P
             else:
                 report.add_success(name, plan.line_of(function))
     except RunEnded:
-        return
+        raise
     except BaseException as error:
         # KeyboardInterrupt passes through unittest, and so does what a `load_tests` or a fixture of a class raises.
-        try:
-            report.add_failure("the run", None, error)
-        except RunEnded:
-            return
+        report.add_failure("the run", None, error)
 
 
 def _find_tests(
@@ -225,7 +242,7 @@ def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
     if isinstance(value, type) and issubclass(value, unittest.TestCase):
         return any(hasattr(method, "pytestmark") for method in vars(value).values())
     if isinstance(value, type):
-        return name.startswith("Test") and any(each.startswith("test") for each in dir(value))
+        return name.startswith("Test") and any(each.lower().startswith("test") for each in dir(value))
     return inspect.isfunction(value) and (name in HOOKS or (name.startswith("test") and _needs_arguments(value)))
 
 
@@ -341,7 +358,9 @@ def _run_program_and_tests(request: dict[str, Value]) -> bool:
     try:
         namespace = load(request["prelude"], request["program"])
         make_module = partial(_as_module, sys.modules[MODULE], request.get("modules", ()))
-        sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), request["entry_point"]))
+        run_again = partial(_run_again, namespace, request["prelude"], request["program"])
+        finder = SolutionFinder(make_module, request.get("modules", ()), request["entry_point"], run_again)
+        sys.meta_path.append(finder)
         seed_randomness(request["seed"])
         candidate = _find_candidate(namespace, request["entry_point"])
     except BaseException as error:
@@ -349,13 +368,18 @@ def _run_program_and_tests(request: dict[str, Value]) -> bool:
         report.total = max(len(plan.units), 1)
         report.finish()
         return False
-    run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
+    run_code(plan, request["code"], namespace, candidate, report)
     if (name := guard.find_replaced()) is not None:
         with suppress(RunEnded):
             report.total += 1
             report.add_failure("the run", None, f"the program replaced {name}")
     report.finish()
     return report.clean and 0 < report.total == report.passed
+
+
+def _run_again(namespace: dict[str, Value], prelude: str, program: str) -> None:
+    run_source(prelude, PRELUDE_FILE, namespace)
+    run_source(program, PROGRAM_FILE, namespace)
 
 
 def _as_module(program: ModuleType, names: Collection[str], name: str) -> ModuleType:

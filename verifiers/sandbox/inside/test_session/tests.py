@@ -1,9 +1,9 @@
 """Role `tests`: runs test code here and the solution in a partner's process (`serve.py`).
 
-    {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "modules": [], "prelude": "",
-     "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": false}
+    {"code": "assert add(1, 2) == 3", "entry_point": "add", "modules": [], "prelude": "",
+     "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": ""}
 
-kind: `asserts` or `unittest`. modules: what the code calls the solution's module, beside the usual names. skipped: the
+modules: what the code calls the solution's module, beside the usual names. skipped: the
 tests that no program is asked for. continued: variables of the prelude that are the program's (`suite/imports.py`).
 probe: whether there is no program, and no partner (`probe.py`). It answers with the
 lines of `test_code/test_run.py`, and with these:
@@ -69,7 +69,7 @@ def run_tests(payload: bytes) -> None:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
     if request.get("probe"):
-        probe = ProbeReport(ProbeSession())
+        probe = ProbeReport(ProbeSession(request["probe"]))
         _run_against_solution(request, plan, module.__dict__, probe.session, probe)
         probe.finish()
         return
@@ -109,7 +109,7 @@ def _run_against_solution(
     namespace["__builtins__"] = names
     # It is asked last, so that an installed module goes by its own name.
     make_module = partial(SolutionModule, names=names, session=session)
-    sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), entry_point))
+    sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), entry_point, session.run_again))
     sys.modules["__main__"] = solution = SolutionModule("__main__", names, session)
     # `patch(f"{__name__}.helper")` means the solution's helper; `setUpModule`, which a runner looks for, never does.
     namespace["__getattr__"] = lambda name: getattr(solution if name in request["code"] else object, name)
@@ -129,7 +129,7 @@ def _run_against_solution(
     elif plan.check is not None:
         write_result({"bad_suite": ["ValueError", f"{plan.check}(candidate) needs an entry point"]})
         return
-    run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
+    run_code(plan, request["code"], namespace, candidate, report)
 
 
 _MODULE_DATA = frozenset({"__version__", "__author__"})
