@@ -190,10 +190,11 @@ class SolutionNames(dict[str, Value]):
     def _solution_value(self, name: str) -> Value:
         """Return the solution's value of a name; functions and modules are remembered. Raises NoSuchName."""
         value = self._session.look_up(name)
-        for attribute in self._modules.get(name, ()) if isinstance(value, ModuleType) else ():
-            import_part(value, attribute)
+        # What stands for a name where there is no program is callable, and must not be asked what it is (`probe.py`).
         if callable(value) or isinstance(value, ModuleType):
             self[name] = value
+        for attribute in self._modules.get(name, ()) if not callable(value) and isinstance(value, ModuleType) else ():
+            import_part(value, attribute)
         return value
 
 
