@@ -194,7 +194,7 @@ NEUTRAL = {
 TUNABLE_GRPO = (
     *TUNABLE_OPTIMIZER,
     *"steps guards evaluation reward.workers reward.deadline_s reward.max_timeouts engine.max_num_seqs".split(),
-    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib trackers checkpoint_every".split(),
+    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib trackers completions checkpoint_every".split(),
 )
 """What may change while a training is unfinished: it goes on from its last checkpoint."""
 
@@ -292,6 +292,17 @@ class EvaluationConfig(StageConfig):
     """Tokens are drawn from this many likeliest ones; 0 for all."""
 
 
+class ShownConfig(StageConfig):
+    """Which completions people see; `completions/` has all of them."""
+
+    every: int = Field(default=1, ge=0)
+    """Steps from one of which completions are shown to the next; 0: none are."""
+    shown: int = Field(default=2, ge=0)
+    """Completions on the terminal, a line each, one right and one wrong where there are both."""
+    rows: int = Field(default=32, ge=0)
+    """Completions in the trackers' table, whole."""
+
+
 class ProbeConfig(StageConfig):
     """After each weight sync a few prompts are continued, to compare the two engines."""
 
@@ -368,7 +379,9 @@ class GrpoConfig(StageConfig):
     probe: ProbeConfig = ProbeConfig()
     """The comparison of the two engines after each weight sync."""
     trackers: tuple[Tracker, ...] = ()
-    """Where metrics go besides metrics.jsonl and TensorBoard."""
+    """Where metrics and completions go besides metrics.jsonl and TensorBoard."""
+    completions: ShownConfig = ShownConfig()
+    """The completions that are shown while it trains."""
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     seed: int = 0

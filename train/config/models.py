@@ -128,7 +128,7 @@ class OptimizerConfig(StageConfig):
         return self.final_lr + (self.lr - self.final_lr) * levels[self.schedule]
 
 
-Tracker = Literal["wandb", "trackio"]
+Tracker = Literal["wandb", "trackio", "mlflow"]
 
 TUNABLE_OPTIMIZER = tuple(
     f"optimizer.{name}"

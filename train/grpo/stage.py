@@ -123,6 +123,9 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
     """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards."""
+    from truegold.train.grpo.shown_completions import show_completions
+    from truegold.train.model.distributed import rank
+
     config, out_dir = trainer.config, trainer.out_dir
     progress.start("GRPO", config.steps)
     progress.advance(first_step)
@@ -140,6 +143,8 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             for line in trainer.groups.answers.scorer.count_unread():
                 progress.note(line)
             log.write(step, metrics)
+            if rank() == 0:
+                show_completions(out_dir, step, config.completions, log, progress)
             responder.respond(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:

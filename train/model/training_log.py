@@ -1,6 +1,6 @@
 """Logs a training on rank 0: its metrics step by step, and the settings that it ran with.
 
-    metrics.jsonl    {"step": 0, "pass_rate": 0.31, ...}      also as TensorBoard scalars, and to wandb or trackio
+    metrics.jsonl    {"step": 0, "pass_rate": 0.31, ...}      also as TensorBoard scalars, and to the trackers
     settings.jsonl   {"step": 0, "settings": {"optimizer.lr": 1e-4, "steps": 200, ...}}
                      {"step": 40, "settings": {"optimizer.lr": 2e-5, ...}}      from step 40 on, after a restart
 
@@ -10,10 +10,8 @@ settings that may change while a training is unfinished (`TUNABLE_GRPO`).
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
-import uuid
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,10 +22,7 @@ from pydantic import BaseModel
 
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.train.config.models import Tracker
-from truegold.verifiers import SetupError
-
-RUN_IDS = "trackers.json"
-"""Holds the ids under which the trackers know this run: a resumed run goes on with them."""
+from truegold.train.model.trackers import Table, TrackedRun, start_tracker
 
 
 class MetricsLog:
@@ -37,14 +32,14 @@ class MetricsLog:
     """
 
     def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
-        self._sinks: list[Any] = []
+        self._sinks: list[TrackedRun] = []
         self._file = None
         # The plan of a run imports this module, without torch.
         from truegold.train.model.distributed import rank
 
         if rank() != 0:
             return
-        self._sinks = [_start_tracker(name, folder) for name in trackers]
+        self._sinks = [start_tracker(name, folder) for name in trackers]
         from torch.utils.tensorboard import SummaryWriter
 
         path = folder / "metrics.jsonl"
@@ -66,7 +61,12 @@ class MetricsLog:
         for name, value in known.items():
             self._board.add_scalar(name, value, step)
         for sink in self._sinks:
-            sink.log(known, step=step)
+            sink.log(known, step)
+
+    def write_table(self, step: int, name: str, columns: Sequence[str], rows: Table) -> None:
+        """Send one step's table to the trackers; TensorBoard has none."""
+        for sink in self._sinks:
+            sink.log_table(name, columns, rows, step)
 
     def __enter__(self) -> MetricsLog:
         return self
@@ -76,25 +76,7 @@ class MetricsLog:
             self._file.close()
             self._board.close()
         for sink in self._sinks:
-            sink.finish()
-
-
-def _start_tracker(name: Tracker, folder: Path) -> Any:
-    """Start a run of wandb or trackio, which share an interface, or go on with an interrupted one.
-
-    They find project and account by themselves (`WANDB_PROJECT`, `WANDB_MODE`, ...).
-    """
-    try:
-        tracker = importlib.import_module(name)
-    except ImportError as error:
-        raise SetupError(f"The tracker {name} cannot be imported ({error}).", f"pip install {name}") from error
-    ids_path = folder / RUN_IDS
-    ids: dict[str, str] = json.loads(ids_path.read_text()) if ids_path.exists() else {}
-    ids.setdefault(name, uuid.uuid4().hex[:12])
-    write_whole(ids_path, json.dumps(ids).encode())
-    if name == "wandb":
-        return tracker.init(id=ids[name], resume="allow", dir=str(folder))
-    return tracker.init(project="truegold", name=ids[name], resume="allow")
+            sink.finish(failed=error is not None)
 
 
 SETTINGS_FILE = "settings.jsonl"

@@ -1,0 +1,63 @@
+r"""Shows a step's completions to people: a few on the terminal, more as a table in the trackers.
+
+    step 12: right (match), reward 1, gold 72 | Natalia sold clips to 48 of her ... | 48/2 = 24 ... \boxed{72}
+
+Right and wrong ones take turns, so that two of them are one of each where the step has both. They are read from
+`completions/`, of what the first rank has sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.text.shown_text import visible
+from truegold.train.config.grpo import ShownConfig
+from truegold.train.model.training_log import MetricsLog
+
+COLUMNS = tuple("prompt completion gold extracted score reason reward advantage truncated trained version id".split())
+"""The columns of the table."""
+PROMPT_CHARS, START_CHARS, END_CHARS = 70, 40, 110
+"""What the terminal shows of a prompt, and of a completion from its start and its end, where the answer stands."""
+
+
+def show_completions(out_dir: Path, step: int, config: ShownConfig, log: MetricsLog, progress: Progress) -> None:
+    """Show the completions of a step that was just taken, where it is due. For the first rank."""
+    if not config.every or step % config.every:
+        return
+    rows = choose_completions(out_dir / "completions" / f"step-{step:06d}.parquet", max(config.shown, config.rows))
+    for row in rows[: config.shown]:
+        progress.note(describe_completion(step, row))
+    if table := [[row[column] for column in COLUMNS] for row in rows[: config.rows]]:
+        log.write_table(step, "completions", COLUMNS, table)
+
+
+def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
+    """Return so many completions of a step's file at most, right and other ones in turn."""
+    sampled = pl.scan_parquet(path).select(COLUMNS)
+    is_right = pl.col("score").eq_missing(1.0)
+    right, others = (sampled.filter(kind).head(most).collect().to_dicts() for kind in (is_right, ~is_right))
+    return [row for row in chain(*zip_longest(right, others)) if row is not None][:most]
+
+
+def describe_completion(step: int, row: Mapping[str, Any]) -> str:
+    """Return the line of a completion."""
+    score = row["score"]
+    verdict = {None: "not judged", 1.0: "right", 0.0: "wrong"}.get(score) or f"score {score:g}"
+    reward = "none" if row["reward"] is None else f"{row['reward']:.3g}"
+    cut_off = ", cut off" if row["truncated"] else ""
+    prompt = _shorten(row["prompt"], PROMPT_CHARS, 0)
+    completion = _shorten(row["completion"], START_CHARS, END_CHARS)
+    gold = _shorten(row["gold"] or "none", END_CHARS, 0)
+    return f"step {step}: {verdict} ({row['reason']}){cut_off}, reward {reward}, gold {gold} | {prompt} | {completion}"
+
+
+def _shorten(text: str, start: int, end: int) -> str:
+    """Return the start and the end of a text on one line; of what a terminal would act on, symbols."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= start + end + 5 else f"{line[:start]} ... {line[len(line) - end :]}".rstrip()
