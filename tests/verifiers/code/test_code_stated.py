@@ -92,6 +92,23 @@ def test_a_test_function_that_nothing_calls_is_named(language: str, text: str, n
     assert verdict.evidence["error"] == f"nothing calls {name}"
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#[ignore]\n#[test] fn t() { assert_eq!(f(1), 2); }", "all its tests are skipped"),
+        (
+            "#[test] fn t() { assert_eq!(f(1), 2); }\n#[test] #[ignore] fn u() { f(1);",
+            "a bracket of the tests is not closed",
+        ),
+        ("mod tests { #[test] fn t() { assert_eq!(f(1), 2); }", "a bracket of the tests is not closed"),
+    ],
+)
+def test_a_suite_of_rust_that_runs_no_test_is_named(text: str, message: str) -> None:
+    verdict = judge_code("rust", f"#<INSERT>\n{text}", RIGHT["rust"])
+    assert verdict.score is None, verdict
+    assert verdict.evidence["error"] == message
+
+
 @pytest.mark.parametrize(("language", "text"), PROGRAMS["called"]["texts"])
 def test_functions_that_are_called_or_test_nothing_are_left_alone(language: str, text: str) -> None:
     assert uncalled_test(f"#<INSERT>\n{text}", language) is None

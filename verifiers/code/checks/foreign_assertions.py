@@ -21,6 +21,7 @@ from functools import lru_cache
 
 from truegold.verifiers.code.checks.foreign_values import LetterCode, NoLiteral, agree, literal
 from truegold.verifiers.code.drivers import driver_file
+from truegold.verifiers.code.outcomes import CannotJudge
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 CACHED_SUITES = 256
@@ -54,6 +55,9 @@ _SCOPE = re.compile(
 _RUST_TEST = re.compile(
     r"(?:#\s*\[[^\]]*\]\s*)*?#\s*\[\s*test\s*\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)\s*(?P<result>->)?"
 )
+_PANICS = re.compile(r"#\s*\[\s*should_panic\b")
+_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*feature|ignore)\b[^\]]*\][^{};]*[{;]")
+"""The head of an item of Rust that is compiled, or a test that is run, only where it is asked for: in a suite, none is."""
 _NEAR = re.compile(
     r"(?:(?:std::|Math\.|math\.)?f?[aA]bs\s*\((?P<sides>.+)\)|(?P<rust>\(.+\))\.abs\(\))\s*(?P<operator><=?|>=?)\s*(?P<within>[\d.eE_-]+[fFlL]?)\s*",
     re.DOTALL,
@@ -166,21 +170,36 @@ def uncalled_test(code: str, language: str) -> str | None:
     return None
 
 
+def _without_unrun(text: str, mask: str) -> tuple[str, str]:
+    """Return a text of Rust and its mask with spaces where an item is not compiled or a test not run."""
+    for match in reversed(list(_NOT_RUN.finditer(mask))):
+        end = _closing_of(mask, match.end() - 1) + 1 if mask[match.end() - 1] == "{" else match.end()
+        blank = re.sub(r"[^\n]", " ", mask[match.start() : end])
+        text, mask = (f"{each[: match.start()]}{blank}{each[end:]}" for each in (text, mask))
+    return text, mask
+
+
 def rust_program(tests: str) -> str:
     """Return a set of Rust's tests with a main function that calls them; a program as it is."""
-    mask = _masked(tests, "rust")[1]
-    if re.search(r"\bfn\s+main\b", mask) or not _RUST_TEST.search(mask):
+    whole = _masked(tests, "rust")[1]
+    opened = re.finditer(r"\bmod\s+(\w+)\s*\{", whole)
+    try:
+        tests, mask = _without_unrun(tests, whole)
+        modules = [(match[1], match.start(), _closing_of(whole, match.end() - 1)) for match in opened]
+    except _Unread:
+        raise CannotJudge("a bracket of the tests is not closed") from None
+    if re.search(r"\bfn\s+main\b", mask) or not _RUST_TEST.search(whole):
         return tests
-    opened = re.finditer(r"\bmod\s+(\w+)\s*\{", mask)
-    modules = [(match[1], match.start(), _closing_of(mask, match.end() - 1)) for match in opened]
+    if not _RUST_TEST.search(mask):
+        raise CannotJudge("all its tests are skipped")
     calls = []
     for match in _RUST_TEST.finditer(mask):
         path = "".join(f"{name}::" for name, start, stop in modules if start < match.start() < stop)
         call = f"{path}{match['name']}(){'.unwrap()' if match['result'] else ''};"
-        if "should_panic" in match[0]:
+        if _PANICS.search(match[0]):
             call = f"if std::panic::catch_unwind(|| {{ {call} }}).is_ok() {{ std::process::abort() }}"
-        calls += [call] if "ignore" not in match[0] else []
-    tests = re.sub(r"#\s*\[\s*(?:test|ignore[^\]]*|should_panic[^\]]*|cfg\s*\(\s*test\s*\))\s*\]", "", tests)
+        calls.append(call)
+    tests = re.sub(r"#\s*\[\s*(?:test|should_panic[^\]]*|cfg\s*\(\s*test\s*\))\s*\]", "", tests)
     names = "|".join(match["name"] for match in _RUST_TEST.finditer(mask))
     tests = re.sub(rf"(?:\bpub\s+)?\b(?=mod\s+\w+\s*\{{|fn\s+(?:{names})\s*\(\s*\))", "pub ", tests)
     return f"{tests}\nfn main() {{ {' '.join(calls)} }}\n"
@@ -207,6 +226,8 @@ class _Rewriter:
     def __init__(self, head: str, tail: str, language: str) -> None:
         self.head, self.language, self.words = head, language, _LANGUAGES[language]
         self.text, self.mask = _masked(tail, language)
+        if language == "rust":
+            self.text, self.mask = _without_unrun(self.text, self.mask)
         self.edits: list[tuple[int, int, list[StatedCheck]]] = []
         self.equalities: dict[str, float] = dict.fromkeys(_LIBRARY_EQUALITIES, 0.0)
         self.expected_names: set[str] = set()
@@ -549,7 +570,7 @@ class _Rewriter:
             tail = re.sub(r"\(\s*\w+\s+\*testing\.T\s*\)", "()", tail)
             return f"{tail}\nfunc main() {{ {'; '.join(f'{name}()' for name in names)} }}\n"
         if self.language == "rust" and not re.search(r"\bfn\s+main\b", mask):
-            if [match["name"] for match in _RUST_TEST.finditer(mask)] != names or "should_panic" in mask:
+            if [match["name"] for match in _RUST_TEST.finditer(mask)] != names or _PANICS.search(mask):
                 raise _Unread
             return rust_program(tail)
         heads = "|".join(map(re.escape, names))
