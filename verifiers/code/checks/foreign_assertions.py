@@ -56,7 +56,7 @@ _RUST_TEST = re.compile(
     r"(?:#\s*\[[^\]]*\]\s*)*?#\s*\[\s*test\s*\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)\s*(?P<result>->)?"
 )
 _PANICS = re.compile(r"#\s*\[\s*should_panic\b")
-_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*feature|ignore)\b[^\]]*\][^{};]*[{;]")
+_NOT_RUN = re.compile(r"#\s*\[\s*(?:cfg\s*\(\s*feature|ignore)\b[^\]]*\](?:\s*use\b[^;]*;|[^{};]*[{;])")
 """The head of an item of Rust that is compiled, or a test that is run, only where somebody asks for it."""
 _NEAR = re.compile(
     r"(?:(?:std::|Math\.|math\.)?f?[aA]bs\s*\((?P<sides>.+)\)|(?P<rust>\(.+\))\.abs\(\))\s*(?P<operator><=?|>=?)\s*(?P<within>[\d.eE_-]+[fFlL]?)\s*",
