@@ -227,15 +227,9 @@ def _compare_text(expected: str, got: str) -> str | None:
     expected, got = (text.replace("\r\n", "\n").removesuffix("\n") for text in (expected, got))
     if expected == got:
         return None
-    # The search by halves finds the length of what both begin with.
-    low, high = 0, min(len(expected), len(got))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if expected[:middle] == got[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return _describe_difference("character", low, expected[low : low + 20] or None, got[low : low + 20] or None)
+    start = next(index for index, (first, second) in enumerate(zip_longest(expected, got)) if first != second)
+    shown = [text[start : start + 20] or None for text in (expected, got)]
+    return _describe_difference("character", start, *shown)
 
 
 def _describe_difference(unit: str, index: int, expected: Json, got: Json, note: str = "") -> str:

@@ -33,6 +33,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
 from truegold.verifiers.sandbox.inside.test_code.library_functions import (
@@ -107,13 +108,12 @@ class CannotLower(Exception):
     """Test code cannot become data; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class SolutionCall:
+class SolutionCall(NamedTuple):
     """One call of the solution."""
 
     function: str
-    args: tuple[Value, ...]
-    kwargs: Mapping[str, Value]
+    args: list[Value]
+    kwargs: dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +335,7 @@ class _Reader:
         target = self._target(node.func) if isinstance(node, ast.Call) else None
         if target is None or not isinstance(node, ast.Call):
             return None
-        args = tuple(map(self._constant, node.args))
+        args = list(map(self._constant, node.args))
         kwargs = {keyword.arg or "**": self._constant(keyword.value) for keyword in node.keywords}
         if "**" in kwargs or len(self.calls) >= MAX_CALLS:
             raise CannotLower("unpacked arguments" if "**" in kwargs else f"more than {MAX_CALLS} calls")

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from truegold.verifiers.code.suite.imports import defined_names, means_solution
+from truegold.verifiers.code.python_source import UNREADABLE, defined_names
+from truegold.verifiers.code.suite.imports import means_solution
 from truegold.verifiers.sandbox.inside.program import MODULE
 from truegold.verifiers.sandbox.inside.test_code.library_functions import library_names
 
@@ -32,13 +33,10 @@ _SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 
 @lru_cache(maxsize=CACHED_SUITES)
 def needs_one_process(code: str) -> str | None:
-    """Return why the code has to share a process with the solution.
-
-    None where it does not have to, or cannot be read.
-    """
+    """Return why the code has to share a process with the solution; None where it need not, or cannot be read."""
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+    except UNREADABLE:
         return None
     for node in ast.walk(tree):
         if (reason := _node_reason(node, code)) is not None:
@@ -112,7 +110,7 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
         if isinstance(node, ast.ImportFrom) and means_solution(node.module or MODULE, code)
         for alias in node.names
     }
-    known = (set(defined_names(tree)) - solutions) | vars(builtins).keys() | library_names(tree, None)
+    known = (defined_names(tree) - solutions) | vars(builtins).keys() | library_names(tree, None)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             for base in node.bases:

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from truegold.verifiers.code import outcomes
-from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, lower
+from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, SolutionCall, lower
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import (
     CannotJudge,
@@ -96,9 +96,6 @@ _FOR_PYTEST = re.compile(
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
 """Packages whose users may return arrays of numpy's, which then are arrays for test code as well."""
-
-CallArguments = tuple[str, list[object], dict[str, object]]
-"""Function, positional and named arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,7 @@ def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
         calls = [[0, case.args, {}] for case in tests.cases]
         request = to_json({"functions": [tests.entry_point], "calls": calls, "codecs": tests.codecs})
     else:
-        arguments = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
+        arguments = [SolutionCall(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
         request = _calls_request(arguments, tests.codecs, returned_argument)
     expected = ExpectedResults([case.expected for case in tests.cases]) if tests.plain_expected else None
     returned = _run_calls(source, request, len(tests.cases), tests.codecs, expected)
@@ -201,7 +198,7 @@ def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judge
     return Judged(case_results, len(tests.cases), sum(case.weight for case in tests.cases), method="calls")
 
 
-def make_calls(source: TestedProgram, calls: Sequence[CallArguments], codecs: Codecs) -> CallOutcomes:
+def make_calls(source: TestedProgram, calls: Sequence[SolutionCall], codecs: Codecs) -> CallOutcomes:
     """Run the program and make the calls, in order, in one process."""
     return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs)
 
@@ -233,7 +230,7 @@ def _shown_case(case: CallCase) -> dict[str, str]:
     return {"input": outcomes.cut(", ".join(parts)), "expected": shown_value(case.expected)}
 
 
-def _calls_request(calls: Sequence[CallArguments], codecs: Codecs, returned_argument: int = -1) -> bytes:
+def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argument: int = -1) -> bytes:
     """Encode the calls as the part of the request that is the same for all programs that the suite judges.
 
     returned_argument: which argument's change is the result; -1 for what the function returns.
@@ -417,7 +414,7 @@ def _warm_for_tests(code: str) -> tuple[str, ...]:
 
 def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_all: bool) -> Judged:
     """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
-    request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
+    request = _lowered_request(lowered) if not codecs else _calls_request(lowered.calls, codecs)
     returned = _run_calls(source, request, len(lowered.calls), codecs)
     if returned.has_objects:
         raise _NeedsRunning
@@ -439,11 +436,7 @@ def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_
 
 @lru_cache(maxsize=CACHED_SUITES)
 def _lowered_request(lowered: Lowered) -> bytes:
-    return _calls_request(_calls_of(lowered), {})
-
-
-def _calls_of(lowered: Lowered) -> list[CallArguments]:
-    return [(call.function, list(call.args), dict(call.kwargs)) for call in lowered.calls]
+    return _calls_request(lowered.calls, {})
 
 
 def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:

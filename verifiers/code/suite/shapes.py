@@ -276,10 +276,8 @@ def with_doctests(code: str) -> str:
     texts = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     only_text = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in texts)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_of_doctest(node.func)]
-    callable_here = {node.name for node in tree.body if isinstance(node, documented)} | {
-        "__name__",
-        "sys.modules[__name__]",
-    }
+    own = {"__name__", "sys.modules[__name__]"}
+    callable_here = own.union(node.name for node in tree.body if isinstance(node, documented))
     runs = [
         ast.unparse(node.func).removeprefix("doctest.") in _RUNS_DOCTESTS
         and (not node.args or ast.unparse(node.args[0]) in callable_here)
@@ -350,10 +348,6 @@ def _parse_text(text: str) -> Json:
         raise BadSuite(f"tests hold {len(text)} characters of text, the limit is {MAX_JSON_CHARS}")
     if text.lstrip()[:1] not in ("{", "["):
         return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
     try:
         return read_value(text)
     except UnreadableText:
