@@ -24,8 +24,6 @@ from truegold.verifiers.sandbox.inside.program import MODULE
 from truegold.verifiers.sandbox.inside.test_code.library_functions import library_names
 
 CACHED_SUITES = 256
-"""How many suites' answers are kept."""
-
 _WORDS = tomllib.loads(files(__package__).joinpath("isolation.toml").read_text(encoding="utf-8"))
 _CALLS: Mapping[str, str] = _WORDS.pop("calls")
 _SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
@@ -38,10 +36,8 @@ def needs_one_process(code: str) -> str | None:
         tree = ast.parse(code)
     except UNREADABLE:
         return None
-    for node in ast.walk(tree):
-        if (reason := _node_reason(node, code)) is not None:
-            return reason
-    return _class_reason(tree, code)
+    reasons = (_node_reason(node, code) for node in ast.walk(tree))
+    return next(filter(None, reasons), None) or _class_reason(tree, code)
 
 
 def _node_reason(node: ast.AST, code: str) -> str | None:
@@ -53,11 +49,8 @@ def _node_reason(node: ast.AST, code: str) -> str | None:
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
         return "it steps through asynchronous objects of the solution"
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, ast.AugAssign):
-        targets = [node.target]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AugAssign) else targets
     for target in targets:
         name = _dotted_name(target.value if isinstance(target, ast.Subscript) else target)
         if name in _SETS["state"]:
@@ -111,9 +104,6 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
         for alias in node.names
     }
     known = (defined_names(tree) - solutions) | vars(builtins).keys() | library_names(tree, None)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for base in node.bases:
-                if isinstance(base, ast.Name) and base.id not in known:
-                    return f"it derives a class from {base.id}"
-    return None
+    bases = (base for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases)
+    foreign = (base.id for base in bases if isinstance(base, ast.Name) and base.id not in known)
+    return next((f"it derives a class from {name}" for name in foreign), None)

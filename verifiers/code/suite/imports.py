@@ -5,17 +5,13 @@ missing_package("import numpy_typo\nassert add(1, 2) == 3")    "numpy_typo"
 missing_package("import math, solution\n")        None: `solution` is the program under test
 missing_package("def f(): import numpy_typo\n")   None: only a call of f imports it
 
+imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
+
 The module under test is the one that is neither installed nor a part of Python, in test code that names the solution in
 no other way: neither by a usual name (`from solution import add`) nor by a name that nothing in the code defines.
 
-Where prompt, program and tests are one file, the program sees what the tests import. Apart, it is given these imports
-before it is loaded, so that what it defines itself replaces them:
-
-imports_for("def f(s): return re.findall('a', s)", "import re, os\ndef check(candidate): ...")
-    "try:\n    import re\nexcept Exception: pass\n"
-
-What stands inside functions of the tests is theirs, and so is what they import from the program. No test is seen by
-way of a module: those of the suite itself are not there to be imported.
+A program that is apart from its tests is given what these import, as where both are one file, before it is loaded: what
+it defines itself replaces that.
 """
 
 from __future__ import annotations
@@ -34,8 +30,6 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import LIBRAR
 from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
-"""How many suites' answers are kept."""
-
 _ALWAYS_THERE = frozenset({"", "__main__", "__future__"})
 """Modules that no package brings; the empty name is that of no module at all."""
 
@@ -179,9 +173,9 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
         reached.add(current := pending.pop())
         used = {node.id for node in ast.walk(functions[current]) if isinstance(node, ast.Name)}
         pending += (used & functions.keys()) - reached - set(pending)
-    imported = {
-        bound for node in tree.body if isinstance(node, ast.ImportFrom) for bound in _solution_names(node, code)
-    }
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    own = [node for node in imports if node.level or means_solution(node.module or "", code)]
+    imported = {name for node in own for name in bound_by(node)}
     words = set(_WORD.findall(preamble))
     return any(
         (_free_names(tree, functions[each]) | (loaded_names(functions[each]) & imported)) - words for each in reached
@@ -193,11 +187,6 @@ def with_calls_of_check(code: str, name: str) -> str:
     tree = parse(code)
     check, is_called = find_check(tree) if tree is not None else (None, True)
     return f"{code}\n{check.name}({name})\n" if check is not None and not is_called else code
-
-
-def _solution_names(node: ast.ImportFrom, code: str) -> Iterator[str]:
-    if node.level or means_solution(node.module or "", code):
-        yield from bound_by(node)
 
 
 def _free_names(tree: ast.Module, part: ast.AST) -> set[str]:

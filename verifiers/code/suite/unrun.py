@@ -36,8 +36,6 @@ from truegold.verifiers.sandbox.inside.test_code.statements import (
 )
 
 CACHED_SUITES = 256
-"""How many suites' answers are kept."""
-
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Scope = _Function | ast.ClassDef
 
