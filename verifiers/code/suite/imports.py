@@ -174,8 +174,8 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
         used = {node.id for node in ast.walk(functions[current]) if isinstance(node, ast.Name)}
         pending += (used & functions.keys()) - reached - set(pending)
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    own = [node for node in imports if node.level or means_solution(node.module or "", code)]
-    imported = {name for node in own for name in bound_by(node)}
+    of_solution = [node for node in imports if node.level or means_solution(node.module or "", code)]
+    imported = {name for node in of_solution for name in bound_by(node)}
     words = set(_WORD.findall(preamble))
     return any(
         (_free_names(tree, functions[each]) | (loaded_names(functions[each]) & imported)) - words for each in reached

@@ -264,8 +264,8 @@ def with_doctests(code: str) -> str:
     texts = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     only_text = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in texts)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_of_doctest(node.func)]
-    own = {"__name__", "sys.modules[__name__]"}
-    callable_here = own.union(node.name for node in tree.body if isinstance(node, documented))
+    module = {"__name__", "sys.modules[__name__]"}
+    callable_here = module.union(node.name for node in tree.body if isinstance(node, documented))
     runs = [
         ast.unparse(node.func).removeprefix("doctest.") in _RUNS_DOCTESTS
         and (not node.args or ast.unparse(node.args[0]) in callable_here)
