@@ -327,8 +327,8 @@ def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted |
         for sources, others in ((tagged, tagged), (readable, [*tagged, *readable])):
             if (chosen := _defining(sources, entry_point)) is not None:
                 return _with_needs(chosen, others, _block_form(blocks, chosen))
-        continued = _continuing(tagged, untagged, text if not blocks else None, stub, entry_point) if stub else None
-        if continued is not None:
+        whole = None if blocks else text
+        if stub and (continued := _continuing(tagged, untagged, whole, stub, entry_point)) is not None:
             return continued
     sources = tagged or readable or [source for source in untagged if source.tree is None][-1:]
     if sources:
