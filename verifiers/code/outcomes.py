@@ -8,8 +8,7 @@
     reward "pass_rate", 3 of 4 passed   score 0.75 (by weight), partial
 
 The evidence names what held the program (`tier`), whether tests and solution ran apart (`isolation`), and the first
-failing case with its input, what was expected and what came, each cut. Times are left out: the verdict on the same row
-is always the same.
+failing case. Times are left out: the verdict on the same row is always the same.
 """
 
 from __future__ import annotations
@@ -22,14 +21,11 @@ from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
-SHOWN_VALUE_CHARS = 60
-"""Characters that a message shows of a value. Stops megabytes of tests being copied into every verdict."""
+SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
+"""What a message shows of a value, and evidence of an input or an output. Stops verdicts of megabytes."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
 """Files that a program of the tests may bring along. Stops a row that fills its folder with gigabytes."""
-
-SHOWN_CHARS = 300
-"""What evidence shows of an input or an output. Stops a megabyte of output being copied into every verdict."""
 
 SEPARATE_PROCESSES = "apart"
 """Expected values and tests were in other processes than the solution."""
@@ -88,11 +84,8 @@ def checker_options(
 
     presets: the options that each type stands for. default: the type of an object that names none.
     """
-    options: dict[str, Json] = {}
-    if isinstance(spec, str):
-        options = {"type": spec}
-    elif isinstance(spec, Mapping):
-        options = dict(spec)
+    options: dict[str, Json] = {"type": spec} if isinstance(spec, str) else {}
+    options |= spec if isinstance(spec, Mapping) else {}
     kind = options.pop("type", default) if options else None
     known = isinstance(kind, str) and kind in presets
     require(known, field, f"one of {', '.join(presets)}", spec if kind is None else kind)
@@ -239,10 +232,7 @@ def without_addresses(text: str) -> str:
 
 
 def cut(value: object) -> str:
-    """Return the beginning of a value as text that every writer takes.
-
-    Lone surrogates, which programs can print and raise, are written out.
-    """
+    """Return the beginning of a value as text that every writer takes: lone surrogates are written out."""
     text = value if isinstance(value, str) else repr(value)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()

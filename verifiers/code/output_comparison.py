@@ -15,21 +15,11 @@
     case_insensitive, unordered_lines, unordered_tokens    These stand for options of `tokens`.
 
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),
-`tokens` (all of them in any order) or `tokens_in_line` (within each line). Of `lines`: `case_sensitive`.
-
-    {"type": "program", "code": "...", "language": "cpp", "files": {"params.h": "..."}}    a checker that has to be run:
-                     it is only validated here
+`tokens` (all of them in any order) or `tokens_in_line` (within each line). Of `lines`: `case_sensitive`. A checker that
+is a program (`suite_program.py`) is only validated here.
 
 Leading zeros count: 0101 may be a code and not a number. Not covered: unordered output with numbers so close to each
-other that rounding changes their order.
-
-Outputs are compared token by token or line by line, without taking all of them apart at once:
-
-    list(tokens("1 2\\n3"))                                          [["1", "2", "3"]]
-    first_difference(tokens("1 2"), tokens("1 3"), str.__eq__)      (1, "2", "3")
-    first_difference(tokens("1 2"), tokens("1"), str.__eq__)        (1, "2", None)
-
-Numbers are those that programs print:
+other that rounding changes their order. Numbers are those that programs print:
 
     same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
     same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
@@ -56,20 +46,15 @@ from truegold.verifiers.sandbox.languages import language_name
 Checker = Callable[[str, str], str | None]
 """(expected, got) -> None where accepted, else one line that says why not."""
 
-MAX_REASON_CHARS = 200
-"""Characters of a reason. Stops a verdict from carrying the program's output."""
+MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
+"""Characters of a reason, and of a token in it. Stops a verdict from carrying the program's output."""
 
-MAX_TOKEN_SHOWN = 60
 MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 
-ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE = 1e-6, 1e-9
-"""A relative error is allowed only as far as printing goes, unless the tests or the problem's text say more: with 1e-6
-of it 1234567.89 would be 1234568.89."""
-
-_SMALL_SHARE = 1e-3
-"""The part of a small number that an absolute error may be, unless the tests or the problem's text say more: with 1e-6
-of it 0.0 would be 0.0000005."""
+ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
+"""What tests or the problem's text do not widen. A relative error is allowed as far as printing goes: with 1e-6 of it
+1234567.89 would be 1234568.89. An absolute error may be a part of a small number: with 1e-6, 0.0 would be 0.0000005."""
 
 _NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
 """What rounding makes of a sum whose terms cancel."""
@@ -89,10 +74,7 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def checker_of(spec: str | Mapping[str, Json]) -> Checker:
-    """Return the checker that a text or an object names.
-
-    Raises `BadSuite` where it names none, or a program, which has to be run.
-    """
+    """Return the checker that a text or an object names. Raises `BadSuite` where that is none, or a program."""
     kind, options = read_spec(spec, "checker")
     if kind == "program":
         raise BadSuite("checker is a program, which has to be run")
@@ -123,10 +105,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it.
-
-    Programs are accepted here: only running one tells whether it is a checker.
-    """
+    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` where it is none."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
@@ -177,7 +156,7 @@ class _TokenChecker:
         if self.unordered is None:
             difference = first_difference(tokens(expected), tokens(got), self._same_token)
             return None if difference is None else _describe_difference("token", *difference)
-        # Output is cut into no more pieces than are expected, so that megabytes of it are not taken apart in vain.
+        # Output is cut into no more pieces than are expected: megabytes of it are not taken apart in vain.
         if self.unordered == "tokens":
             expected_tokens = expected.split()
             return self._compare_units("token", expected_tokens, got.split(None, len(expected_tokens)))
@@ -189,15 +168,12 @@ class _TokenChecker:
     def _compare_units(self, unit: str, expected: list[Json], got: list[Json]) -> str | None:
         """Compare tokens, or lines of tokens, as far as their order does not count."""
         if len(got) != len(expected):
-            return _cut(f"expected {len(expected)} {unit}s, got {'more' if len(got) > len(expected) else len(got)}")
-        note = ""
-        if self.unordered == "tokens_in_line":
-            for line in (*expected, *got):
-                line.sort(key=_sort_key)
-        else:
-            note = ", when sorted"
-            for units in (expected, got):
-                units.sort(key=_sort_key if unit == "token" else lambda line: [_sort_key(token) for token in line])
+            return f"expected {len(expected)} {unit}s, got {'more' if len(got) > len(expected) else len(got)}"
+        in_line = self.unordered == "tokens_in_line"
+        for units in (*expected, *got) if in_line else (expected, got):
+            of_tokens = in_line or unit == "token"
+            units.sort(key=_sort_key if of_tokens else lambda line: [_sort_key(token) for token in line])
+        note = "" if in_line else ", when sorted"
         are_equal: Callable[[Json, Json], bool] = self._same_token if unit == "token" else self._same_line
         for index, (expected_unit, got_unit) in enumerate(zip(expected, got, strict=True)):
             if not are_equal(expected_unit, got_unit):
@@ -227,19 +203,13 @@ def _compare_text(expected: str, got: str) -> str | None:
     expected, got = (text.replace("\r\n", "\n").removesuffix("\n") for text in (expected, got))
     if expected == got:
         return None
-    # The search by halves finds the length of what both begin with.
-    low, high = 0, min(len(expected), len(got))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if expected[:middle] == got[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return _describe_difference("character", low, expected[low : low + 20] or None, got[low : low + 20] or None)
+    start = next(index for index, (first, second) in enumerate(zip_longest(expected, got)) if first != second)
+    expected, got = expected[start : start + 20], got[start : start + 20]
+    return _describe_difference("character", start, expected or None, got or None)
 
 
 def _describe_difference(unit: str, index: int, expected: Json, got: Json, note: str = "") -> str:
-    return _cut(f"{unit} {index + 1}{note}: expected {_shown_unit(expected)}, got {_shown_unit(got)}")
+    return f"{unit} {index + 1}{note}: expected {_shown_unit(expected)}, got {_shown_unit(got)}"[:MAX_REASON_CHARS]
 
 
 def _shown_unit(unit: str | list[str] | None) -> str:
@@ -248,10 +218,6 @@ def _shown_unit(unit: str | list[str] | None) -> str:
     text = " ".join(unit[:MAX_TOKEN_SHOWN]) if isinstance(unit, list) else unit
     shown_text = repr(text[:MAX_TOKEN_SHOWN])
     return f"{shown_text}... ({len(text)} characters)" if len(text) > MAX_TOKEN_SHOWN else shown_text
-
-
-def _cut(reason: str) -> str:
-    return reason[:MAX_REASON_CHARS]
 
 
 CHUNK_CHARS = 2**20
@@ -295,10 +261,7 @@ def nonblank_lines(text: str) -> Iterator[str]:
 def first_difference(
     expected: Iterator[list[str]], got: Iterator[list[str]], are_equal: Callable[[str, str], bool]
 ) -> tuple[int, str | None, str | None] | None:
-    """Return the index of the first units that differ, and both; None where all are equal.
-
-    A side that has ended stands as None.
-    """
+    """Return the index of the first units that differ, and both (None for a side that has ended); None for none."""
     pairs = zip_longest(chain.from_iterable(expected), chain.from_iterable(got))
     for index, (expected_unit, got_unit) in enumerate(pairs):
         if expected_unit != got_unit and (None in (expected_unit, got_unit) or not are_equal(expected_unit, got_unit)):
@@ -312,7 +275,6 @@ MAX_NUMBER_CHARS = 1_000
 _BOUNDED = rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)"
 NUMBER_PATTERN = re.compile(_BOUNDED + r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
 _WHOLE_DECIMAL = re.compile(_BOUNDED + r"[+-]?[0-9]+\.0+")
-_NOT_INTEGER = (".", "e", "E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,9 +291,8 @@ class Tolerance:
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
     """Return whether two texts are numbers that are compared as such, and close enough."""
-    if not _is_float(expected) and not (tolerance.everywhere and _is_float(got)):
-        return False
-    if NUMBER_PATTERN.fullmatch(expected) is None or NUMBER_PATTERN.fullmatch(got) is None:
+    is_compared = _is_float(expected) or (tolerance.everywhere and _is_float(got))
+    if not is_compared or not (NUMBER_PATTERN.fullmatch(expected) and NUMBER_PATTERN.fullmatch(got)):
         return False
     expected_number, got_number = float(expected), float(got)
     if not (math.isfinite(expected_number) and math.isfinite(got_number)):
@@ -368,4 +329,4 @@ def _without_plus(text: str) -> str:
 
 
 def _is_float(text: str) -> bool:
-    return any(mark in text for mark in _NOT_INTEGER)
+    return any(mark in text for mark in ".eE")

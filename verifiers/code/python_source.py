@@ -6,13 +6,9 @@
     read_source("    def f(): pass")     text "def f(): pass"
     read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
 
-A source that does not parse is tried without the indentation that all of it has, without what stands in its margin
-(prompts of an interactive session, numbers of lines, marks of a diff), without the commands of notebooks, and with
-plain characters for HTML's entities and for spaces and quotes of word processors; where nothing helps it stays as it
-was.
-
-    1 | def f():          >>> def f():          +def f():          !pip install numpy
-    2 |     return 1      ...     return 1      +    return 1      def f(): return 1
+A source that does not parse is tried without common indentation, without what stands in its margin (prompts of a
+session, numbers of lines, marks of a diff), without the commands of notebooks, and with plain characters for HTML's
+entities and for spaces and quotes of word processors; where nothing helps it stays as it was.
 
 The stub of a completion-style task has imports, helpers, and a function without its body:
 
@@ -20,9 +16,7 @@ The stub of a completion-style task has imports, helpers, and a function without
     stub_names(stub, "area")                            "import math"
     continue_stub(stub, "    return math.pi * r ** 2", "area")     the stub with this line as the function's body
 
-A response that is a whole program may leave out what the stub gives; another one continues the stub.
-
-Nothing is run. For what cannot be read, or is longer than MAX_SOURCE_CHARS, `parse` returns None.
+For what cannot be read, or is longer than MAX_SOURCE_CHARS, `parse` returns None.
 """
 
 from __future__ import annotations
@@ -49,7 +43,6 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
 """What the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
 
 CACHED_STUBS = 1_024
-
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 _DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})", re.MULTILINE)
 """The name that a definition at the level of the module gives, where the source does not parse."""
@@ -78,11 +71,11 @@ _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b
 _QUIET = threading.Lock()
 """Held by the thread that has set the filters of warnings."""
 
-_KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-"""Statements of a stub that a response may rely on."""
-
-_MAY_HOLD_KEPT = (ast.If, ast.Try)
-"""Statements that may hold such ones: `try: import numpy`."""
+_KEPT = (
+    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign),
+    *(ast.If, ast.Try),
+)
+"""Statements of a stub that a response may rely on, and those that may hold such ones: `try: import numpy`."""
 
 _OF_WORD_PROCESSORS = str.maketrans(
     {
@@ -115,18 +108,7 @@ class PythonSource:
         """Names that are used and bound nowhere in the source."""
         if self.tree is None:
             return frozenset()
-        used, bound = set(), set(self.defines)
-        for node in ast.walk(self.tree):
-            match node:
-                case ast.Name(id=name, ctx=ast.Load()):
-                    used.add(name)
-                case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                    bound.add(name)
-                case ast.AsyncFunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
-                    bound.add(name)
-                case ast.Import() | ast.ImportFrom():
-                    bound.update(bound_by(node))
-        return frozenset(used - bound - _BUILTINS)
+        return frozenset(loaded_names(self.tree) - defined_names(self.tree) - _BUILTINS)
 
     @cached_property
     def is_code(self) -> bool:
@@ -163,7 +145,7 @@ def read_source(text: str) -> PythonSource:
     if tree is not None:
         return PythonSource(text, tree)
     for repaired in _repairs(text):
-        if repaired != text and (tree := parse(repaired)) is not None:
+        if (tree := parse(repaired)) is not None:
             return PythonSource(repaired.strip("\n"), tree)
     return PythonSource(text, None)
 
@@ -209,15 +191,10 @@ def stub_names(stub: str, entry_point: str) -> str:
     if tree is None:
         definition = re.compile(rf"(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b|@")
         before = next((index for index, line in enumerate(lines) if definition.match(line)), len(lines))
-        kept = "\n".join(lines[:before])
-        return kept.strip("\n") if parse(kept) is not None else ""
-    parts = []
-    for statement in tree.body:
-        if not isinstance(statement, _KEPT + _MAY_HOLD_KEPT) or getattr(statement, "name", None) == name:
-            continue
-        first, last = lines_of(statement)
-        parts.append("\n".join(lines[first - 1 : last]))
-    return "\n".join(parts)
+        text = "\n".join(lines[:before])
+        return text.strip("\n") if parse(text) is not None else ""
+    kept = [each for each in tree.body if isinstance(each, _KEPT) and getattr(each, "name", None) != name]
+    return "\n".join("\n".join(lines[first - 1 : last]) for first, last in map(lines_of, kept))
 
 
 def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
@@ -225,11 +202,7 @@ def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1
-    for text in _continuations(stub, body):
-        tree = parse(text)
-        if tree is not None and _has_body(tree, entry_point, lines):
-            return text
-    return None
+    return next((text for text in _continuations(stub, body) if _has_body(parse(text), entry_point, lines)), None)
 
 
 def _continuations(stub: str, body: str) -> Iterator[str]:
@@ -255,13 +228,12 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
         yield stub + "\n".join([first, *lines[1:end]])
 
 
-def _has_body(tree: ast.Module, entry_point: str, stub_lines: int) -> bool:
+def _has_body(tree: ast.Module | None, entry_point: str, stub_lines: int) -> bool:
     """Return whether the entry point's function has a statement behind the stub's lines."""
-    if any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
+    if tree is None or any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
         return False
     body: list[ast.stmt] = tree.body
-    parts = [part.removesuffix("()") for part in entry_point.split(".")]
-    for name in parts:
+    for name in entry_point.replace("()", "").split("."):
         definitions = [each for each in body if getattr(each, "name", None) == name]
         if not definitions:
             return False
@@ -340,6 +312,25 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
                 yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
             case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
                 yield name
+
+
+def defined_names(tree: ast.AST) -> set[str]:
+    """Return the names that code defines or imports, wherever that is."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                names.update(bound_by(node))
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                names.add(name)
+    return names
+
+
+def loaded_names(tree: ast.AST) -> set[str]:
+    """Return the names whose values code uses."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:

@@ -10,9 +10,8 @@
     print(add(1, 2))
     ```
 
-The program is looked for in what stands after the thinking, within `<answer>` where that holds code, and before the
-first token or mark that ends the answer (`<|im_end|>`, `[DONE]`). Where the prompt ends with an opening fence, the
-response begins inside a block. It is looked for in this order:
+The program is looked for behind the thinking, within `<answer>` where that holds code, and before the first token or
+mark that ends the answer (`<|im_end|>`, `[DONE]`), in this order:
 
     fence        the last block of the language that defines the entry point; without an entry point the last one that
                  reads stdin, else the last that defines something, else the last. Blocks without a language count if
@@ -27,28 +26,18 @@ response begins inside a block. It is looked for in this order:
     data         a notebook, or a JSON object whose `code`, `solution` or `program` is a program
 
 A cut-off response gives what there is of its last block, less an unfinished statement at its end. Python that does not
-parse is repaired where that is safe (`python_source`). What a block holds beside the solution (tests, `if __name__ ==
-"__main__":`) stays in it.
+parse is repaired where that is safe (`python_source`). What a block holds beside the solution stays in it.
 
 Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
 
-A fenced block is read so:
-
-    ```python title="a.py"      Block("print(1)", "python", closed=True)
-    print(1)
-    ```
-
-Fences are three or more backticks or tildes, indented or not; the language is the first word behind them, in any usual
-spelling (`py`, `{.python}`, `python:main.py`). As in Markdown, a fence closes with at least as many characters of its
-kind; beyond Markdown, for models that leave one out:
+Fences are those of Markdown; the language is the first word behind them, in any usual spelling (`py`, `{.python}`,
+`python:main.py`). Beyond Markdown, for models that leave one out:
 
     - an opening fence with a language ends a block that is still open
     - a fence inside a triple-quoted string of Python is part of the string, where the longer reading closes the string
     - "```" at the end of a line of code closes its block
     - the last block may stay open: the response was cut off
     - the first block may begin with the text, where the prompt ends with its opening fence
-
-A worked solution of a data set may stand there as a model would write it, too (`worked_program`).
 """
 
 from __future__ import annotations
@@ -82,23 +71,14 @@ MAX_JOINED = 64
 MAX_CUTS = 4
 """Attempts to find where code without a fence ends."""
 
-MAX_VERSIONS = 8
-"""Programs between prose that are read, one after the other. Of more than these none is taken."""
-
-MAX_BODIES = 8
-"""Blocks that are tried as the inside of a function."""
-
-MAX_INLINE = 8
-"""Only so many of the last pieces in backticks are read as programs."""
+MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
+"""Programs between prose, blocks tried as the inside of a function, and pieces in backticks that are read."""
 
 MAX_TOKEN_CHARS = 40
 """What is read at the end of a text for one more token."""
 
-MAX_BLOCKS = 64
-"""Only so many of the last blocks are returned."""
-
-MAX_FENCES = 1_000
-"""Only so many of the last fences are looked at. Stops a response that is nothing but fences."""
+MAX_BLOCKS, MAX_FENCES = 64, 1_000
+"""Only so many of the last blocks and fences are looked at. Stops a response that is nothing but fences."""
 
 MAX_FENCES_IN_STRING = 8
 """Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
@@ -155,7 +135,6 @@ _TAGS = re.compile(r"^(?:[ \t]*<[A-Za-z][\w-]*(?:[ =][^<>\n]{0,200})?>)+", re.MU
 """`<pre><code class="python">` where a line begins."""
 
 _CLOSING_TAG = re.compile(r"(?=</[A-Za-z][\w-]*>)")
-
 _SHIFTED = re.compile(
     r"^([ \t]+|> ?|>>> )(?:(?:async[ \t]+def|def|class|import|from)[ \t]+[^\W\d]|@[^\W\d])", re.MULTILINE
 )
@@ -240,7 +219,11 @@ def extract_code(
         is_python = language == "python"
         extracted = _python(program, entry_point, stub or None) if is_python else _other_language(program, language)
         # A program that only uses the entry point may stand behind the rest of its definition.
-        is_lacking = is_python and entry_point and (extracted is None or not _may_define(extracted.code, entry_point))
+        is_lacking = (
+            is_python
+            and entry_point
+            and (extracted is None or not _defining([read_source(extracted.code)], entry_point))
+        )
         if entry_point and is_lacking and (begun := _begun(part, entry_point)) is not None:
             return begun
         if extracted is not None:
@@ -248,10 +231,6 @@ def extract_code(
     held = _in_data(text)
     extracted = extract_code(held, language, entry_point, stub) if held else None
     return None if extracted is None else replace(extracted, form="data")
-
-
-def _may_define(code: str, entry_point: str) -> bool:
-    return _defining([read_source(code)], entry_point) is not None
 
 
 def _begun(text: str, entry_point: str) -> Extracted | None:
@@ -329,8 +308,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening[:-1] not in text and closing in text:
-            # It stands on a line of its own, or at the very end.
+        if opening[:-1] not in text and closing in text:  # It stands on a line of its own, or at the very end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
@@ -347,13 +325,11 @@ def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted |
     readable = [source for source in untagged if source.tree is not None and source.is_code]
     if entry_point:
         for sources, others in ((tagged, tagged), (readable, [*tagged, *readable])):
-            chosen = _defining(sources, entry_point)
-            if chosen is not None:
+            if (chosen := _defining(sources, entry_point)) is not None:
                 return _with_needs(chosen, others, _block_form(blocks, chosen))
-        if stub is not None:
-            continuation = _continuing(tagged, untagged, text if not blocks else None, stub, entry_point)
-            if continuation is not None:
-                return continuation
+        whole = None if blocks else text
+        if stub and (continued := _continuing(tagged, untagged, whole, stub, entry_point)) is not None:
+            return continued
     sources = tagged or readable or [source for source in untagged if source.tree is None][-1:]
     if sources:
         chosen = _best(sources)
@@ -371,7 +347,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
     blocks = fenced_blocks(text)
     first, *others = fenced_blocks(text, "python")
     source = read_source(first.text)
-    is_whole = source.tree is not None and entry_point is not None and _defining([source], entry_point) is not None
+    is_whole = bool(source.tree and entry_point and _defining([source], entry_point))
     # Behind an opening fence comes the program; behind one that closes, prose, and perhaps a better program.
     opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
     is_even = bool(entry_point) or all(block.closed for block in blocks)
@@ -435,18 +411,15 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
         for source in reversed(sources):
             # Methods are known only where the source parses.
             defined_name = name if source.tree is not None else first_name
-            if defined_name in source.defines or f"Solution.{defined_name}" in source.defines:
+            if not source.defines.isdisjoint((defined_name, f"Solution.{defined_name}")):
                 return source
     return None
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
     """Choose a source where there is no entry point."""
-    for fits in (lambda source: source.reads_stdin, lambda source: bool(source.defines)):
-        candidates = [source for source in sources if fits(source)]
-        if candidates:
-            return candidates[-1]
-    return sources[-1]
+    reading = [source for source in sources if source.reads_stdin]
+    return (reading or [source for source in sources if source.defines] or sources)[-1]
 
 
 def _block_form(blocks: Sequence[Block], chosen: PythonSource) -> str:
@@ -488,11 +461,9 @@ def _continuing(
         code = continue_stub(stub, whole, entry_point)
         return Extracted(code, "body") if code is not None else None
     bodies = [source for source in (*untagged, *tagged) if source.is_body or source.tree is None]
-    for source in reversed(bodies[-MAX_BODIES:]):
-        code = continue_stub(stub, source.text, entry_point)
-        if code is not None:
-            return Extracted(code, "body")
-    return None
+    continued = (continue_stub(stub, source.text, entry_point) for source in reversed(bodies[-MAX_BODIES:]))
+    code = next(filter(None, continued), None)
+    return None if code is None else Extracted(code, "body")
 
 
 def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
@@ -558,12 +529,10 @@ def _shifted_part(text: str) -> Extracted | None:
     shifted = _SHIFTED.search(text)
     if shifted is None:
         return None
-    margin = shifted[1]
     lines = text[shifted.start() : shifted.start() + MAX_PROGRAM_CHARS].split("\n")
-    is_session = margin.startswith(">>>")
-    inside = takewhile(
-        lambda line: bool(line.strip()) if is_session else not line.strip() or line.startswith(margin[:1]), lines
-    )
+    mark = shifted[1][:1]
+    is_session = shifted[1].startswith(">>>")
+    inside = takewhile(lambda line: line.strip() if is_session else not line.strip() or line.startswith(mark), lines)
     source = read_source("\n".join(_QUOTE_MARK.sub("", line) for line in inside))
     return Extracted(source.text, "part") if source.tree is not None and source.is_code else None
 
@@ -587,10 +556,8 @@ def _other_language(text: str, language: str) -> Extracted | None:
     names = _LABELS.get(language, (language,))
     blocks = [block for block in _blocks_of(text, language) if block.text.strip()]
     for labels in (names, ("",)):
-        labelled = [block for block in blocks if block.language in labels]
-        if labelled:
-            programs = [block for block in labelled if _RUNS_ALONE.search(block.text)]
-            chosen = (programs or labelled)[-1]
+        if labelled := [block for block in blocks if block.language in labels]:
+            chosen = ([block for block in labelled if _RUNS_ALONE.search(block.text)] or labelled)[-1]
             return Extracted(chosen.text.strip("\n"), "fence" if chosen.closed else "unclosed_fence")
     if blocks or (_OTHER_CODE_LINE.search(text) is None and (_PROSE_LINE.match(text) or not _CODE_MARK.search(text))):
         return None
@@ -666,16 +633,11 @@ def opened_block(prompt: str) -> str:
 def _fences(lines: list[str]) -> list[_Fence]:
     """Return the last MAX_FENCES fences, in order."""
     fences: list[_Fence] = []
-    for line_index in range(len(lines) - 1, -1, -1):
-        line = lines[line_index]
-        if "```" not in line and "~~~" not in line:
-            continue
-        match = _FENCE.match(line.rstrip())
-        if match:
+    for index in reversed(range(len(lines))):
+        may_be = "```" in lines[index] or "~~~" in lines[index]
+        if may_be and len(fences) < MAX_FENCES and (match := _FENCE.match(lines[index].rstrip())):
             info = match[3].strip() if match[3].strip(_SENTENCE_END) else ""
-            fences.append(_Fence(line_index, len(match[1]), match[2], info))
-        if len(fences) == MAX_FENCES:
-            break
+            fences.append(_Fence(index, len(match[1]), match[2], info))
     return fences[::-1]
 
 

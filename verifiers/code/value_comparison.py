@@ -14,9 +14,8 @@ are compared exactly. An iterator is no list, and an object of an unknown class 
     strict       Types have to be the same: 1, 1.0 and True differ, and so do [1] and (1,).
     unordered    The items of the list may come in any order; a set will do as well.
 
-Options of `values`: `abs_tol`, `rel_tol`, `strict`, `unordered` (of the outermost list), `unordered_inner` (of every
-list), `any_of` (expected is a list of acceptable answers). Not covered: unordered items with floats so close to each
-other that rounding changes their order.
+Further options: `abs_tol`, `rel_tol`, `unordered_inner` (of every list), `any_of` (expected is a list of acceptable
+answers). Not covered: unordered items with floats so close to each other that rounding changes their order.
 
 Collections of problems write linked lists and binary trees as lists of values:
 
@@ -36,10 +35,9 @@ from itertools import islice
 
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.outcomes import SHOWN_VALUE_CHARS, BadSuite, shown
-from truegold.verifiers.code.output_comparison import absolute_error
+from truegold.verifiers.code.output_comparison import MAX_REASON_CHARS, absolute_error
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
-MAX_REASON_CHARS = 200
 MAX_PATH = 80
 """Characters of the path to a difference."""
 
@@ -104,13 +102,11 @@ class ValueChecker:
     def __call__(self, expected: Value, got: Value) -> str | None:
         if not self.any_of or not isinstance(expected, list):
             return self._compare(expected, got)
-        reason = None
-        for answer in expected:
-            difference = self._compare(answer, got)
-            if difference is None:
-                return None
-            reason = reason or difference
-        return f"none of {len(expected)} accepted answers; the first: {reason}"[:MAX_REASON_CHARS]
+        differences = [self._compare(answer, got) for answer in expected]
+        if None in differences:
+            return None
+        first = differences[0] if differences else None
+        return f"none of {len(expected)} accepted answers; the first: {first}"[:MAX_REASON_CHARS]
 
     def _compare(self, expected: Value, got: Value) -> str | None:
         pending: _Parts = [(None, expected, got)]
@@ -183,16 +179,13 @@ _Parts = list[tuple[_Path, Value, Value]]
 
 
 def _compare_keys(path: _Path, expected: dict[Value, Value], got: dict[Value, Value]) -> str | _Parts:
-    missing = next((key for key in expected if key not in got), _NOTHING)
-    if missing is not _NOTHING:
-        return f"expected the key {shown_value(missing)}, which is not there"
-    extra = next((key for key in got if key not in expected), _NOTHING)
-    if extra is not _NOTHING:
-        return f"got the key {shown_value(extra)}, which was not expected"
+    for key in expected:
+        if key not in got:
+            return f"expected the key {shown_value(key)}, which is not there"
+    for key in got:
+        if key not in expected:
+            return f"got the key {shown_value(key)}, which was not expected"
     return [((path, key), value, got[key]) for key, value in expected.items()][::-1]
-
-
-_NOTHING = object()
 
 
 def _is_flat(sequence: Sequence[Value]) -> bool:
@@ -318,9 +311,8 @@ def to_nodes(value: Value, type_name: str) -> Value:
 
 
 def _to_tree(values: list[Value]) -> Instance | None:
-    nodes = [
-        None if item is None else Instance("TreeNode", {"val": item, "left": None, "right": None}) for item in values
-    ]
+    empty = {"left": None, "right": None}
+    nodes = [None if item is None else Instance("TreeNode", {"val": item, **empty}) for item in values]
     children = iter(nodes[1:])
     for node in nodes:
         if node is not None:
@@ -331,25 +323,20 @@ def _to_tree(values: list[Value]) -> Instance | None:
 
 def to_values(value: Value) -> Value:
     """Return the values that nodes hold, also of nodes in a list; anything else as it is."""
-    if isinstance(value, list):
-        return (
-            [to_values(item) for item in value] if any(isinstance(item, Instance | list) for item in value) else value
-        )
+    if isinstance(value, list) and any(isinstance(item, Instance | list) for item in value):
+        return [to_values(item) for item in value]
     if not isinstance(value, Instance) or set(value.fields) != _FIELDS.get(value.class_name):
         return value
     values: list[Value] = []
-    if value.class_name == "ListNode":
-        node: Value = value
-        while isinstance(node, Instance) and len(values) < MAX_NODES:
-            values.append(node.fields.get("val"))
-            node = node.fields.get("next")
-        return values
+    is_list = value.class_name == "ListNode"
     pending: deque[Value] = deque([value])
     while pending and len(values) < MAX_NODES:
         node = pending.popleft()
-        values.append(node.fields.get("val") if isinstance(node, Instance) else None)
         if isinstance(node, Instance):
-            pending += [node.fields.get("left"), node.fields.get("right")]
-    while values and values[-1] is None:
+            values.append(node.fields.get("val"))
+            pending += [node.fields.get(name) for name in (["next"] if is_list else ["left", "right"])]
+        elif not is_list:
+            values.append(None)
+    while not is_list and values and values[-1] is None:
         values.pop()
     return values

@@ -9,12 +9,9 @@
 
 An error that the `problem` allows ("absolute or relative error 10^-6") holds where the checker of `stdio` names none.
 
-The program is the last fitting code block of the response. It runs in the strongest sandbox that the machine gives, and
-the verdict's evidence names that (`tier`). What the tests expect is never in the same process as the program, save
-where the evidence says so (`isolation: one_process`).
-
-The score is None where the suite cannot be read or is broken (`verifier_error`), or where the sandbox failed
-(`sandbox_error`), never because of the program.
+The program runs in the strongest sandbox that the machine gives (evidence `tier`). What the tests expect is never in
+the same process, save where the evidence says so (`isolation: one_process`). The score is None where the suite is
+broken (`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
 """
 
 from __future__ import annotations
@@ -132,10 +129,9 @@ class CodeVerifier:
             judged = _run(suite, extracted.code, stub, backend, run_all)
         except NotCompiled as error:
             return Verdict(0.0, Reason.UNREAD, extracted.code, {**evidence, "error": cut(str(error))})
-        except CannotJudge as error:
-            return Verdict(None, error.reason, extracted.code, {**evidence, "error": cut(str(error))})
-        except SandboxError as error:
-            return Verdict(None, Reason.SANDBOX_ERROR, extracted.code, {**evidence, "error": cut(str(error))})
+        except (CannotJudge, SandboxError) as error:
+            reason = getattr(error, "reason", Reason.SANDBOX_ERROR)
+            return Verdict(None, reason, extracted.code, {**evidence, "error": cut(str(error))})
         verdict = verdict_of(judged, reward, evidence, extracted.code)
         is_unread = verdict.reason is Reason.MISMATCH and suite.language == PYTHON and parse(extracted.code) is None
         return replace(verdict, reason=Reason.UNREAD) if is_unread else verdict

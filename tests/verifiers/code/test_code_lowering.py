@@ -9,7 +9,7 @@ from truegold.verifiers.code.checks.lowering import Lowered, functions_under_tes
 def test_a_check_function_becomes_calls_and_checks():
     body = "    'doc'\n    assert candidate([1, 2], k=3) == 3, 'no'\n    assert True\n"
     lowered_tests = lowered(f"METADATA = {{'a': 1}}\n\ndef check(candidate):\n{body}")
-    assert [(call.function, call.args, call.kwargs) for call in lowered_tests.calls] == [("f", ([1, 2],), {"k": 3})]
+    assert lowered_tests.calls == (("f", [[1, 2]], {"k": 3}),)
     assert [(check.text, check.line, check.call) for check in lowered_tests.checks] == [
         ("assert candidate([1, 2], k=3) == 3, 'no'", 5, 0)
     ]

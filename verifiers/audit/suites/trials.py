@@ -16,11 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, cast
 
-from truegold.verifiers.code.checks.lowering import lower
+from truegold.verifiers.code.checks.lowering import SolutionCall, lower
 from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, Judged, failed_end
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.python_tests import (
-    CallArguments,
     CallOutcomes,
     TestedProgram,
     failed_call,
@@ -164,8 +163,7 @@ class Bench:
             return None
         order = _shuffled_indexes(len(lowered.calls), seed)
         calls = [lowered.calls[index] for index in order]
-        jobs = [(call.function, list(call.args), dict(call.kwargs)) for call in calls]
-        made = make_calls(_source(tests, program, self._watched(), limits), jobs, tests.codecs)
+        made = make_calls(_source(tests, program, self._watched(), limits), calls, tests.codecs)
         outcomes = _unshuffle(made.outcomes, order)
         attempts = []
         for check in lowered.checks:
@@ -181,7 +179,7 @@ class Bench:
         """Call a function of the program with each input, in one process."""
         tests = self.suite.tests
         assert isinstance(tests, Calls | Asserts | UnitTest)
-        calls: list[CallArguments] = [(name, list(arguments), {}) for arguments in inputs]
+        calls = [SolutionCall(name, list(arguments), {}) for arguments in inputs]
         return make_calls(_source(tests, program, self._plain(hash_seed), limits), calls, tests.codecs)
 
     def _plain(self, hash_seed: int = 0) -> Local:
@@ -196,7 +194,7 @@ class Bench:
             judged = judge_calls(tests, _source(tests, program, watched, limits), run_all=True)
             return _trial_of(judged, watched.executions)
         differs = call_checker_of(tests.checker)
-        jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
+        jobs = [SolutionCall(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
         made = make_calls(_source(tests, program, watched, limits), jobs, tests.codecs)
         attempts = []
         for case, outcome in zip(tests.cases, made.outcomes, strict=True):

@@ -248,10 +248,7 @@ class _Rewriter:
         parts, end = [], 0
         for start, stop, checks in self.edits:
             emitted = [text for check in checks for text in (check.text, check.other) if text is not None]
-            parts += [
-                self.text[end:start],
-                "".join(f"{self.words['emit'].replace('VALUE', text)};" for text in emitted),
-            ]
+            parts += [self.text[end:start], *(f"{self.words['emit'].replace('VALUE', text)};" for text in emitted)]
             end = stop
         tail = "".join([*parts, self.text[end:]])
         all_checks = tuple(check for _, _, checks in self.edits for check in checks)
@@ -317,10 +314,8 @@ class _Rewriter:
         """Read `List<Boolean> correct = Arrays.asList(f(1) == 2, ...); if (correct.contains(false)) {throw ...}`."""
         for match in _JAVA_CONDITIONS.finditer(self.mask) if self.language == "java" else ():
             end = self._closing(match.end() - 1)
-            after = re.compile(
-                rf"\)\s*;\s*if\s*\(\s*{match[1]}\.contains\(false\)\s*\)\s*\{{\s*throw[^{{}}]*\}}"
-            ).match(self.mask, end)
-            if after is None:
+            guard = rf"\)\s*;\s*if\s*\(\s*{match[1]}\.contains\(false\)\s*\)\s*\{{\s*throw[^{{}}]*\}}"
+            if (after := re.compile(guard).match(self.mask, end)) is None:
                 raise _Unread
             checks = [check for part in self._split(match.end(), end) for check in self._condition(*part)]
             self._edit(match.start(), after.end(), checks)
@@ -328,12 +323,8 @@ class _Rewriter:
     def _read_guards(self) -> None:
         """Read `if (f(1) != 2) { throw 1; }`, and what is written like it."""
         is_go = self.language == "go"
-        pattern = (
-            r"\bif\s+(?:(?P<name>\w+)\s*:=(?P<value>[^;{}]*);)?(?=[^;]*?\{\s*\n)"
-            if is_go
-            else r"\b(?:if|unless)\s*(?=\()"
-        )
-        for match in re.finditer(pattern, self.mask):
+        in_go = r"\bif\s+(?:(?P<name>\w+)\s*:=(?P<value>[^;{}]*);)?(?=[^;]*?\{\s*\n)"
+        for match in re.finditer(in_go if is_go else r"\b(?:if|unless)\s*(?=\()", self.mask):
             before = self.mask[: match.start()]
             if not self._is_free(match.start()) or re.search(r"\b(?:die\b[^;{}]*|else\s*)\Z", before):
                 continue
@@ -497,9 +488,8 @@ class _Rewriter:
 
     def _assignments(self, name: str) -> Iterator[tuple[int, int, int]]:
         """Yield where a name gets a value: the statement's start, the value's start and its end."""
-        for match in re.finditer(
-            rf"[^;{{}}\n]*(?<![\w.$]){re.escape(name)}\b\s*(?::[\w\s<>,]+)?:?=(?![=>])", self.mask
-        ):
+        assignment = rf"[^;{{}}\n]*(?<![\w.$]){re.escape(name)}\b\s*(?::[\w\s<>,]+)?:?=(?![=>])"
+        for match in re.finditer(assignment, self.mask):
             end, index = len(self.mask), match.end()
             while index < len(self.mask):
                 if self.mask[index] in _CLOSING:
@@ -556,16 +546,13 @@ class _Rewriter:
         emits = [match.start() for match in re.finditer(rf"{emit}\(", mask)]
         if any(mask[:each].rstrip().endswith((">", ",", "(", "=", "?", "&", "|")) for each in emits):
             raise _Unread  # A part of an expression, such as `x => emit(x)`.
-        holders = {
-            name: span
-            for name, span in blocks.items()
-            if name != "main" and any(span[0] < each < span[1] for each in emits)
-        }
-        if not holders:
+        blocks.pop("main", None)
+        held = {each: [name for name, span in blocks.items() if span[0] < each < span[1]] for each in emits}
+        names = [name for name in blocks if any(name in holders for holders in held.values())]
+        if not names:
             return tail
-        if any(not any(start < each < stop for start, stop in holders.values()) for each in emits):
+        if not all(held.values()):
             raise _Unread
-        names = list(holders)
         if self.language == "go":
             tail = re.sub(r"\(\s*\w+\s+\*testing\.T\s*\)", "()", tail)
             return f"{tail}\nfunc main() {{ {'; '.join(f'{name}()' for name in names)} }}\n"

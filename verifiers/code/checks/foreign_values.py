@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from itertools import starmap
 
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
@@ -326,9 +325,8 @@ def _unescaped(raw: str) -> str:
             raise NoLiteral("an unusual escape")
         return _ESCAPES.get(code, code)
 
-    return re.sub(
-        r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|u\{[\da-fA-F]{1,6}\}|[0-7]{2,3}|.)", character, raw, flags=re.DOTALL
-    )
+    escape = r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|u\{[\da-fA-F]{1,6}\}|[0-7]{2,3}|.)"
+    return re.sub(escape, character, raw, flags=re.DOTALL)
 
 
 def agree(expected: Value, value: Value, language: str, is_strict: bool = False, tolerance: float = 0.0) -> bool:
@@ -346,16 +344,11 @@ def agree(expected: Value, value: Value, language: str, is_strict: bool = False,
             are_same = isinstance(value, dict) and len(value) == len(expected)
             return are_same and all(key in value and same(item, value[key]) for key, item in expected.items())
         case list() if isinstance(value, dict) and language == "cpp" and value:  # `{{"a", 1}}` for a map
-            return same(expected, [list(pair) for pair in value.items()]) or same(
-                sorted(expected, key=repr), sorted(map(list, value.items()), key=repr)
-            )
+            pairs = list(map(list, value.items()))
+            return same(expected, pairs) or same(sorted(expected, key=repr), sorted(pairs, key=repr))
         case list() if isinstance(value, list) and len(value) == len(expected):
-            in_order = zip(expected, value, strict=True)
-            return (
-                _agree_in_any_order(expected, value, same)
-                if isinstance(expected, HashedList)
-                else all(starmap(same, in_order))
-            )
+            is_set = isinstance(expected, HashedList)
+            return _agree_in_any_order(expected, value, same) if is_set else all(map(same, expected, value))
     return False
 
 

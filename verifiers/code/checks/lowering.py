@@ -8,8 +8,8 @@
     lowered.checks[0].holds(3)      True
     lowered.checks[0].holds(4)      False
 
-All calls go to the solution's process in one batch, and the expected values never do. The outcome is that of running
-the test code. Understood is what nearly all of HumanEval, MBPP and LeetCode consist of:
+All calls go to the solution's process in one batch, and the expected values never do. Understood is what nearly all of
+HumanEval, MBPP and LeetCode consist of:
 
     - assertions that compare one call with a constant, or say that its result is true or false
     - names for constants and for what a call returned
@@ -17,12 +17,12 @@ the test code. Understood is what nearly all of HumanEval, MBPP and LeetCode con
     - imports of which nothing is used, and `from solution import f`
 
 For all else `lower` returns the reason, and the tests run in a process of their own. So they do where data tells too
-little: where one list would go to the solution in several places, or again after the solution has had it in its hands,
-and where a result stands for an object (`holds` is None).
+little: where one list would go to the solution in several places or again, and where a result stands for an object
+(`holds` is None).
 
 A name that test code does not bind is a function of the solution, unless it is a builtin's, a well-known library
 function's, or one that prelude or stub define. A builtin's name is the solution's where it is the entry point, or where
-the tests call nothing else: `assert sum(10, 15) == 6` tests a function called `sum`.
+the tests call nothing else.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
 from truegold.verifiers.sandbox.inside.test_code.library_functions import (
@@ -42,20 +43,11 @@ from truegold.verifiers.sandbox.inside.test_code.library_functions import (
 )
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
-MAX_CALLS = 20_000
-"""Stops functions of the tests that call one another again and again."""
+MAX_CALLS, MAX_STATEMENTS, MAX_NESTED = 20_000, 100_000, 8
+"""Calls of the solution, statements, and depth of calls. Stops functions of the tests that call one another."""
 
-MAX_STATEMENTS = 100_000
-"""Stops such functions that make no calls of the solution."""
-
-MAX_NESTED = 8
-"""Functions of the test code that call one another."""
-
-MAX_BITS = 100_000
-"""Bits of integers that constants are made of. Stops `10 ** 10 ** 10`."""
-
-MAX_ITEMS = 1_000_000
-"""Items that `[0] * 100` may make."""
+MAX_BITS, MAX_ITEMS = 100_000, 1_000_000
+"""Bits of integers that constants are made of, and items of `[0] * 100`. Stops `10 ** 10 ** 10`."""
 
 MAX_TEXT_CHARS = 200
 """Characters of an assertion that evidence shows."""
@@ -107,13 +99,12 @@ class CannotLower(Exception):
     """Test code cannot become data; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class SolutionCall:
+class SolutionCall(NamedTuple):
     """One call of the solution."""
 
     function: str
-    args: tuple[Value, ...]
-    kwargs: Mapping[str, Value]
+    args: list[Value]
+    kwargs: dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,11 +275,9 @@ class _Reader:
         outer = self._scope
         self._scope = {**outer, **dict(zip(names, arguments, strict=True))}
         self._depth += 1
-        body = function.body
-        match body[-1]:
-            case ast.Return(value=None | ast.Constant()):
-                body = body[:-1]
-        self._body(body)
+        last = function.body[-1]
+        returns = isinstance(last, ast.Return) and isinstance(last.value, ast.Constant | None)
+        self._body(function.body[:-1] if returns else function.body)
         self._depth -= 1
         self._scope = outer
 
@@ -335,7 +324,7 @@ class _Reader:
         target = self._target(node.func) if isinstance(node, ast.Call) else None
         if target is None or not isinstance(node, ast.Call):
             return None
-        args = tuple(map(self._constant, node.args))
+        args = list(map(self._constant, node.args))
         kwargs = {keyword.arg or "**": self._constant(keyword.value) for keyword in node.keywords}
         if "**" in kwargs or len(self.calls) >= MAX_CALLS:
             raise CannotLower("unpacked arguments" if "**" in kwargs else f"more than {MAX_CALLS} calls")

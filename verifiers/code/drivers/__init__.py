@@ -7,13 +7,11 @@ The lines are those of the role `calls` (`inside/roles.py`). What the solution p
 the program's own: C++ deduces them, Java reflects on them.
 
 Before the solution stands what collections of problems take for granted, after it the driver. What drivers cannot see
-in the program, a suite states of its function's types:
+in a program of JavaScript or Python (which lists stand for nodes, whether the result is the changed argument), a suite
+states:
 
     {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
     "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
-
-C++ and Java programs state their types themselves. JavaScript and Python do not, or not reliably: there it
-matters which lists stand for nodes, and whether the result is the changed argument.
 """
 
 from __future__ import annotations
@@ -142,10 +140,7 @@ def compose(language: str, source: str, target: CallTarget) -> str:
 
 
 def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
-    """Return a test program whose tests state values (`checks/foreign_assertions.py`).
-
-    head, tail: what stands before and after the solution. language: its usual name.
-    """
+    """Return a test program whose tests, around the solution, state values (`checks/foreign_assertions.py`)."""
     if language in _STATERS:
         return _STATERS[language](head, solution, tail)
     before = {"c": "emit.c", "perl": "emit.pl", "javascript": "head.js"}[language]
@@ -202,17 +197,12 @@ def language_name_of(language: str) -> str:
     return name if name in _COMPOSERS else name.rstrip("0123456789")
 
 
-def name_in(source: str, name: str, *patterns: str) -> str:
-    """Return the name that the source defines: this one, or the same in the language's way of writing names.
-
-    patterns: what stands before and after a definition's name, which is `{}`.
-    """
+def name_in(source: str, name: str, pattern: str) -> str:
+    """Return the name `{}` that the source defines by a pattern: this one, or the same in the language's way."""
     code = _COMMENT.sub(" ", source)
     # Functions before classes, whose names begin with a capital letter.
-    for candidate in sorted(names_like(source, name), key=lambda each: (each != name, each[:1].isupper(), each)):
-        if any(re.search(pattern.replace("{}", candidate), code) for pattern in patterns):
-            return candidate
-    return name
+    names = sorted(names_like(source, name), key=lambda each: (each != name, each[:1].isupper(), each))
+    return next((each for each in names if re.search(pattern.replace("{}", each), code)), name)
 
 
 def names_like(source: str, name: str) -> set[str]:
@@ -291,9 +281,8 @@ def _javascript(source: str, target: CallTarget) -> str:
     source = re.sub(r"(?m)^\s*export\s+(?:default\s+)?(?=(?:async\s+)?(?:function|class|const|let|var)\b)", "", source)
     name = name_in(source, target.name, r"\b{}\s*[=(:]")
     method = f"typeof Solution === 'function' && Solution.prototype && typeof Solution.prototype.{name} === 'function'"
-    function = (
-        f"{method} ? (...given) => new Solution().{name}(...given) : typeof {name} === 'undefined' ? undefined : {name}"
-    )
+    known = f"typeof {name} === 'undefined' ? undefined : {name}"
+    function = f"{method} ? (...given) => new Solution().{name}(...given) : {known}"
     is_stated = target.signature.params or target.signature.returns
     signature = target.signature if is_stated else signature_of_comment(source)
     values: Mapping[str, str] = {
@@ -303,11 +292,8 @@ def _javascript(source: str, target: CallTarget) -> str:
         "RETURNS": json.dumps(signature.returns),
         "IN_PLACE": str(target.in_place),
     }
-    driver = re.sub(
-        r"\b(FUNCTION|NAME|TYPES|RETURNS|IN_PLACE)\b", lambda word: values[word[0]], driver_file("driver.js")
-    )
-    nodes = _nodes("js", source, _JS_NODE)
-    return f"{driver_file('head.js')}{nodes}{source}\n{driver}"
+    driver = re.sub(rf"\b({'|'.join(values)})\b", lambda word: values[word[0]], driver_file("driver.js"))
+    return f"{driver_file('head.js')}{_nodes('js', source, _JS_NODE)}{source}\n{driver}"
 
 
 _GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
@@ -322,16 +308,15 @@ def _split_params(text: str) -> list[str]:
     """Return the parameters of a definition, up to the bracket that ends them."""
     depth, start, params = 0, 0, []
     for index, char in enumerate(text):
-        if char in "([<":
-            depth += 1
-        elif char == ")" and depth == 0:
-            params.append(text[start:index])
-            break
-        elif char in ")]" or (char == ">" and text[index - 1] != "-"):
-            depth -= 1
-        elif char == "," and depth == 0:
+        if depth == 0 and char in ",)":
             params.append(text[start:index])
             start = index + 1
+            if char == ")":
+                break
+        elif char in "([<":
+            depth += 1
+        elif char in ")]" or (char == ">" and text[index - 1] != "-"):
+            depth -= 1
     return [" ".join(param.split()) for param in params if param.strip()]
 
 

@@ -2,18 +2,13 @@
 
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
-The solution passes where the program ends with exit status 0 and gets to its last line, where it prints a word that it
-was handed and that nobody knows beforehand: a solution that calls `exit(0)` does not pass, nor does one that reads the
-harness. A failed assertion ends the program, also where the language would go on (`console.assert`) or the solution has
-switched assertions off. What stays possible is in `Judged.weakness`.
-
-A harness is put around a test program, so that only one that comes to its end passes:
-
-    add(1, 2) === 3 ...        the program says a word at its end that it gets on stdin, which can be read once:
-                               before anything of the solution runs, the harness has read it
+The solution passes where the program ends with exit status 0 and gets to its last line. There the harness around it
+prints a word that it gets on stdin, which can be read once, before anything of the solution runs: a solution that calls
+`exit(0)` does not pass, nor does one that reads the harness. A failed assertion ends the program, also where the
+language would go on (`console.assert`) or the solution has switched assertions off.
 
 The word is in no file, argument or variable of the environment. Whether a solution that is made for it can still get at
-the word depends on the language, and `Harness.weakness` says it: what runs in one process cannot all be hidden.
+the word depends on the language, and `weakness` says it: what runs in one process cannot all be hidden.
 """
 
 from __future__ import annotations
@@ -47,9 +42,10 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json, Value
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend, Local
+from truegold.verifiers.verdict import Reason
 
-WORD_BYTES = 16
-"""Random bytes of the word that a test program prints at its end."""
+WORD_BYTES, NAME_BYTES = 16, 8
+"""Random bytes of the word that a test program prints at its end, and of the name of the variable that holds it."""
 
 IN_MEMORY = "the program could search its memory for the word that is printed at the end"
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
@@ -60,12 +56,8 @@ STATED = b"\x01"
 """What a line begins with that states a value."""
 
 KEPT_IMPORTS = 256
-
 MAX_PRINTED = 500_000
 """Hexadecimal digits that are read of all values which a program prints in its language."""
-
-NAME_BYTES = 8
-"""Random bytes of the name of the variable that holds the word."""
 
 INNER_FILE = "inserted"
 """What the test program is called where the harness is a program of its own that runs it."""
@@ -170,12 +162,9 @@ def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
 
 def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Judged:
     failure = failed_end(execution)
-    if failure is not None:
-        case = failed_case(1.0, failure[0], error=failure[1])
-    elif not is_complete:
-        case = failed_case(1.0, error="the program ended before the tests did")
-    else:
-        case = passed_case()
+    if failure is None and not is_complete:
+        failure = Reason.MISMATCH, "the program ended before the tests did"
+    case = passed_case() if failure is None else failed_case(1.0, failure[0], error=failure[1])
     return Judged([case], 1, 1.0, ONE_PROCESS, method="inserted", weakness=weakness)
 
 

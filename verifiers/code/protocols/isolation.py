@@ -18,13 +18,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from truegold.verifiers.code.suite.imports import defined_names, means_solution
+from truegold.verifiers.code.python_source import UNREADABLE, defined_names
+from truegold.verifiers.code.suite.imports import means_solution
 from truegold.verifiers.sandbox.inside.program import MODULE
 from truegold.verifiers.sandbox.inside.test_code.library_functions import library_names
 
 CACHED_SUITES = 256
-"""How many suites' answers are kept."""
-
 _WORDS = tomllib.loads(files(__package__).joinpath("isolation.toml").read_text(encoding="utf-8"))
 _CALLS: Mapping[str, str] = _WORDS.pop("calls")
 _SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
@@ -32,18 +31,13 @@ _SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 
 @lru_cache(maxsize=CACHED_SUITES)
 def needs_one_process(code: str) -> str | None:
-    """Return why the code has to share a process with the solution.
-
-    None where it does not have to, or cannot be read.
-    """
+    """Return why the code has to share a process with the solution; None where it need not, or cannot be read."""
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+    except UNREADABLE:
         return None
-    for node in ast.walk(tree):
-        if (reason := _node_reason(node, code)) is not None:
-            return reason
-    return _class_reason(tree, code)
+    reasons = (_node_reason(node, code) for node in ast.walk(tree))
+    return next(filter(None, reasons), None) or _class_reason(tree, code)
 
 
 def _node_reason(node: ast.AST, code: str) -> str | None:
@@ -55,11 +49,8 @@ def _node_reason(node: ast.AST, code: str) -> str | None:
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
         return "it steps through asynchronous objects of the solution"
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, ast.AugAssign):
-        targets = [node.target]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AugAssign) else targets
     for target in targets:
         name = _dotted_name(target.value if isinstance(target, ast.Subscript) else target)
         if name in _SETS["state"]:
@@ -112,10 +103,7 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
         if isinstance(node, ast.ImportFrom) and means_solution(node.module or MODULE, code)
         for alias in node.names
     }
-    known = (set(defined_names(tree)) - solutions) | vars(builtins).keys() | library_names(tree, None)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for base in node.bases:
-                if isinstance(base, ast.Name) and base.id not in known:
-                    return f"it derives a class from {base.id}"
-    return None
+    known = (defined_names(tree) - solutions) | vars(builtins).keys() | library_names(tree, None)
+    bases = (base for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases)
+    foreign = (base.id for base in bases if isinstance(base, ast.Name) and base.id not in known)
+    return next((f"it derives a class from {name}" for name in foreign), None)

@@ -2,10 +2,9 @@
 
     {"entry_point": "Solution().twoSum", "cases": [{"args": [[2, 7], 9], "expected": [0, 1]}]}, language cpp
 
-The suite is the one that judges Python: arguments go in as JSON, a line for each call, and what the function returns
-comes back on lines of its own. The solution's process sees no expected value, so that a forged line buys nothing but
-the value it states. A program with types that JSON has no word for has failed; tests with values that no one type of
-the language holds judge no program.
+Arguments go in as JSON, a line for each call, and what the function returns comes back on lines of its own. The
+solution's process sees no expected value, so that a forged line buys nothing but the value it states. A program with
+types that JSON has no word for has failed; tests with values that no one type of the language holds judge no program.
 """
 
 from __future__ import annotations
@@ -34,17 +33,12 @@ TYPED = ("cpp", "java")
 def judge_native_calls(
     tests: Calls, source: str, language: str, backend: Backend, limits: Limits, run_all: bool
 ) -> Judged:
-    """Have the driver call the entry point for every case, and compare what it returns with what is expected.
-
-    Raises NotCompiled, and CannotJudge where the language has no form for the tests' values.
-    """
+    """Have the driver call the entry point for every case. Raises NotCompiled and CannotJudge."""
     if language_name_of(language) in TYPED:
         _require_types(tests.cases)
     lines = [json.dumps(_arguments(case), separators=(",", ":")) for case in tests.cases]
-    signature = tests.signature or Signature()
-    target = CallTarget(tests.entry_point, tests.in_place, signature)
-    program = Program(language, compose(language, source, target))
-    prepared = backend.prepare(program, limits)
+    target = CallTarget(tests.entry_point, tests.in_place, tests.signature or Signature())
+    prepared = backend.prepare(Program(language, compose(language, source, target)), limits)
     if prepared.compiled is not None and not prepared.compiled.ok and b"overloaded" in prepared.compiled.stderr:
         target = replace(target, arity=len(_arguments(tests.cases[0])))
         prepared = backend.prepare(Program(language, compose(language, source, target)), limits)

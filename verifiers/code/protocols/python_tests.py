@@ -5,10 +5,8 @@
 
 All calls run in one sandboxed process, which sees the arguments and never what is expected; results are compared here,
 outside. They come as lines of JSON, which are trusted for nothing but the values that they state: data of exact
-built-in types. An object that defines `__eq__` comes as the data under it, or as nothing. Where the expected results
-are known (`ExpectedResults`) and what came reads the same, nothing is taken apart; otherwise plain lines are read
-together, and others one by one. They may be built to exhaust memory: 64 MB can be 64 million empty lines, or lines of
-ten million lists, which is seconds and gigabytes once read (`lines`).
+built-in types. They may be built to exhaust memory: 64 MB can be 64 million empty lines, or lines of ten million lists,
+which is seconds and gigabytes once read (`lines`).
 
 Test code is run in one of these ways, in order of preference:
 
@@ -24,7 +22,6 @@ Whether tests and solution run in separate processes depends on the suite alone,
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import re
@@ -33,7 +30,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from truegold.verifiers.code import outcomes
-from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, lower
+from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, SolutionCall, lower
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import (
     CannotJudge,
@@ -63,18 +60,12 @@ from truegold.verifiers.verdict import Reason
 ROOM_FACTOR = 2
 """Where many or large results are expected, so many times as much may come, with other spaces and other types."""
 
-MAX_PARTS = 8_000_000
-"""All lines together may have this many parts. Stops results that take gigabytes once read."""
+MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
+"""The parts that all lines of results, or of what tests report, may have. Stops gigabytes once they are read."""
 
-MAX_MESSAGE_PARTS = 2_000_000
-"""Enough for the messages of some tens of thousands of tests. In one process with the tests, a program can write there
-too."""
-
-LIST_PARTS, OBJECT_PARTS = 4, 12
-"""What lists and objects count, beside their items: about the memory and the time that they take."""
-
-BYTES_A_PART = 4
-"""Stops integers of thousands of digits: each byte of one takes as long as a short item."""
+LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
+"""What lists and objects count, beside their items: about the memory and the time that they take. Bytes count too, as
+those of integers of thousands of digits."""
 
 TOO_LARGE = "ResultTooLarge"
 """What a call is taken to have raised whose result does not fit, here or where it was made."""
@@ -96,9 +87,6 @@ _FOR_PYTEST = re.compile(
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
 """Packages whose users may return arrays of numpy's, which then are arrays for test code as well."""
-
-CallArguments = tuple[str, list[object], dict[str, object]]
-"""Function, positional and named arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +160,7 @@ def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
         calls = [[0, case.args, {}] for case in tests.cases]
         request = to_json({"functions": [tests.entry_point], "calls": calls, "codecs": tests.codecs})
     else:
-        arguments = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
+        arguments = [SolutionCall(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
         request = _calls_request(arguments, tests.codecs, returned_argument)
     expected = ExpectedResults([case.expected for case in tests.cases]) if tests.plain_expected else None
     returned = _run_calls(source, request, len(tests.cases), tests.codecs, expected)
@@ -201,7 +189,7 @@ def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judge
     return Judged(case_results, len(tests.cases), sum(case.weight for case in tests.cases), method="calls")
 
 
-def make_calls(source: TestedProgram, calls: Sequence[CallArguments], codecs: Codecs) -> CallOutcomes:
+def make_calls(source: TestedProgram, calls: Sequence[SolutionCall], codecs: Codecs) -> CallOutcomes:
     """Run the program and make the calls, in order, in one process."""
     return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs)
 
@@ -233,16 +221,11 @@ def _shown_case(case: CallCase) -> dict[str, str]:
     return {"input": outcomes.cut(", ".join(parts)), "expected": shown_value(case.expected)}
 
 
-def _calls_request(calls: Sequence[CallArguments], codecs: Codecs, returned_argument: int = -1) -> bytes:
-    """Encode the calls as the part of the request that is the same for all programs that the suite judges.
-
-    returned_argument: which argument's change is the result; -1 for what the function returns.
-    """
+def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argument: int = -1) -> bytes:
+    """Encode the calls, whose result is the change of an argument or, for -1, what the function returns."""
     functions = list(dict.fromkeys(name for name, _, _ in calls))
     indices = {name: index for index, name in enumerate(functions)}
-    encoded = [
-        [indices[name], encode(args, codecs), encode(kwargs, codecs) if kwargs else {}] for name, args, kwargs in calls
-    ]
+    encoded = [[indices[name], encode(args, codecs), kwargs and encode(kwargs, codecs)] for name, args, kwargs in calls]
     in_place = {"in_place": returned_argument} if returned_argument >= 0 else {}
     return to_json({"functions": functions, "calls": encoded, "codecs": codecs, **in_place})
 
@@ -326,10 +309,7 @@ def _read_together(
 
 
 def lines(result: bytes, max_parts: int) -> Iterator[bytes | None]:
-    """Yield the complete lines that are not empty, and None as the last one where they hold more parts than may be.
-
-    There is no list of all of them. What stands behind the last end of a line was cut off, and is left out.
-    """
+    """Yield the complete lines that are not empty, and None as the last one where they hold more parts than may be."""
     for line in _LINE.finditer(result):
         if line.end() < len(result):
             max_parts -= _count_parts(line[0])
@@ -359,18 +339,15 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
                 judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="what it returned cannot be passed on")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
-    if needs_one_process(tests.code) is None:
-        judged = _run_in_two_processes(tests, source, run_all)
-        if judged is not None:
-            return judged
-    return _run_in_one_process(tests, source, run_all)
+    judged = _run_in_two_processes(tests, source, run_all) if needs_one_process(tests.code) is None else None
+    return judged or _run_in_one_process(tests, source, run_all)
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
-    """Return the tests that the suite skips for every program. Raises CannotJudge where it says nothing of any program.
+    """Return the tests that a suite skips when it runs without a program (`inside/test_session/probe.py`).
 
-    The suite is run without a program (`inside/test_session/probe.py`), so that no response decides this.
+    Raises CannotJudge where it says nothing of any program.
     """
     request: dict[str, object] = {"code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
     request |= {"modules": sorted(solution_modules(code)), "codecs": {}, "stop_first": False, "skipped": []}
@@ -417,7 +394,7 @@ def _warm_for_tests(code: str) -> tuple[str, ...]:
 
 def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_all: bool) -> Judged:
     """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
-    request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
+    request = _lowered_request(lowered) if not codecs else _calls_request(lowered.calls, codecs)
     returned = _run_calls(source, request, len(lowered.calls), codecs)
     if returned.has_objects:
         raise _NeedsRunning
@@ -439,11 +416,7 @@ def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_
 
 @lru_cache(maxsize=CACHED_SUITES)
 def _lowered_request(lowered: Lowered) -> bytes:
-    return _calls_request(_calls_of(lowered), {})
-
-
-def _calls_of(lowered: Lowered) -> list[CallArguments]:
-    return [(call.function, list(call.args), dict(call.kwargs)) for call in lowered.calls]
+    return _calls_request(lowered.calls, {})
 
 
 def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:
@@ -467,9 +440,8 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
 def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged | None:
     """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), source.limits, warm=source.warm)
-    test = Job(
-        "tests", to_json(_tests_request(tests, source, run_all)), source.limits, warm=_warm_for_tests(tests.code)
-    )
+    request = to_json(_tests_request(tests, source, run_all))
+    test = Job("tests", request, source.limits, warm=_warm_for_tests(tests.code))
     solution, tester = source.local.sandbox().run_pair(serve, test)
     messages = list(_messages(tester))
     if any("cannot_isolate" in message for message in messages):
@@ -493,7 +465,7 @@ def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_al
     if is_complete or any(not case.passed for case in judged.cases):
         return judged
     cases = [*judged.cases, failed_case(1.0, error="the program ended before the tests did")]
-    return dataclasses.replace(judged, cases=cases, total=judged.total + 1, total_weight=judged.total_weight + 1.0)
+    return replace(judged, cases=cases, total=judged.total + 1, total_weight=judged.total_weight + 1.0)
 
 
 _Message = dict[str, Json]
@@ -545,9 +517,8 @@ def _judge_messages(
         raise CannotJudge(f"the suite itself fails: {': '.join(map(str, suite_error[:2]))}")
     case_results = [_case_result(message, failure) for message in messages if "test" in message]
     # The solution did not load, or its process ended.
-    program_error = next(
-        (message[key] for message in messages for key in ("not_loaded", "gone") if key in message), None
-    )
+    errors = (message[key] for message in messages for key in ("not_loaded", "gone") if key in message)
+    program_error = next(errors, None)
     if program_error is not None and failure is None:
         error = program_error if isinstance(program_error, str) else ": ".join(map(str, program_error[:2]))
         failure = Reason.MISMATCH, error

@@ -2,8 +2,8 @@
 
     case {"input": "3\\n4\\n", "output": "7\\n"}, the program prints "7"  ->  passed
 
-A checker says whether an output is right (`checker.py`). Where the suite has an interactor, program and interactor talk
-(`interactor.py`).
+A checker says whether an output is right; where the suite has an interactor, program and interactor talk
+(`suite_program.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.outcomes import LIMIT_FAILURES, CaseResult, Judged, failed_case, judged_case
-from truegold.verifiers.code.protocols.checker import Check, check_of
-from truegold.verifiers.code.protocols.interactor import Interactor
+from truegold.verifiers.code.protocols.suite_program import Check, Interactor, check_of
 from truegold.verifiers.code.suite.reading import Stdio, StdioCase
 from truegold.verifiers.sandbox.execution import Execution, Prepared, Program, ProgramEnd
 from truegold.verifiers.sandbox.limits import Limits

@@ -50,18 +50,14 @@ class HeaderMissing(Exception):
 
 @cache
 def header() -> bytes:
-    """Return the text of testlib.h, of the path in `TRUEGOLD_TESTLIB` or else of the package rbx-cp.
-
-    Raises HeaderMissing.
-    """
+    """Return the text of testlib.h, of `TRUEGOLD_TESTLIB` or else of the package rbx-cp. Raises HeaderMissing."""
     remedy = f"pip install 'truegold[contest]', name the file in {PATH_VARIABLE}, or put it in the suite's files"
     if path := os.environ.get(PATH_VARIABLE):
         try:
             return Path(path).read_bytes()
         except OSError as error:
-            raise HeaderMissing(
-                f"{PATH_VARIABLE} is {path!r}, which cannot be read ({error.strerror}); {remedy}"
-            ) from None
+            why = f"{PATH_VARIABLE} is {path!r}, which cannot be read ({error.strerror})"
+            raise HeaderMissing(f"{why}; {remedy}") from None
     try:
         return Path(str(distribution(_PACKAGE).locate_file(_FILE))).read_bytes()
     except (PackageNotFoundError, OSError):
@@ -83,10 +79,7 @@ def with_header(source: str, extra: Mapping[str, bytes]) -> tuple[str, dict[str,
 
 
 def read_exit(status: int, message: str, full_points: float = 1.0) -> Opinion | None:
-    """Return what an exit status says; None where no checker of testlib ends so. Raises JuryFailed.
-
-    full_points: how many points a right answer gets.
-    """
+    """Return what an exit status says, out of full points; None where no checker ends so. Raises JuryFailed."""
     if (hundredths := _STATED_SHARE.search(message)) is not None and status == int(hundredths[1]):
         return _partial(int(hundredths[1]) / 100, message)
     if status == _OK:

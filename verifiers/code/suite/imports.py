@@ -5,17 +5,13 @@ missing_package("import numpy_typo\nassert add(1, 2) == 3")    "numpy_typo"
 missing_package("import math, solution\n")        None: `solution` is the program under test
 missing_package("def f(): import numpy_typo\n")   None: only a call of f imports it
 
+imports_for("... re.findall('a', s)", "import re, os")         "try:\n    import re\nexcept Exception: pass\n"
+
 The module under test is the one that is neither installed nor a part of Python, in test code that names the solution in
 no other way: neither by a usual name (`from solution import add`) nor by a name that nothing in the code defines.
 
-Where prompt, program and tests are one file, the program sees what the tests import. Apart, it is given these imports
-before it is loaded, so that what it defines itself replaces them:
-
-imports_for("def f(s): return re.findall('a', s)", "import re, os\ndef check(candidate): ...")
-    "try:\n    import re\nexcept Exception: pass\n"
-
-What stands inside functions of the tests is theirs, and so is what they import from the program. No test is seen by
-way of a module: those of the suite itself are not there to be imported.
+A program that is apart from its tests is given what these import, as where both are one file, before it is loaded: what
+it defines itself replaces that.
 """
 
 from __future__ import annotations
@@ -28,14 +24,12 @@ from copy import copy
 from functools import lru_cache
 from importlib.util import find_spec
 
-from truegold.verifiers.code.python_source import bound_by, nodes_in_scope, parse
+from truegold.verifiers.code.python_source import bound_by, defined_names, loaded_names, nodes_in_scope, parse
 from truegold.verifiers.sandbox.inside.preload import PYTEST
 from truegold.verifiers.sandbox.inside.test_code.library_functions import LIBRARY_OF, is_solution_module
 from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
-"""How many suites' answers are kept."""
-
 _ALWAYS_THERE = frozenset({"", "__main__", "__future__"})
 """Modules that no package brings; the empty name is that of no module at all."""
 
@@ -179,11 +173,13 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
         reached.add(current := pending.pop())
         used = {node.id for node in ast.walk(functions[current]) if isinstance(node, ast.Name)}
         pending += (used & functions.keys()) - reached - set(pending)
-    imported = {
-        bound for node in tree.body if isinstance(node, ast.ImportFrom) for bound in _solution_names(node, code)
-    }
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    of_solution = [node for node in imports if node.level or means_solution(node.module or "", code)]
+    imported = {name for node in of_solution for name in bound_by(node)}
     words = set(_WORD.findall(preamble))
-    return any((_free_names(tree, functions[each]) | (_loaded(functions[each]) & imported)) - words for each in reached)
+    return any(
+        (_free_names(tree, functions[each]) | (loaded_names(functions[each]) & imported)) - words for each in reached
+    )
 
 
 def with_calls_of_check(code: str, name: str) -> str:
@@ -193,31 +189,10 @@ def with_calls_of_check(code: str, name: str) -> str:
     return f"{code}\n{check.name}({name})\n" if check is not None and not is_called else code
 
 
-def _solution_names(node: ast.ImportFrom, code: str) -> Iterator[str]:
-    if node.level or means_solution(node.module or "", code):
-        yield from bound_by(node)
-
-
-def _loaded(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-
-
 def _free_names(tree: ast.Module, part: ast.AST) -> set[str]:
     """Return the names in a part of test code that nothing defines, so that they are the solution's."""
-    free = _loaded(part) - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
+    free = loaded_names(part) - defined_names(tree) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
     return {name for name in free if not name.startswith("__")}
-
-
-def defined_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that test code defines or imports, wherever that is."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                yield name
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
 
 
 def _is_unknown(module: str) -> bool:

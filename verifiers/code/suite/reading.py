@@ -7,27 +7,21 @@
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": 3}]}})
         BadSuite: tests.cases[0].output must be text, got 3
 
-The forms are `stdio`, `interactive`, `calls`, `asserts`, `unittest` and `inserted`. `tests` holds one of them, or one
-of the shapes that data sets have (`shapes` lists them), as an object or as JSON text; without `tests`, `info` itself is
-looked at. What the tests leave open (`checker`, `interactor`, `files`, `entry_point`, `prelude`, `stub`, `codecs`,
-`language`, `limits`) may stand in `info` beside them. Other keys are left alone.
-
-Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its like (`inside.wire`) stand for what JSON
-has no form for. Not covered: tests that have to be decompressed or unpickled.
-
-Checkers and interactors are programs that a suite brings along:
+`tests` holds one of the forms, or one of the shapes that data sets have (`shapes` lists them), as an object or as JSON
+text; without `tests`, `info` itself is looked at. What the tests leave open (`SUITE_OPTIONS`) may stand in `info`
+beside them. Other keys are left alone. Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its
+like (`inside.wire`) stand for what JSON has no form for. Not covered: tests that have to be decompressed or unpickled.
 
     "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
-    {"code": "def check(input, output, answer): ..."}   {"type": "program", "code": "...", "language": "python"}
 
-Files that the suite has (`files`, such as the `params.h` of a problem of Library Checker) are there for both.
+Checkers and interactors are programs that a suite brings along; its `files` are there for both.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import NamedTuple
@@ -147,19 +141,12 @@ class Suite:
     limits: Limits = field(default_factory=Limits)
 
 
-MAX_CASES = 20_000
-"""Stops a row whose tests take hours."""
+MAX_CASES, MAX_CODECS, MAX_NAMED = 20_000, 64, 4
+"""Cases of a suite, classes that travel, and tests that a message names. Stops a row whose tests take hours."""
 
-MAX_SUITE_CHARS = 128 * 2**20
-"""Characters of all inputs and outputs. Stops a row that fills the memory of every process that judges it."""
-
-MAX_CODE_CHARS = 4 * 2**20
-"""Characters of a test's code, a prelude or a stub."""
-
-MAX_CODECS = 64
-
-MAX_NAMED = 4
-"""How many of the tests that are not run a message names."""
+MAX_SUITE_CHARS, MAX_CODE_CHARS = 128 * 2**20, 4 * 2**20
+"""Characters of all inputs and outputs, and of a test's code, a prelude or a stub. Stops a row that fills the memory of
+every process that judges it."""
 
 SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),
@@ -222,9 +209,8 @@ def _calls(options: Mapping[str, Json], path_prefix: str) -> Calls:
     prelude, codecs = _code(options, "prelude", path_prefix) or "", _codecs(options, path_prefix)
     signature = _signature(options, entry_point, path_prefix)
     in_place = _in_place(options, cases, path_prefix)
-    return Calls(
-        entry_point, cases, checker, prelude, codecs, signature, in_place, plain_args is not None, plain_expected
-    )
+    are_plain_args = plain_args is not None
+    return Calls(entry_point, cases, checker, prelude, codecs, signature, in_place, are_plain_args, plain_expected)
 
 
 def _signature(options: Mapping[str, Json], entry_point: str, path_prefix: str) -> Signature | None:
@@ -250,17 +236,13 @@ def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefi
 
 
 def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
-    """Return the arguments of the usual cases; None where there may be something to decode or to complain of.
-
-    All cases are looked at together, which takes a fraction of the time for suites of thousands.
-    """
+    """Return the arguments of usual cases, read together; None where one may have to be decoded or complained of."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
     # The cases of a suite share their keys, so that there are one or two combinations of them.
     combinations = set(map(tuple, cases))
-    if any("expected" not in keys or "weight" in keys for keys in combinations):
-        return None
-    if any(case.get("kwargs") for case in cases):
+    unusual = any("expected" not in keys or "weight" in keys for keys in combinations)
+    if unusual or any(case.get("kwargs") for case in cases):
         return None
     args = [case.get("args", ()) for case in cases]
     if not set(map(type, args)) <= {list, tuple} or not are_plain(list(chain.from_iterable(args))):
@@ -318,9 +300,7 @@ def _inserted(options: Mapping[str, Json], path_prefix: str) -> Inserted | Asser
         return Inserted(code, marker)
     before, _, tests = code.partition(marker)
     if before.rpartition("\n")[2]:
-        raise BadSuite(
-            f"{path_prefix}code has its marker within a line: in Python the solution is a module's beginning"
-        )
+        raise BadSuite(f"{path_prefix}code has its marker within a line: a solution in Python begins a module")
     # What stands before the solution is there for it too, unless it is a test.
     parts = {"code": tests, "prelude": before} if "assert" not in before else {"code": f"{before}\n{tests}"}
     return _asserts({**options, **parts}, path_prefix)
@@ -339,21 +319,19 @@ _READERS: Mapping[str, _Reader] = {
 
 def _cases(
     options: Mapping[str, Json], path_prefix: str, required: Sequence[str]
-) -> list[tuple[str, Mapping[str, Json]]]:
-    """Return each case with its path, as messages name it."""
+) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Yield each case with its path, as messages name it."""
     cases: Json = options.get("cases")
     require(isinstance(cases, list | tuple), f"{path_prefix}cases", "a list", cases)
     if not 0 < len(cases) <= MAX_CASES:
         raise BadSuite(f"{path_prefix}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")
-    paths_and_cases = []
     for index, case in enumerate(cases):
         path = f"{path_prefix}cases[{index}]"
         require(isinstance(case, Mapping), path, "an object", case)
         missing = [key for key in required if key not in case]
         if missing:
             raise BadSuite(f"{path}.{missing[0]} is missing")
-        paths_and_cases.append((path, case))
-    return paths_and_cases
+        yield path, case
 
 
 def _text(case: Mapping[str, Json], key: str, path: str) -> str:
@@ -402,14 +380,12 @@ def _code(options: Mapping[str, Json], key: str, path_prefix: str) -> str | None
 
 def _codecs(options: Mapping[str, Json], path_prefix: str) -> Codecs:
     value = options.get("codecs") or {}
-    if not isinstance(value, Mapping) or len(value) > MAX_CODECS:
-        raise BadSuite(f"{path_prefix}codecs must be an object of at most {MAX_CODECS} classes, got {shown(value)}")
+    fits = isinstance(value, Mapping) and len(value) <= MAX_CODECS
+    require(fits, f"{path_prefix}codecs", f"an object of at most {MAX_CODECS} classes", value)
     for name, attributes in value.items():
         names = [name, *attributes] if isinstance(attributes, list | tuple) else [None]
-        if not all(isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier) for identifier in names):
-            raise BadSuite(
-                f"{path_prefix}codecs.{str(name)[:60]} must be a list of attribute names, got {shown(attributes)}"
-            )
+        fits = all(isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier) for identifier in names)
+        require(fits, f"{path_prefix}codecs.{str(name)[:60]}", "a list of attribute names", attributes)
     return {name: tuple(attributes) for name, attributes in value.items()}
 
 
@@ -457,10 +433,7 @@ def read_interactor(options: Mapping[str, Json], path_prefix: str) -> Mapping[st
             raise BadSuite(f"{path_prefix}interactor is missing: a program that talks to the solution")
         return None
     spec = {"code": spec} if isinstance(spec, str) else spec
-    if not isinstance(spec, Mapping):
-        raise BadSuite(
-            f"{path_prefix}interactor must be a program or an object with its code, got {type(spec).__name__}"
-        )
+    require(isinstance(spec, Mapping), f"{path_prefix}interactor", "a program or an object with its code", spec)
     read_spec({**spec, "type": "program"}, f"{path_prefix}interactor")
     return _complete({**spec, "type": "program"}, options, path_prefix)
 

@@ -7,15 +7,12 @@ r"""Makes the arguments of the verifier `code` out of the tests that a record ho
     {"functional": "def check(candidate): ...\ncheck(add)"}       type asserts, entry_point add, code "def check(..."
     {"type": "asserts", "code": "assert add(1, 2) == 3"}          as it is
 
-The verifier defines which shapes there are and what they mean (`suite.shapes`); each may also be JSON text. Tests of
-another shape make a record that cannot be used, with the reason. Beyond that:
+The verifier defines which shapes there are and what they mean (`suite.shapes`). Beyond that:
 
 - The entry point is what a `check(...)` in the last line tests.
 - A method of `class Solution` gets the names that LeetCode's solutions take for granted (`leetcode_prelude.txt`).
 - Integers beyond 64 bits, for which a row's JSON has no room, are written as `{"$": "int", "v": "0x..."}`.
 - Expected values that all are lists of one value may be wrapped ones, as in APPS: either reading is accepted.
-
-Not covered: pickles, which are never read.
 """
 
 from __future__ import annotations
@@ -43,11 +40,7 @@ class Unusable(Exception):
 Arguments = dict[str, Any]
 
 LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
-"""What LeetCode has loaded before a solution runs, and what LeetCode's data sets build their arguments with.
-
-A solution `class Solution: def merge(self, a: Optional[ListNode], ...) -> List[int]` imports none of these names, and a
-test `assert is_same_list(candidate(list_node([1, 2])), list_node([2, 1]))` defines none of its own.
-"""
+"""What LeetCode has loaded before a solution runs (`List`, `ListNode`), and what its data sets build arguments with."""
 INT64 = 2**63
 """From here on, and below its negative, an integer does not fit into 64 bits."""
 SETUP = ("test_imports", "test_setup_code")

@@ -20,20 +20,14 @@
 
 Every shape may come as JSON text. A list of lines is joined into one text.
 
-Arguments of calls: a list holds them; an object holds them by name; a text holds one JSON value (or Python literal) a
-line, or `name = value, name = value`. Where the arguments are text, the expected value is JSON text too. APPS wraps
-expected values in a list of one, and not everywhere: where every `outputs` entry of a problem is such a list, `[3]` and
-`3` are both accepted, as APPS itself does. Its objects whose keys are all integers, `{"1": "a"}`, mean `{1: "a"}`.
-
-Arguments and expected values of calls may stand there as text:
+Arguments of calls are a list, an object that holds them by name, or a text; then the expected value is text too. APPS
+wraps expected values in a list of one, and not everywhere: where every `outputs` entry of a problem is such a list,
+`[3]` and `3` are both accepted, as APPS itself does. Its objects whose keys are all integers, `{"1": "a"}`, mean
+`{1: "a"}`. Texts hold JSON or Python literals, and become the JSON that `inside.wire` decodes:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
-    read_arguments([3, 4])                       ([3, 4], {})
-    read_value('"abc"')                          "abc"
     read_value("(1, 2)")                         {"$": "tuple", "v": [1, 2]}
-
-Values come as the JSON that `inside.wire` decodes. A text is JSON; what is no JSON is read as a Python literal.
 """
 
 from __future__ import annotations
@@ -50,14 +44,10 @@ from truegold.verifiers.code.outcomes import BadSuite, require, shown
 from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 
-MAX_JSON_CHARS = 256 * 2**20
-"""Characters of JSON text. Stops a row of gigabytes."""
+MAX_JSON_CHARS, MAX_WRAPPED = 256 * 2**20, 4
+"""Characters of JSON text, and shapes within shapes. Stops gigabytes, and `{"test_cases": {"test_cases": ...`"""
 
 _EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
-
-MAX_WRAPPED = 4
-"""Shapes within shapes. Stops `{"test_cases": {"test_cases": ...`."""
-
 FORMS = ("stdio", "interactive", "calls", "asserts", "unittest", "inserted")
 
 _NormalForm = dict[str, Json]
@@ -137,11 +127,8 @@ def _list(tests: Sequence[Json], info: Mapping[str, Json]) -> _NormalForm:
 
 def _kind(test: Mapping[str, Json], info: Mapping[str, Json]) -> str:
     stated_kind = str(test.get("testtype") or test.get("type") or "")
-    if stated_kind in _FUNCTIONAL or "args" in test or "kwargs" in test:
-        return "calls"
-    if stated_kind:
-        return "stdio"
-    return "calls" if _function({**info, **test}) else "stdio"
+    calls = stated_kind in _FUNCTIONAL or "args" in test or "kwargs" in test
+    return "calls" if calls or (not stated_kind and _function({**info, **test})) else "stdio"
 
 
 def _stdio_case(test: Mapping[str, Json], index: int) -> dict[str, Json]:
@@ -169,9 +156,7 @@ def _calls(tests: Sequence[Mapping[str, Json]], options: Mapping[str, Json]) -> 
 
 def _columns(tests: Mapping[str, Json], info: Mapping[str, Json], inputs: str, outputs: str) -> _NormalForm:
     """Pair inputs that stand in one list with outputs that stand in another."""
-    if len(tests[inputs]) != len(tests[outputs]):
-        raise BadSuite(f"{inputs} holds {len(tests[inputs])} entries and {outputs} {len(tests[outputs])}")
-    pairs = list(zip(tests[inputs], tests[outputs], strict=True))
+    pairs = _pairs(tests[inputs], tests[outputs], inputs, outputs)
     options = {**info, **tests}
     if _function(options) is None:
         return {**tests, "type": "stdio", "cases": [{"input": stdin, "output": output} for stdin, output in pairs]}
@@ -188,16 +173,14 @@ def _columns(tests: Mapping[str, Json], info: Mapping[str, Json], inputs: str, o
 
 
 def _call_case(arguments: Json, output: Json, path: str) -> dict[str, Json]:
+    field = "input"
     try:
         args, kwargs = read_arguments(arguments)
+        field = "output"
+        are_texts = isinstance(arguments, str) and isinstance(output, str)
+        return {"args": args, "kwargs": kwargs, "expected": read_value(output) if are_texts else output}
     except UnreadableText as error:
-        raise BadSuite(f"{path}.input {error}") from error
-    if not isinstance(arguments, str) or not isinstance(output, str):
-        return {"args": args, "kwargs": kwargs, "expected": output}
-    try:
-        return {"args": args, "kwargs": kwargs, "expected": read_value(output)}
-    except UnreadableText as error:
-        raise BadSuite(f"{path}.output {error}") from error
+        raise BadSuite(f"{path}.{field} {error}") from error
 
 
 def _integer_keys(value: Json) -> Json:
@@ -232,10 +215,15 @@ def _part(part: Json, name: str) -> list[Json]:
         part = parsed
     if isinstance(part, Mapping):
         inputs, outputs = _listed(part.get("input")), _listed(part.get("output"))
-        if len(inputs) != len(outputs):
-            raise BadSuite(f"{name}.input holds {len(inputs)} entries and {name}.output {len(outputs)}")
-        return [{"input": stdin, "output": output} for stdin, output in zip(inputs, outputs, strict=True)]
+        pairs = _pairs(inputs, outputs, f"{name}.input", f"{name}.output")
+        return [{"input": stdin, "output": output} for stdin, output in pairs]
     return _listed(part)
+
+
+def _pairs(inputs: Sequence[Json], outputs: Sequence[Json], input_name: str, output_name: str) -> list[Json]:
+    if len(inputs) != len(outputs):
+        raise BadSuite(f"{input_name} holds {len(inputs)} entries and {output_name} {len(outputs)}")
+    return list(zip(inputs, outputs, strict=True))
 
 
 def _asserts(lines: Sequence[Json]) -> _NormalForm:
@@ -276,10 +264,8 @@ def with_doctests(code: str) -> str:
     texts = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     only_text = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in texts)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_of_doctest(node.func)]
-    callable_here = {node.name for node in tree.body if isinstance(node, documented)} | {
-        "__name__",
-        "sys.modules[__name__]",
-    }
+    module = {"__name__", "sys.modules[__name__]"}
+    callable_here = module.union(node.name for node in tree.body if isinstance(node, documented))
     runs = [
         ast.unparse(node.func).removeprefix("doctest.") in _RUNS_DOCTESTS
         and (not node.args or ast.unparse(node.args[0]) in callable_here)
@@ -351,10 +337,6 @@ def _parse_text(text: str) -> Json:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
         return read_value(text)
     except UnreadableText:
         return None
@@ -391,8 +373,7 @@ def read_value(text: str) -> Json:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    tree = parse(text.strip())
-    match tree:
+    match parse(text.strip()):
         case ast.Module(body=[ast.Expr(value=value)]):
             return _literal(value, text)
     raise UnreadableText(f"must be JSON or a Python literal, got {shown(text)}")

@@ -8,10 +8,8 @@
     "Tags: constructive algorithms", "construct a tree"         constructs
     "如果有多组解，输出任意一组即可。"                                several_answers
 
-The text is searched for fixed phrases, sentence by sentence. Where it says which of several answers to give ("print the
-lexicographically smallest"), only one is right. Texts that leave it to the reader, such as "print a spanning tree", are
-not covered; there the outputs tell (`agreement`). `constructs` alone says little: it serves problems whose worked
-solution fails.
+The text is searched for fixed phrases, sentence by sentence. Texts that leave it to the reader, such as "print a
+spanning tree", are not covered. `constructs` alone says little: it serves problems whose worked solution fails.
 """
 
 from __future__ import annotations
@@ -23,11 +21,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-MAX_CHARS = 200_000
-"""The part of a problem's text that is read."""
-
-MAX_SENTENCE = 600
-"""The part of a sentence that is read. Stops patterns with gaps from taking long on text without full stops."""
+MAX_CHARS, MAX_SENTENCE = 200_000, 600
+"""The parts of a text and of a sentence that are read. Stops patterns with gaps on text without full stops."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 _NEGATED = re.compile(r"(?:\bnot|n't|\bnever|\bwithout|\bcannot)\W+(?:\w+\W+){0,2}$")
