@@ -96,6 +96,15 @@ def test_modules_that_do_not(name: str) -> None:
         ("assert sum(f(1)) == 3", "sum", {"sum"}),
         ("assert sum(f(1)) == 3", "f", set()),
         ("x = 1", None, set()),
+        ("for a, b, c in [(1, 2, 4)]:\n    assert sum(a, b) == c", None, {"sum"}),
+        ("from solution import sum\nassert sum(1, 2) == 4", None, {"sum"}),
+        ("from solution import *\nimport math\nassert sum(math.pi, 2) == 4", None, {"sum"}),
+        ("r = root(2)\nassert abs(r - 1.41) < 0.01", None, set()),
+        ("from solution import root\nr = root(2)\nassert abs(r - 1.41) < 0.01", None, set()),
+        ("import solution\nr = solution.root(2)\nassert abs(r - 1.41) < 0.01", None, set()),
+        ("def run(n): return root(n)\nr = run(2)\nassert abs(r - 1.41) < 0.01", None, set()),
+        ("r = eval('root(2)')\nassert abs(r - 1.41) < 0.01", None, set()),
+        ("r = sqrt(2)\nassert abs(r - 1.41) < 0.01", None, set()),
     ],
 )
 def test_builtins_that_are_tested(code: str, entry_point: str | None, builtins: set[str]) -> None:

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from truegold.verifiers.code.suite.imports import defined_names, means_solution
+from truegold.verifiers.code.suite.imports import means_solution
 from truegold.verifiers.sandbox.inside.program import MODULE
-from truegold.verifiers.sandbox.inside.test_code.library_functions import library_names
+from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, library_names
 
 CACHED_SUITES = 256
 """How many suites' answers are kept."""

@@ -30,7 +30,12 @@ from importlib.util import find_spec
 
 from truegold.verifiers.code.python_source import bound_by, nodes_in_scope, parse
 from truegold.verifiers.sandbox.inside.preload import PYTEST
-from truegold.verifiers.sandbox.inside.test_code.library_functions import LIBRARY_OF, is_solution_module
+from truegold.verifiers.sandbox.inside.test_code.library_functions import (
+    LIBRARY_OF,
+    defined_names,
+    is_solution_module,
+    loaded_names,
+)
 from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
@@ -183,7 +188,9 @@ def is_helper(code: str, name: str, preamble: str) -> bool:
         bound for node in tree.body if isinstance(node, ast.ImportFrom) for bound in _solution_names(node, code)
     }
     words = set(_WORD.findall(preamble))
-    return any((_free_names(tree, functions[each]) | (_loaded(functions[each]) & imported)) - words for each in reached)
+    return any(
+        (_free_names(tree, functions[each]) | (loaded_names(functions[each]) & imported)) - words for each in reached
+    )
 
 
 def with_calls_of_check(code: str, name: str) -> str:
@@ -198,26 +205,10 @@ def _solution_names(node: ast.ImportFrom, code: str) -> Iterator[str]:
         yield from bound_by(node)
 
 
-def _loaded(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-
-
 def _free_names(tree: ast.Module, part: ast.AST) -> set[str]:
     """Return the names in a part of test code that nothing defines, so that they are the solution's."""
-    free = _loaded(part) - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
+    free = loaded_names(part) - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
     return {name for name in free if not name.startswith("__")}
-
-
-def defined_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that test code defines or imports, wherever that is."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                yield name
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
 
 
 def _is_unknown(module: str) -> bool:

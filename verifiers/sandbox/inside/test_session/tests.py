@@ -23,7 +23,8 @@ looked for where the test code does not define them itself:
     assert sum(10, 15) == 6          the built-in `sum`, unless it is what is tested
 
 The entry point is what is tested. Where there is none, a built-in function is meant to be the solution's if every
-assertion calls it and none calls anything that is not built in.
+assertion calls it, and the test code uses no name that neither it nor Python defines: of `r = root(2)` and
+`assert abs(r - 1.41) < 0.01` the solution's is `root`, and `abs` is Python's.
 """
 
 from __future__ import annotations
@@ -230,29 +231,10 @@ def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
     called = [set(library_functions.called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    if not called or any(names - vars(builtins).keys() for names in called) or _names_the_solution(tree):
+    if not called or library_functions.unknown_names(tree):
         return set()
     innermost = [_innermost_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return set.intersection(*called, *innermost)
-
-
-def _names_the_solution(tree: ast.Module) -> bool:
-    """Return whether a name stands for the solution that is not built in: `f` of `r = f(1); assert abs(r) < 2`."""
-    bound = set(vars(builtins))
-    loaded: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name):
-                (loaded if isinstance(node.ctx, ast.Load) else bound).add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
-                bound.add(name)
-            case ast.Import(names=names):
-                bound |= {(alias.asname or alias.name).partition(".")[0] for alias in names}
-            case ast.ImportFrom(module=module, names=names):
-                if (module or "").partition(".")[0] not in sys.stdlib_module_names:
-                    return True
-                bound |= {alias.asname or alias.name for alias in names}
-    return any(name[:2] != "__" for name in loaded - bound)
 
 
 def _innermost_names(tree: ast.AST) -> set[str]:
