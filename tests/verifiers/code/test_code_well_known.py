@@ -21,6 +21,7 @@ HELPED = {
     "arrays": "assert allclose(f(3), [3.5, 4.5])",
     "before the assertion": "expected = gcd(12, 8)\nassert f(1) == expected",
     "of a result in a name": "r = f(3)\nassert isclose(r, 4.5)",
+    "of all that it has": "from solution import *\nr = f(3)\nassert isclose(r, 4.5)",
     "counted": "r = [f(3)]\nassert Counter(r) == Counter([3, 4])",
     "in a helper": "def close(r, e):\n    assert isclose(r, e)\nclose(f(3), 4.5)",
     "of a class's result": "s = f(3)\nr = s + 1\nassert isclose(r, 5.5)",
@@ -50,6 +51,11 @@ def test_helpers_are_there_though_nobody_imports_them() -> None:
         (
             "def product(xs): return 6\ndef f(n): return n",
             "i = 0\nwhile i < 1:\n    i += 1\n    assert product([2, 3]) == 6\n    assert f(i) == 1",
+            None,
+        ),
+        (
+            "def ceil(x, options): return min(n for n in options if n >= x)",
+            "from solution import ceil\nfor x in [2, 3]:\n    assert ceil(x, [1, 5]) == 5",
             None,
         ),
         ("def sqrt(n): return n ** 0.5 + 1", "r = sqrt(16)\nassert abs(r - 5) < 1e-9", None),

@@ -173,6 +173,8 @@ class RemoteObject:
     _truegold_session: _Session
     _truegold_base: type | None = None
     """The built-in type that the class derives from."""
+    __no_type_check__ = True
+    """`typing.get_type_hints` runs annotations that are texts: not the solution's."""
 
     def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
@@ -199,6 +201,8 @@ for _name, _operator_method in OPERATOR_METHODS.items():
 
 class RemoteFunction:
     """A function or bound method of the solution."""
+
+    __no_type_check__ = True
 
     __slots__ = ("__name__", "_truegold_handle", "_truegold_session")
 

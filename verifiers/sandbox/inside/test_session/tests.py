@@ -148,24 +148,28 @@ class SolutionNames(dict[str, Value]):
         super().__init__(vars(builtins))
         self._session = session
         self._modules = _names_of_modules(tree)
-        self._library = library_functions.library_names(tree, entry_point)
+        self.library = library_functions.library_names(tree, entry_point)
         for name in tested_builtins(tree, entry_point):
             self.pop(name, None)
 
     def __missing__(self, name: str) -> Value:
         return self.find(name)
 
-    def find(self, name: str) -> Value:
-        """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines."""
+    def find(self, name: str, of_solution: bool = False) -> Value:
+        """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines.
+
+        of_solution: whether the test code asks the solution's module for it, which may have what a library has as well.
+        """
         if name.startswith("__") and name not in _MODULE_DATA:
             raise KeyError(name)
-        if (shared := self._shared_module(name) or self._library_function(name)) is not None:
+        shared = self._shared_module(name) or (None if of_solution else self._library_function(name))
+        if shared is not None:
             return shared
         try:
             return self._solution_value(name)
         except NoSuchName:
-            if hasattr(builtins, name):
-                return getattr(builtins, name)
+            if (known := self._library_function(name) or getattr(builtins, name, None)) is not None:
+                return known
             raise KeyError(name) from None
 
     def _shared_module(self, name: str) -> ModuleType | None:
@@ -180,7 +184,7 @@ class SolutionNames(dict[str, Value]):
 
     def _library_function(self, name: str) -> Value | None:
         """Return the library function of this name, from now on as if it were built in."""
-        if name not in self._library:
+        if name not in self.library:
             return None
         try:
             self[name] = library_functions.library_function(name)
@@ -212,7 +216,7 @@ class SolutionModule(ModuleType):
         if name == "__all__":
             return [name for name in session.public_names() if _may_be_imported(name, names)]
         try:
-            return names.find(name)
+            return names.find(name, of_solution=True)
         except KeyError:
             raise AttributeError(f"the program does not define {name!r}") from None
 
@@ -220,9 +224,9 @@ class SolutionModule(ModuleType):
 def _may_be_imported(name: str, names: SolutionNames) -> bool:
     """Return whether `from solution import *` may import it.
 
-    It may not replace what the test code has already, nor a built-in function that is not tested.
+    It may not replace what the test code has already, nor a function of Python's or a library's that is not tested.
     """
-    taken = vars(builtins).keys() & names.keys() | vars(sys.modules[TEST_MODULE]).keys()
+    taken = (vars(builtins).keys() & names.keys()) | names.library | vars(sys.modules[TEST_MODULE]).keys()
     return name.isidentifier() and name not in taken
 
 
