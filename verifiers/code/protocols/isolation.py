@@ -111,12 +111,12 @@ def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
         path = f"{paths.get(first, first)}{dot}{rest}".removeprefix("builtins.")
         last = path.rpartition(".")[2]
         if isinstance(node, ast.Call):
-            given = [each.value for each in node.keywords if each.arg in _SETS["texts"] | {None}]
-            given += node.args[: 2 if "timeit" in path else 1]
+            arguments = [each.value for each in node.keywords if each.arg in _SETS["texts"] | {None}]
+            arguments += node.args[: 2 if "timeit" in path else 1]
             if last in _SETS["formatting"] and not _is_text(getattr(node.func, "value", node.func), texts):
-                given = [*node.args, *(each.value for each in node.keywords)]
+                arguments = [*node.args, *(each.value for each in node.keywords)]
                 path = "eval" if "." in path else path
-            if all(_is_text(each, texts) for each in given):
+            if all(_is_text(each, texts) for each in arguments):
                 harmless.add(id(node.func))
                 continue
         elif id(node) in harmless:

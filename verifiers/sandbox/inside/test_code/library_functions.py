@@ -103,9 +103,9 @@ def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):
         return frozenset(LIBRARY_OF)
-    tested = {entry_point}
+    tested: set[str | None] = {entry_point}
     if entry_point is None and len(unknown := unknown_names(tree)) == 1:
-        tested = unknown
+        tested |= unknown
     elif entry_point is None:
         for node in filter(_is_assertion, ast.walk(tree)):
             parts = node.args if isinstance(node, ast.Call) else [node]

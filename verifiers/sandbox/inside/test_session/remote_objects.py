@@ -51,8 +51,10 @@ SEARCH_METHODS = frozenset(
 _READING_METHODS = frozenset("decode encode format join translate".split())
 """Methods of data to which nobody gives what is expected."""
 
-_DATA_TYPES_ASKED = (str, bytes, tuple, frozenset, int, float, complex, decimal.Decimal, fractions.Fraction)
-_DATA_TYPES_ASKED += (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)
+_DATA_TYPES_ASKED: tuple[type, ...] = (
+    *(str, bytes, tuple, frozenset, int, float, complex, decimal.Decimal, fractions.Fraction),
+    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+)
 DATA_METHODS = SEARCH_METHODS | (
     {name for kind in _DATA_TYPES_ASKED for name in dir(kind) if callable(getattr(kind, name))} - _READING_METHODS
 )
