@@ -506,7 +506,10 @@ DATA_ANSWERS = {
     "beside a class": Kind(
         "assert P(3).x == 3\nassert f(3).union({2}) == {2}\n",
         ("class P:\n    def __init__(self, x): self.x = x\ndef f(n): return {2}",),
-        (f"class P:\n    def __init__(self, x): self.x = x\nclass L:\n    {LIES}\ndef f(n): return L()",),
+        (
+            f"class P:\n    def __init__(self, x): self.x = x\nclass L:\n    {LIES}\ndef f(n): return L()",
+            f"class P:\n    def __init__(self, x): self.x = x\nclass L(P):\n    {LIES}\ndef f(n): return L(3)",
+        ),
     ),
     "an object of a class that is named": Kind(
         "assert Bag([1, 2]).union(Bag([4])).compare(Bag([1, 2, 4])) == 0\nassert Bag.of(1).split(1)[0].xs == [1]\n",

@@ -111,7 +111,7 @@ class Operators:
         kinds = type(left), type(right)
         if not self._is_remote(right) or not (issubclass(*kinds) or issubclass(*kinds[::-1])):
             return self._compare_data(name, left, right)
-        if not self.is_named(kinds[0]) and (name in EQUALITY or by_tests):
+        if not self._is_named(kinds[0]) and (name in EQUALITY or by_tests):
             return self._compare_data(name, left, right)
         holds = self._holds(name, left, right)
         if name in EQUALITY and holds is (name == "eq") and not (self._is_honest(left) and self._is_honest(right)):
@@ -136,7 +136,7 @@ class Operators:
         remotes = [each for each in operands if self._is_remote(each)]
         handles = [each._truegold_handle for each in remotes]
         made = self._made.keys() >= set(handles) and self._returned.isdisjoint(handles)
-        if not all(self.is_named(type(each)) for each in remotes):
+        if not all(self._is_named(type(each)) for each in remotes):
             if any(each._truegold_base is None for each in remotes):
                 return NotImplemented
             return OPERATORS[name](*map(self._plain, operands))
@@ -161,9 +161,13 @@ class Operators:
     def _plain(self, value: Value) -> Value:
         return self._session.data_of(value._truegold_handle) if self._is_remote(value) else value
 
-    def is_named(self, kind: type) -> bool:
+    def _is_named(self, kind: type) -> bool:
         """Return whether the test code has named this class or one that it derives from."""
         return any(vars(above).get(CLASS_HANDLE) in self._named_classes for above in kind.__mro__)
+
+    def names_class(self, kind: type) -> bool:
+        """Return whether the test code has named this very class."""
+        return vars(kind).get(CLASS_HANDLE) in self._named_classes
 
     def _is_remote(self, value: Value) -> bool:
         return issubclass(type(value), self._remote_class)

@@ -31,7 +31,7 @@ import itertools
 import operator
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodDescriptorType, MethodType, ModuleType
 from typing import NoReturn, Protocol
 
@@ -257,31 +257,26 @@ def _refuse_lies(remote: Value, name: str) -> None:
     It may where the test code names its class, and what it searches for, or has recorded, only where the test code made
     the object.
     """
-    is_class = isinstance(remote, RemoteType)
-    operators = remote._truegold_class_session.operators if is_class else remote._truegold_session.operators
-    if (name in SEARCH_METHODS or name in mock_names()) and isinstance(remote, RemoteObject):
+    is_mocks = name in mock_names()
+    if not is_mocks and name not in DATA_METHODS and name not in _table_methods(sys.modules.get("pandas")):
+        return
+    kind = remote if isinstance(remote, RemoteType) else type(remote)
+    operators = remote._truegold_session.operators if kind is not remote else kind._truegold_class_session.operators
+    if (is_mocks or name in SEARCH_METHODS) and isinstance(remote, RemoteObject):
         is_tested = operators.made_by_tests(remote)
     else:
-        is_tested = operators.is_named(remote if is_class else type(remote))
-    if not is_tested and (name in DATA_METHODS or name in mock_names() or name in _table_methods(sys.modules)):
+        is_tested = operators.names_class(kind)
+    if not is_tested:
         raise AttributeError(f"an object of the solution whose class the tests do not name is not asked {name!r}")
 
 
-def _table_methods(modules: Mapping[str, ModuleType]) -> frozenset[str]:
-    """Return the methods of tables that take another table, where the test code uses some: `compare`, `eq`, `sub`."""
-    return _methods_with_other(modules["pandas"]) if "pandas" in modules else frozenset()
-
-
 @functools.cache
-def _methods_with_other(pandas: Value) -> frozenset[str]:
-    methods = {
-        name: getattr(kind, name) for kind in (pandas.DataFrame, pandas.Series, pandas.Index) for name in dir(kind)
-    }
-    codes = {name: getattr(method, "__code__", None) for name, method in methods.items()}
-    others = ("other", "right", "values")
-    return frozenset(
-        name for name, code in codes.items() if code and code.co_varnames[1:2] and code.co_varnames[1] in others
-    )
+def _table_methods(pandas: Value) -> frozenset[str]:
+    """Return the methods of tables that take another one, where the test code uses tables: `compare`, `eq`, `sub`."""
+    kinds = () if pandas is None else (pandas.DataFrame, pandas.Series, pandas.Index)
+    codes = {name: getattr(getattr(kind, name), "__code__", None) for kind in kinds for name in dir(kind)}
+    others = {"other", "right", "values"}
+    return frozenset(name for name, code in codes.items() if code and others & {*code.co_varnames[1:2]})
 
 
 def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Callable[..., Value]:
