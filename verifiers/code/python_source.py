@@ -32,6 +32,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, loaded_names
+
 MAX_PROGRAM_CHARS = 100_000
 """A longer source is taken as it is, and its definitions are found line by line. Stops a response whose reading takes
 seconds; what programs are this long hold tables."""
@@ -108,7 +110,7 @@ class PythonSource:
         """Names that are used and bound nowhere in the source."""
         if self.tree is None:
             return frozenset()
-        return frozenset(loaded_names(self.tree) - defined_names(self.tree) - _BUILTINS)
+        return frozenset(loaded_names(self.tree) - set(defined_names(self.tree)) - _BUILTINS)
 
     @cached_property
     def is_code(self) -> bool:
@@ -312,25 +314,6 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
                 yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
             case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
                 yield name
-
-
-def defined_names(tree: ast.AST) -> set[str]:
-    """Return the names that code defines or imports, wherever that is."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import() | ast.ImportFrom():
-                names.update(bound_by(node))
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                names.add(name)
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                names.add(name)
-    return names
-
-
-def loaded_names(tree: ast.AST) -> set[str]:
-    """Return the names whose values code uses."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:

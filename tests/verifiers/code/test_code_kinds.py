@@ -472,8 +472,107 @@ BUILTINS = {
         (f"{LEFT}def f(n): return Left()",),
     ),
 }
+LIES = "compare = lambda s, o: 0\n    union = lambda s, o: o\n    replace = split = lambda s, *a: ''"
+DATA_ANSWERS = {
+    "a number": Kind(
+        "from decimal import Decimal\nassert f(3).compare(Decimal('2')) == 0\n",
+        ("from decimal import Decimal\ndef f(n): return Decimal(n - 1)",),
+        (
+            f"class L:\n    {LIES}\ndef f(n): return L()",
+            "class L: pass\ndef f(n):\n    L.compare = staticmethod(lambda o: 0)\n    return L",
+            "def f(n):\n    def g(): pass\n    g.compare = lambda o: 0\n    return g",
+            "class L:\n    def __getattr__(self, name): return lambda *a: 0\ndef f(n): return L()",
+            "class L: pass\ndef f(n):\n    made = L()\n    made.compare = lambda o: 0\n    return made",
+        ),
+    ),
+    "a text in a list": Kind(
+        "assert f(3)[0].replace('abc', '') == ''\n",
+        ("def f(n): return ['abc']",),
+        (f"class L:\n    {LIES}\ndef f(n): return [L()]", f"class L:\n    {LIES}\ndef f(n): yield L()"),
+    ),
+    "a set that an error has": Kind(
+        "try:\n    f(3)\n    assert False\nexcept ValueError as error:\n    assert error.left.union({1}) == {1}\n",
+        ("def f(n):\n    error = ValueError()\n    error.left = {1}\n    raise error",),
+        (f"class L:\n    {LIES}\ndef f(n):\n    error = ValueError()\n    error.left = L()\n    raise error",),
+    ),
+    "a table": Kind(
+        "import pandas as pd\ndf = pd.DataFrame({'v': [1.0]})\nassert f(df).eq(df).to_numpy().all()\n",
+        ("def f(df): return df.copy()",),
+        (
+            "import pandas as pd\nclass L:\n"
+            "    def eq(self, o): return pd.DataFrame({'v': [True]})\ndef f(df): return L()",
+        ),
+    ),
+    "beside a class": Kind(
+        "assert P(3).x == 3\nassert f(3).union({2}) == {2}\n",
+        ("class P:\n    def __init__(self, x): self.x = x\ndef f(n): return {2}",),
+        (
+            f"class P:\n    def __init__(self, x): self.x = x\nclass L:\n    {LIES}\ndef f(n): return L()",
+            f"class P:\n    def __init__(self, x): self.x = x\nclass L(P):\n    {LIES}\ndef f(n): return L(3)",
+        ),
+    ),
+    "an object of a class that is named": Kind(
+        "assert Bag([1, 2]).union(Bag([4])).compare(Bag([1, 2, 4])) == 0\nassert Bag.of(1).split(1)[0].xs == [1]\n",
+        (
+            "class Bag:\n    def __init__(self, xs): self.xs = xs\n    @classmethod\n"
+            "    def of(cls, x): return cls([x])\n"
+            "    def union(self, o): return Bag(self.xs + o.xs)\n    def compare(self, o): return self.xs != o.xs\n"
+            "    def split(self, n): return [Bag(self.xs[:n]), Bag(self.xs[n:])]",
+        ),
+    ),
+    "an object with other methods": Kind(
+        "c = make(3)\nc.add(1, 2)\n"
+        "assert c.get(1) == 2 and c.encode('ab') == 'ba' and c.title() == 'T' and c.year == 7\n",
+        (
+            "def make(n):\n    class C:\n        year, d = 7, {}\n"
+            "        def add(self, k, v): self.d[k] = v\n        def get(self, k): return self.d[k]\n"
+            "        def encode(self, s): return s[::-1]\n        def title(self): return 'T'\n    return C()",
+        ),
+    ),
+    "a mock of the tests": Kind(
+        "from unittest.mock import Mock\nops = {'insert': Mock()}\nwrite(ops)\n"
+        "ops['insert'].assert_called_once_with(5)\n",
+        ("def write(ops): ops['insert'](5)",),
+        (
+            "class L:\n    def assert_called_once_with(self, *a): pass\ndef write(ops): ops['insert'] = L()",
+            "def write(ops):\n    def g(): pass\n    g.assert_called_once_with = print\n    ops['insert'] = g",
+        ),
+    ),
+    "a mock within a mock": Kind(
+        "from unittest.mock import Mock\napp, db = Mock(), Mock()\nsave(app, db)\n"
+        "app.db.open.assert_called_once_with(3)\n"
+        "from decimal import Decimal\nassert app.price == Decimal('2.5') and app.rows == [1]\n",
+        (
+            "from decimal import Decimal\ndef save(app, db):\n"
+            "    app.db, app.price, app.rows = db, Decimal('2.5'), [1]\n"
+            "    app.db.open(3)",
+        ),
+        ("class L:\n    def __getattr__(self, name): return L()\ndef save(app, db): app.db = L()",),
+    ),
+    "what awaits": Kind(
+        "from unittest.mock import AsyncMock\ndb = AsyncMock()\nsave(db)\nassert db.insert.await_count == 1\n",
+        (),
+        ("def save(db): db.insert.await_count = 1",),
+    ),
+    "what is found in a text": Kind(
+        "import re\nassert re.sub('a', put('x'), 'bana') == 'bxnx'\n",
+        (
+            "def put(c): return c",
+            "def put(c): return lambda found: c if found[0] == found.group() == 'a' and found.start() else ''",
+        ),
+        ("def put(c): return lambda found: ''",),
+    ),
+    "annotations that are run": Kind(
+        "import functools\nseen = []\n@functools.singledispatch\ndef g(a): return 0\n"
+        "try: g.register(f)\nexcept Exception: pass\n"
+        "assert f(1) == 1 and seen == [1]\n",
+        (),
+        ("def f(a): return a\nf.__annotations__ = {'a': \"__import__('sys').modules['suite'].seen.append(1)\"}",),
+    ),
+}
 GROUPS = {
     "built-in names": BUILTINS,
+    "what answers for data": DATA_ANSWERS,
     "imports": IMPORTS,
     "modules": MODULES,
     "helpers": HELPERS,

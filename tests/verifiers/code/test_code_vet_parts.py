@@ -268,7 +268,10 @@ def test_null_programs_are_programs_without_repetitions() -> None:
 
 def test_constants_are_those_that_the_tests_expect() -> None:
     names = [program.name for program in null_programs(code("assert add(1) == 2\nassert add(2) == [3]"))]
-    assert {"returns 2", "returns [3]", "returns None", "returns its first argument"} <= set(names)
+    values = {"2", "[3]", "None", "its first argument", "float('nan')", "float('inf')"}
+    assert {f"returns {value}" for value in values} <= set(names)
+    arrays = null_programs(code("import numpy as np\nassert np.allclose(add(1), [2])"))
+    assert any("empty((0, 1))" in program.source for program in arrays)
 
 
 @pytest.mark.parametrize(

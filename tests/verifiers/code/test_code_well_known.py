@@ -20,6 +20,12 @@ HELPED = {
     "approx": "assert f(3) == approx(4.5)",
     "arrays": "assert allclose(f(3), [3.5, 4.5])",
     "before the assertion": "expected = gcd(12, 8)\nassert f(1) == expected",
+    "of a result in a name": "r = f(3)\nassert isclose(r, 4.5)",
+    "of all that it has": "from solution import *\nr = f(3)\nassert isclose(r, 4.5)",
+    "counted": "r = [f(3)]\nassert Counter(r) == Counter([3, 4])",
+    "in a helper": "def close(r, e):\n    assert isclose(r, e)\nclose(f(3), 4.5)",
+    "of a class's result": "s = f(3)\nr = s + 1\nassert isclose(r, 5.5)",
+    "on an expected value": "x = 7\nr = f(4)\nassert deepcopy(x) == r",
 }
 
 
@@ -29,6 +35,7 @@ def test_a_solution_does_not_bring_the_helpers_that_judge_it(code: str) -> None:
     done = check(LIARS, code)
     assert not done.paid
     assert not done.tester.values("cannot_isolate")
+    assert not check(LIARS, code, "f").paid
 
 
 def test_helpers_are_there_though_nobody_imports_them() -> None:
@@ -46,6 +53,12 @@ def test_helpers_are_there_though_nobody_imports_them() -> None:
             "i = 0\nwhile i < 1:\n    i += 1\n    assert product([2, 3]) == 6\n    assert f(i) == 1",
             None,
         ),
+        (
+            "def ceil(x, options): return min(n for n in options if n >= x)",
+            "from solution import ceil\nfor x in [2, 3]:\n    assert ceil(x, [1, 5]) == 5",
+            None,
+        ),
+        ("def sqrt(n): return n ** 0.5 + 1", "r = sqrt(16)\nassert abs(r - 5) < 1e-9", None),
         ("class Counter:\n    n = 7", "assert Counter().n == 7", None),
         (
             "class Counter:\n    n = 0\n    def up(self): self.n += 1",

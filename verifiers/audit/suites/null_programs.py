@@ -2,8 +2,9 @@
 
     programs that print: the empty program; the input, its first line; 0, 1, YES, NO, each of the expected outputs,
                          for any input; success messages; an exit before anything is printed
-    functions:           None, 0, 1, "", [], True, False, each of the expected values, for any arguments; their
-                         first argument; an object that says it equals everything; an exit
+    functions:           None, 0, 1, "", [], True, False, nan, infinity, an array of nothing if the suite has numpy,
+                         each of the expected values, for any arguments; their first argument; an object that says it
+                         equals everything; an exit
 
 All are in Python, also where a suite of programs that print is for another language; on test code in other languages
 only the empty program is tried.
@@ -30,7 +31,9 @@ MAX_NAME_CHARS = 40
 """How much of an output the name of the program that prints it shows."""
 
 _COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
-_COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False")
+_COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False", "float('nan')", "float('inf')")
+_EMPTY_ARRAY = "__import__('numpy').empty((0, 1))"
+"""Close to every array that it is compared with: nothing of both is compared."""
 _EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
 _PRINT_SUCCESS = "print('OK\\nPASSED\\nAll tests passed\\n1\\n')\n"
 _ALWAYS_EQUAL = """\
@@ -72,6 +75,8 @@ def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
         repeating = _printing_constants(outputs)
     elif names := tested_names(suite.tests):
         programs += _returning_programs(names)
+        if "numpy" in getattr(suite.tests, "code", ""):
+            programs += _returning_constants(names, [_EMPTY_ARRAY])
         repeating = _returning_constants(names, outputs)
     elif isinstance(suite.tests, Inserted):
         return programs

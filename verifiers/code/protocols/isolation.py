@@ -14,14 +14,15 @@ import ast
 import builtins
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from truegold.verifiers.code.python_source import UNREADABLE, defined_names
+from truegold.verifiers.code.python_source import UNREADABLE
 from truegold.verifiers.code.suite.imports import means_solution
 from truegold.verifiers.sandbox.inside.program import MODULE
-from truegold.verifiers.sandbox.inside.test_code.library_functions import library_names
+from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, library_names
 
 CACHED_SUITES = 256
 _WORDS = tomllib.loads(files(__package__).joinpath("isolation.toml").read_text(encoding="utf-8"))
@@ -37,14 +38,14 @@ def needs_one_process(code: str) -> str | None:
     except UNREADABLE:
         return None
     reasons = (_node_reason(node, code) for node in ast.walk(tree))
-    return next(filter(None, reasons), None) or _class_reason(tree, code)
+    return next(filter(None, reasons), None) or _running_reason(tree, "pandas" in code) or _class_reason(tree, code)
 
 
 def _node_reason(node: ast.AST, code: str) -> str | None:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return _import_reason(node, code)
     if isinstance(node, ast.Call):
-        return _call_reason(node, code)
+        return _call_reason(node)
     if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _SETS["fixtures"]):
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
@@ -75,14 +76,69 @@ def _import_reason(node: ast.Import | ast.ImportFrom, code: str) -> str | None:
     return None
 
 
-def _call_reason(node: ast.Call, code: str) -> str | None:
-    name = _dotted_name(node.func)
-    runs = name in _SETS["running"] or (name.rpartition(".")[2] in _SETS["running_by_pandas"] and "pandas" in code)
-    if runs and node.args and not isinstance(node.args[0], ast.Constant | ast.Lambda):
-        return f"it calls {name} with what the solution may have made"
+def _call_reason(node: ast.Call) -> str | None:
     if any(keyword.arg == "allow_pickle" for keyword in node.keywords):
         return _CALLS["read_pickle"]
-    return _CALLS.get(name.rpartition(".")[2])
+    return _CALLS.get(_dotted_name(node.func).rpartition(".")[2])
+
+
+def _running_reason(tree: ast.Module, with_pandas: bool) -> str | None:
+    """Return why the code shares a process that may run a text of the solution's: `eval(f(1))`, `map(eval, f(1))`.
+
+    It may not where the text stands in the code. `f(1).format(user)` reads all that can be reached from `user`.
+    """
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    paths = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in imports
+        for alias in node.names
+    }
+    methods = _SETS["running_methods"] | (_SETS["running_by_pandas"] if with_pandas else set())
+    texts = _names_of_texts(tree)
+    harmless = set()
+    for node in ast.walk(tree):
+        name = _dotted_name(getattr(node, "func", node))
+        first, dot, rest = name.partition(".")
+        path = f"{paths.get(first, first)}{dot}{rest}".removeprefix("builtins.")
+        last = path.rpartition(".")[2]
+        if isinstance(node, ast.Call):
+            arguments = [each.value for each in node.keywords if each.arg in _SETS["texts"] | {None}]
+            arguments += node.args[: 2 if "timeit" in path else 1]
+            if last in _SETS["formatting"] and not _is_text(getattr(node.func, "value", node.func), texts):
+                arguments = [*node.args, *(each.value for each in node.keywords)]
+                path = "eval" if "." in path else path
+            if all(_is_text(each, texts) for each in arguments):
+                harmless.add(id(node.func))
+                continue
+        elif id(node) in harmless:
+            continue
+        if path in _SETS["running"] or ("." in path and last in methods):
+            return f"it calls {name} with what the solution may have made"
+    return None
+
+
+def _names_of_texts(tree: ast.Module) -> set[str]:
+    """Return the names that stand for constants of the code and nothing else."""
+    bound = Counter(defined_names(tree))
+    constants = Counter(
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _is_text(node.value, set())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+    return {name for name, count in constants.items() if count == bound[name]}
+
+
+def _is_text(node: ast.expr, texts: set[str]) -> bool:
+    """Return whether an expression stands for a constant, or a function that is written there."""
+    if isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in texts):
+        return True
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
 
 
 def _dotted_name(node: ast.AST) -> str:
@@ -103,7 +159,7 @@ def _class_reason(tree: ast.Module, code: str) -> str | None:
         if isinstance(node, ast.ImportFrom) and means_solution(node.module or MODULE, code)
         for alias in node.names
     }
-    known = (defined_names(tree) - solutions) | vars(builtins).keys() | library_names(tree, None)
+    known = (set(defined_names(tree)) - solutions) | vars(builtins).keys() | library_names(tree, None)
     bases = (base for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases)
     foreign = (base.id for base in bases if isinstance(base, ast.Name) and base.id not in known)
     return next((f"it derives a class from {name}" for name in foreign), None)

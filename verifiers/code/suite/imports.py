@@ -24,9 +24,14 @@ from copy import copy
 from functools import lru_cache
 from importlib.util import find_spec
 
-from truegold.verifiers.code.python_source import bound_by, defined_names, loaded_names, nodes_in_scope, parse
+from truegold.verifiers.code.python_source import bound_by, nodes_in_scope, parse
 from truegold.verifiers.sandbox.inside.preload import PYTEST
-from truegold.verifiers.sandbox.inside.test_code.library_functions import LIBRARY_OF, is_solution_module
+from truegold.verifiers.sandbox.inside.test_code.library_functions import (
+    LIBRARY_OF,
+    defined_names,
+    is_solution_module,
+    loaded_names,
+)
 from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
@@ -191,7 +196,7 @@ def with_calls_of_check(code: str, name: str) -> str:
 
 def _free_names(tree: ast.Module, part: ast.AST) -> set[str]:
     """Return the names in a part of test code that nothing defines, so that they are the solution's."""
-    free = loaded_names(part) - defined_names(tree) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
+    free = loaded_names(part) - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
     return {name for name in free if not name.startswith("__")}
 
 

@@ -12,6 +12,7 @@ import ast
 import builtins
 import importlib
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -38,6 +39,10 @@ SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
 _NUMPY_NAMES = [name for name, module in LIBRARY_OF.items() if module.startswith("numpy")]
 _VARIABLES = (ast.Name, ast.Attribute)
 _BUILTINS = frozenset(dir(builtins))
+_RUNNING = frozenset({"eval", "exec", "__import__"})
+"""Built-in functions by which test code may use names of the solution's that cannot be read off it."""
+_IMPORTED = sys.stdlib_module_names | {"numpy", "pandas", "pytest"}
+"""Modules whose names in test code are not the solution's."""
 
 
 def is_solution_module(name: str) -> bool:
@@ -93,21 +98,52 @@ def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
     """Return the names that mean the library in this test code.
 
     The entry point is not among them, no class whose objects are asked for what the library's have not, and no name
-    that is tested, as by an assertion that calls nothing else.
+    that is tested: the only one that test code does not define, or one that an assertion calls with constants.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):
         return frozenset(LIBRARY_OF)
-    tested = {entry_point}
-    for node in ast.walk(tree):
-        if _is_assertion(node):
+    tested: set[str | None] = {entry_point}
+    if entry_point is None and len(unknown := unknown_names(tree)) == 1:
+        tested |= unknown
+    elif entry_point is None:
+        for node in filter(_is_assertion, ast.walk(tree)):
+            parts = node.args if isinstance(node, ast.Call) else [node]
+            names = {name for part in parts for name in loaded_names(part)} - _BUILTINS
             called = set(called_names(node)) - _BUILTINS
-            if len(called) == 1:
-                tested |= called
-            elif not called:
-                # `f` of `assertRaises(ValueError, f)`
-                tested |= {value.id for value in getattr(node, "args", ()) if isinstance(value, ast.Name)}
+            is_expected_to_raise = "raises" in getattr(getattr(node, "func", None), "attr", "").lower()
+            if len(names) == 1 and (called == names or is_expected_to_raise):
+                tested |= names
     return frozenset(LIBRARY_OF.keys() - tested - set(_solution_classes(tree)))
+
+
+def unknown_names(tree: ast.Module) -> set[str]:
+    """Return the names in test code that neither it nor Python defines: the solution's, and those of libraries."""
+    bound = set(defined_names(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            if not all(module.partition(".")[0] in _IMPORTED for module in modules):
+                bound -= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    unknown = loaded_names(tree) - bound - (_BUILTINS - _RUNNING)
+    return {name for name in unknown if not name.startswith("__")}
+
+
+def loaded_names(node: ast.AST) -> set[str]:
+    """Return the names that code reads."""
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+
+
+def defined_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that test code defines or imports, wherever that is."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
 
 
 def library_function(name: str) -> Value:

@@ -165,6 +165,10 @@ class Operators:
         """Return whether the test code has named this class or one that it derives from."""
         return any(vars(above).get(CLASS_HANDLE) in self._named_classes for above in kind.__mro__)
 
+    def names_class(self, kind: type) -> bool:
+        """Return whether the test code has named this very class."""
+        return vars(kind).get(CLASS_HANDLE) in self._named_classes
+
     def _is_remote(self, value: Value) -> bool:
         return issubclass(type(value), self._remote_class)
 

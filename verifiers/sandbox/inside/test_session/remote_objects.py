@@ -22,11 +22,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import datetime
+import decimal
+import fractions
 import functools
 import inspect
 import itertools
 import operator
 import pickle
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodDescriptorType, MethodType, ModuleType
 from typing import NoReturn, Protocol
@@ -37,16 +41,24 @@ from ..wire.foreign_values import Json, Undecodable, Value
 from . import shared_objects
 from .operators import CLASS_HANDLE, OPERATOR_METHODS, Operators
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
-from .surroundings import TEST_MODULE, StandIn, may_stand_in
+from .surroundings import TEST_MODULE, StandIn, may_stand_in, mock_names
 
 SEARCH_METHODS = frozenset(
-    """
-    startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any
-    difference symmetric_difference removeprefix removesuffix compare quantize
-    """.split()
+    "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
 )
-"""Methods of built-in data, tables and arrays that take what is expected and answer yes or no, or where. Test code that
-calls others expects an object of the solution's class."""
+"""Methods of data that take what is expected and answer yes or no, or where: objects that test code made have them."""
+
+_READING_METHODS = frozenset("decode encode format join translate".split())
+"""Methods of data to which nobody gives what is expected."""
+
+_DATA_TYPES_ASKED: tuple[type, ...] = (
+    *(str, bytes, tuple, frozenset, int, float, complex, decimal.Decimal, fractions.Fraction),
+    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+)
+DATA_METHODS = SEARCH_METHODS | (
+    {name for kind in _DATA_TYPES_ASKED for name in dir(kind) if callable(getattr(kind, name))} - _READING_METHODS
+)
+"""Methods of data that does not change: test code that calls them expects data, unless it names the class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
 """Names with two underscores that describe an object. By others libraries ask an object to do their work for them
@@ -132,7 +144,7 @@ class RemoteType(type):
 
     def __getattr__(cls, name: str) -> Value:
         _refuse_protocol(name)
-        return cls._truegold_class_session.get_attribute(cls._truegold_class_handle, name)
+        return _asked(cls, name, cls._truegold_class_session.get_attribute(cls._truegold_class_handle, name))
 
     def __setattr__(cls, name: str, value: Value) -> None:
         cls._truegold_class_session.set_attribute(cls._truegold_class_handle, name, value)
@@ -163,11 +175,12 @@ class RemoteObject:
     _truegold_session: _Session
     _truegold_base: type | None = None
     """The built-in type that the class derives from."""
+    __no_type_check__ = True
+    """`typing.get_type_hints` runs annotations that are texts: not the solution's."""
 
     def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
-        _refuse_search(self, name)
-        return self._truegold_session.get_attribute(self._truegold_handle, name)
+        return _asked(self, name, self._truegold_session.get_attribute(self._truegold_handle, name))
 
     def __setattr__(self, name: str, value: Value) -> None:
         self._truegold_session.set_attribute(self._truegold_handle, name, value)
@@ -191,6 +204,8 @@ for _name, _operator_method in OPERATOR_METHODS.items():
 class RemoteFunction:
     """A function or bound method of the solution."""
 
+    __no_type_check__ = True
+
     __slots__ = ("__name__", "_truegold_handle", "_truegold_session")
 
     def __init__(self, session: _Session, handle: int, name: str) -> None:
@@ -203,7 +218,7 @@ class RemoteFunction:
 
     def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
-        return self._truegold_session.get_attribute(self._truegold_handle, name)
+        return _asked(self, name, self._truegold_session.get_attribute(self._truegold_handle, name))
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -229,15 +244,46 @@ def _refuse_protocol(name: str) -> None:
         raise AttributeError(f"the solution's objects are not asked for {name!r}")
 
 
-def _refuse_search(remote: RemoteObject, name: str) -> None:
-    if name in SEARCH_METHODS and not remote._truegold_session.operators.made_by_tests(remote):
-        raise AttributeError(f"an object that the solution returned is not asked {name!r}")
+def _asked(remote: Value, name: str, value: Value) -> Value:
+    """Return the value of an attribute, unless it is one by which an object lies about what it is."""
+    if callable(value) or (name in mock_names() and not isinstance(remote, RemoteFunction)):
+        _refuse_lies(remote, name)
+    return value
+
+
+def _refuse_lies(remote: Value, name: str) -> None:
+    """Raise AttributeError where an object of the solution would answer for data or for a mock: the answer is its word.
+
+    It may where the test code names its class, and what it searches for, or has recorded, only where the test code made
+    the object.
+    """
+    is_mocks = name in mock_names()
+    if not is_mocks and name not in DATA_METHODS and name not in _table_methods(sys.modules.get("pandas")):
+        return
+    kind = remote if isinstance(remote, RemoteType) else type(remote)
+    operators = remote._truegold_session.operators if kind is not remote else kind._truegold_class_session.operators
+    if (is_mocks or name in SEARCH_METHODS) and isinstance(remote, RemoteObject):
+        is_tested = operators.made_by_tests(remote)
+    else:
+        is_tested = operators.names_class(kind)
+    if not is_tested:
+        raise AttributeError(f"an object of the solution whose class the tests do not name is not asked {name!r}")
+
+
+@functools.cache
+def _table_methods(pandas: Value) -> frozenset[str]:
+    """Return the methods of tables that take another one, where the test code uses tables: `compare`, `eq`, `sub`."""
+    kinds = () if pandas is None else (pandas.DataFrame, pandas.Series, pandas.Index)
+    codes = {name: getattr(getattr(kind, name), "__code__", None) for kind in kinds for name in dir(kind)}
+    others = {"other", "right", "values"}
+    return frozenset(name for name, code in codes.items() if code and others & {*code.co_varnames[1:2]})
 
 
 def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Callable[..., Value]:
     def method(self: Value, *args: Value, **kwargs: Value) -> Value:
         if isinstance(self, RemoteObject):
-            _refuse_search(self, name)
+            if args or kwargs or name in SEARCH_METHODS or name in mock_names():
+                _refuse_lies(self, name)
             return session.call(["method", self._truegold_handle, name], name, args, kwargs)
         # It is written `Solution.f(None, 3)`.
         return session.call(["method", handle, name], name, (self, *args), kwargs)
@@ -259,6 +305,7 @@ class _Replaceable:
 
     def __get__(self, target: Value, owner: type | None = None) -> Value:
         if not isinstance(target, RemoteObject):
+            _refuse_lies(owner, self._name)
             return self._method
         replaced = target._truegold_session.replaced_methods.get((target._truegold_handle, self._name))
         return MethodType(self._method, target) if replaced is None else replaced

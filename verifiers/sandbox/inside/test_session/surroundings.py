@@ -38,11 +38,7 @@ _METHODS: Mapping[str, Callable[..., Value]] = {
 }
 """Methods of the language by which the solution may use an object of the tests."""
 
-_MOCK_NAMES = frozenset(
-    "called mock_calls method_calls return_value side_effect reset_mock configure_mock mock_add_spec"
-    " attach_mock".split()
-)
-_USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "sqlite3"})
+_USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "re", "sqlite3"})
 """Modules whose objects hold on to what cannot be copied: locks, files, functions."""
 
 _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
@@ -66,15 +62,27 @@ class StandIn:
         if use in _METHODS:
             return _METHODS[use](self.value, *args)
         name = str(args[0])
-        if name[:1] == "_" or (is_mock(self.value) and (name in _MOCK_NAMES or name.startswith(("assert", "call_")))):
+        if name[:1] == "_" or (is_mock(self.value) and name in mock_names()):
             raise AttributeError(name)
         if use == "get":
             return getattr(self.value, name)
         present = self.value if is_mock(self.value) else getattr(self.value, "__dict__", {}).get(name)
-        is_plain = type(args[1]).__module__ == "builtins"
-        if callable(getattr(type(self.value), name, None)) or (may_stand_in(present) and not is_plain):
+        new = args[1]
+        is_own = hasattr(type(new), "_truegold_handle") or (callable(new) and not may_stand_in(new))
+        if callable(getattr(type(self.value), name, None)) or (may_stand_in(present) and is_own):
             raise TypeError(f"{name} belongs to the tests")
         return setattr(self.value, name, args[1])
+
+
+@functools.cache
+def _names_of_mocks(mock: Value) -> frozenset[str]:
+    return frozenset({"mock_calls", "method_calls", *(name for name in dir(mock.AsyncMock) if name[:1] != "_")})
+
+
+def mock_names() -> frozenset[str]:
+    """Return the names by which tests read a mock, where they may have one."""
+    mock = sys.modules.get("unittest.mock")
+    return frozenset() if mock is None else _names_of_mocks(mock)
 
 
 def is_mock(value: Value) -> bool:

@@ -23,7 +23,8 @@ looked for where the test code does not define them itself:
     assert sum(10, 15) == 6          the built-in `sum`, unless it is what is tested
 
 The entry point is what is tested. Where there is none, a built-in function is meant to be the solution's if every
-assertion calls it and none calls anything that is not built in.
+assertion calls it, and the test code uses no name that neither it nor Python defines: of `r = root(2)` and
+`assert abs(r - 1.41) < 0.01` the solution's is `root`, and `abs` is Python's.
 """
 
 from __future__ import annotations
@@ -147,24 +148,28 @@ class SolutionNames(dict[str, Value]):
         super().__init__(vars(builtins))
         self._session = session
         self._modules = _names_of_modules(tree)
-        self._library = library_functions.library_names(tree, entry_point)
+        self.library = library_functions.library_names(tree, entry_point)
         for name in tested_builtins(tree, entry_point):
             self.pop(name, None)
 
     def __missing__(self, name: str) -> Value:
         return self.find(name)
 
-    def find(self, name: str) -> Value:
-        """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines."""
+    def find(self, name: str, of_solution: bool = False) -> Value:
+        """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines.
+
+        of_solution: whether the test code asks the solution's module for it, which may have what a library has as well.
+        """
         if name.startswith("__") and name not in _MODULE_DATA:
             raise KeyError(name)
-        if (shared := self._shared_module(name) or self._library_function(name)) is not None:
+        shared = self._shared_module(name) or (None if of_solution else self._library_function(name))
+        if shared is not None:
             return shared
         try:
             return self._solution_value(name)
         except NoSuchName:
-            if hasattr(builtins, name):
-                return getattr(builtins, name)
+            if (known := self._library_function(name) or getattr(builtins, name, None)) is not None:
+                return known
             raise KeyError(name) from None
 
     def _shared_module(self, name: str) -> ModuleType | None:
@@ -179,7 +184,7 @@ class SolutionNames(dict[str, Value]):
 
     def _library_function(self, name: str) -> Value | None:
         """Return the library function of this name, from now on as if it were built in."""
-        if name not in self._library:
+        if name not in self.library:
             return None
         try:
             self[name] = library_functions.library_function(name)
@@ -211,7 +216,7 @@ class SolutionModule(ModuleType):
         if name == "__all__":
             return [name for name in session.public_names() if _may_be_imported(name, names)]
         try:
-            return names.find(name)
+            return names.find(name, of_solution=True)
         except KeyError:
             raise AttributeError(f"the program does not define {name!r}") from None
 
@@ -219,9 +224,9 @@ class SolutionModule(ModuleType):
 def _may_be_imported(name: str, names: SolutionNames) -> bool:
     """Return whether `from solution import *` may import it.
 
-    It may not replace what the test code has already, nor a built-in function that is not tested.
+    It may not replace what the test code has already, nor a function of Python's or a library's that is not tested.
     """
-    taken = vars(builtins).keys() & names.keys() | vars(sys.modules[TEST_MODULE]).keys()
+    taken = (vars(builtins).keys() & names.keys()) | names.library | vars(sys.modules[TEST_MODULE]).keys()
     return name.isidentifier() and name not in taken
 
 
@@ -230,29 +235,10 @@ def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
     called = [set(library_functions.called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    if not called or any(names - vars(builtins).keys() for names in called) or _names_the_solution(tree):
+    if not called or library_functions.unknown_names(tree):
         return set()
     innermost = [_innermost_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return set.intersection(*called, *innermost)
-
-
-def _names_the_solution(tree: ast.Module) -> bool:
-    """Return whether a name stands for the solution that is not built in: `f` of `r = f(1); assert abs(r) < 2`."""
-    bound = set(vars(builtins))
-    loaded: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name):
-                (loaded if isinstance(node.ctx, ast.Load) else bound).add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
-                bound.add(name)
-            case ast.Import(names=names):
-                bound |= {(alias.asname or alias.name).partition(".")[0] for alias in names}
-            case ast.ImportFrom(module=module, names=names):
-                if (module or "").partition(".")[0] not in sys.stdlib_module_names:
-                    return True
-                bound |= {alias.asname or alias.name for alias in names}
-    return any(name[:2] != "__" for name in loaded - bound)
 
 
 def _innermost_names(tree: ast.AST) -> set[str]:
