@@ -20,8 +20,6 @@ import fcntl
 import json
 import os
 import re
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -36,7 +34,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
+from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
 from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
@@ -59,7 +57,6 @@ STDERR_BYTES = 2**14
 RESULT_BYTES = 256 * MB
 """What is read of a job's results; a job that writes more wrote too much."""
 
-REPLY_BYTES = 2**16
 MAX_JOBS = 2
 """A zygote runs one job, or a pair, at a time."""
 
@@ -79,6 +76,7 @@ PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 JOBS_PER_CORE = 4
 """How many jobs may run for each core, when all but one of them wait."""
 
+_FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
 _FILES_PER_JOB = 5
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _SCIPY_STATS = re.compile(r"\bscipy\.stats\b|\bscipy[ \t]+import\b[^#;\n]*\bstats\b")
@@ -327,14 +325,12 @@ class ZygoteClient:
         self.group = group
         self._tier = tier
         self._kind = kind
-        self._unread = b""
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._child: ChildProcess | None = None
 
     @property
     def pid(self) -> int | None:
         """The zygote's process id, None where it does not run."""
-        return self._process.pid if self._process else None
+        return self._child.pid if self._child else None
 
     def run(self, jobs: Sequence[Job], piped: bool, leave_core: Callable[[], None]) -> list[Execution]:
         """Run the jobs and return what became of each. Raises SandboxError where that is not known.
@@ -348,7 +344,7 @@ class ZygoteClient:
             reply = self._ask(jobs, descriptors, piped)
             if "waiting" in reply:
                 leave_core()
-                reply = self._reply(jobs)
+                reply = self._receive(jobs)
             reports = reply["jobs"]
             last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
             streams = [
@@ -360,7 +356,7 @@ class ZygoteClient:
                     cores = f"in {execution.wall_s:.1f} s the program was on a core for {execution.cpu_s:.1f} s"
                     raise MachineBusy(f"the machine is too busy: {cores}", execution)
             return executions
-        except (OSError, ValueError, KeyError) as error:
+        except (*_FAILURES, KeyError) as error:
             self.stop()
             raise SandboxError(f"the sandbox process failed: {type(error).__name__}: {error}") from error
         finally:
@@ -369,9 +365,8 @@ class ZygoteClient:
 
     def start(self) -> None:
         """Start the zygote, unless it runs. Raises TierNotPossible where this machine does not give its tier."""
-        if self._process is not None:
+        if self._child is not None:
             return
-        control, zygote_end = socket.socketpair()
         if self._tier is not Tier.FULL:
             remove_abandoned()
             self.folders = [WorkFolder() for _ in range(MAX_JOBS)]
@@ -383,22 +378,10 @@ class ZygoteClient:
         }
         command = [self._kind.python, "-s", "-c", _BOOT, str(_INSIDE), json.dumps(options)]
         environment = {**_ENVIRONMENT, "PYTHONHASHSEED": str(self._kind.hash_seed)}
-        with zygote_end:
-            self._process = in_spawner_thread(
-                lambda: subprocess.Popen(
-                    command,
-                    stdin=zygote_end.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env=environment,
-                    cwd="/",
-                    start_new_session=True,  # The parent handles Ctrl-C.
-                )
-            )
-        self._control = control
+        self._child = ChildProcess(command, quiet=True, environment=environment)
         try:
-            greeting = self._receive(time.monotonic() + START_S)
-        except (OSError, ValueError) as error:
+            greeting = self._receive(())
+        except _FAILURES as error:
             self.stop()
             raise SandboxError(f"the sandbox process did not start: {type(error).__name__}: {error}") from error
         if "failed" in greeting:
@@ -407,65 +390,40 @@ class ZygoteClient:
 
     def kill(self) -> None:
         """End the zygote and with it all that runs there, from any thread; the one that uses it finds it gone."""
-        if (process := self._process) is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+        if (child := self._child) is not None:
+            child.interrupt()
 
     def stop(self) -> None:
         """End the zygote and clear up."""
-        self.kill()
-        if self._process is not None:
-            self._process.wait()
+        if self._child is not None:
+            self._child.kill()
         for folder in self.folders:
             folder.remove()
         self.forget()
 
     def forget(self) -> None:
         """Let go of the zygote. In a forked copy of the parent it belongs to the parent."""
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            # This keeps `subprocess` from waiting for a process that is no child of this one.
-            self._process.returncode = self._process.returncode or 0
         for folder in self.folders:
             folder.forget()
-        self._control, self._process, self.folders, self._unread = None, None, [], b""
+        self._child, self.folders = None, []
 
     def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> ZygoteReply:
-        assert self._control is not None
+        assert self._child is not None
         warm = sorted({name for job in jobs for name in job.warm})
         request = {"jobs": [describe_job(job) for job in jobs], "warm": warm, "piped": piped}
-        self._control.settimeout(GRACE_S)
-        line = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(self._control, [line], descriptors)
-        self._control.sendall(line[sent:])
-        return self._reply(jobs)
+        self._child.send(request, time.monotonic() + GRACE_S, descriptors)
+        return self._receive(jobs)
 
-    def _reply(self, jobs: Sequence[Job]) -> ZygoteReply:
-        max_wall_s = max(job.limits.longest_wall_s for job in jobs)
-        reply = self._receive(time.monotonic() + max_wall_s + GRACE_S)
+    def _receive(self, jobs: Sequence[Job]) -> ZygoteReply:
+        """Return what the zygote says of jobs; without any, how it starts."""
+        assert self._child is not None
+        patience_s = max((job.limits.longest_wall_s + GRACE_S for job in jobs), default=START_S)
+        reply: ZygoteReply = self._child.receive(time.monotonic() + patience_s)
+        if "bug" in reply:
+            raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
         if "trouble" in reply:
             raise OSError(reply["trouble"])
         return reply
-
-    def _receive(self, deadline: float) -> ZygoteReply:
-        assert self._control is not None
-        while b"\n" not in self._unread:
-            self._control.settimeout(max(0.001, deadline - time.monotonic()))
-            piece = self._control.recv(REPLY_BYTES)
-            if not piece:
-                raise OSError(f"it ended{self._exit_status()}")
-            self._unread += piece
-        line, _, self._unread = self._unread.partition(b"\n")
-        reply: ZygoteReply = json.loads(line)
-        if "bug" in reply:
-            raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
-        return reply
-
-    def _exit_status(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return f" with status {self._process.wait(1.0)}" if self._process else ""
-        return ""
 
 
 def describe_job(job: Job) -> dict[str, object]:

@@ -6,31 +6,26 @@ calls             make calls of a program's functions and hand back what each re
 serve, tests      the two partners of a test session (`test_session`): the solution and its tests
 one_process       run a program and its tests in one process (`test_code`)
 
-`main` and `script` run a Python program on real files, to its end. The program runs at module level, with
-`__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that are flushed only when they are dropped
-all work. The interpreter is not taken down afterwards: the process just ends.
+`main` and `script` run a Python program on real files, with `__name__ == "__main__"`: `exit()`, threads, `atexit` and
+files that are flushed only when they are dropped all work. The interpreter is not taken down afterwards.
 
 `calls` loads the program, makes calls, and hands back what each returned:
 
     {"prelude": "", "program": "def add(a, b): return a + b", "codecs": {},
      "functions": ["add"], "calls": [[0, [1, 2], {}]]}
 
-gives the lines
-
     {"loaded": true}          or {"load_error": [type, message, line]} and nothing else
     {"r": 3}                  or {"raised": [type, message, line]}, one for each call, in order
 
 Expected results never come here. A line is written as soon as its call is over, so that a program that crashes or hangs
 loses nothing. A function that is not there gives a line {"missing": name}, and each call of it has raised a NameError.
-`sys.exit()` in a call has raised SystemExit, and the next calls are made. Arguments are fresh objects for every call;
-with `"in_place": 0` the result is that argument. A coroutine is run to its end, and iterators are read to theirs.
+With `"in_place": 0` the result is that argument. A coroutine is run to its end, and iterators are read to theirs.
 
-`native` puts files into the box, runs one command there, and hands back the files that it made:
+`native` puts files into the box, runs one command there, and hands back the files that it made in the same form:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
-The command runs below this process, which is the first of the pid namespace: it reaps what is left behind, and the
-kernel treats signals to others in the ordinary way. The files come back on the result descriptor in the same form.
+The command runs below this process, which is the first of the pid namespace and reaps what is left behind.
 """
 
 from __future__ import annotations

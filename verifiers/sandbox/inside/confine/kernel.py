@@ -3,9 +3,9 @@
 Every function raises OSError with the call's name where the kernel says no. They work on Linux only, on x86-64 and
 64-bit ARM; the module can be imported anywhere.
 
-Landlock leaves a process the folders that it may still open, for any user. A rule set is made once and each job
-binds itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these
-(ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate` before ABI 3: the seccomp filter does.
+A rule set of Landlock says which folders a process may still open, for any user. It is made once and each job binds
+itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these (ABI
+4 and 6), not modes, owners and times, nor `truncate` before ABI 3: those are left to the seccomp filter.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CLONE_NAMESPACES = 0x7E020000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+MS_RELATIME = 1 << 21
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24

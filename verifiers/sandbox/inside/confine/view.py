@@ -22,7 +22,6 @@ import contextlib
 import ctypes
 import itertools
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -227,16 +226,8 @@ def _expose(path: str, target: str) -> None:
 def _kept_flags(path: str) -> int:
     """Return the flags of what a mount already forbids: a user namespace may not loosen it."""
     present = os.statvfs(path).f_flag
-    flags = kernel.MS_NOSUID
-    for shown, mount_flag in (
-        (os.ST_NODEV, kernel.MS_NODEV),
-        (os.ST_NOEXEC, kernel.MS_NOEXEC),
-        (os.ST_NOATIME, kernel.MS_NOATIME),
-        (os.ST_NODIRATIME, 2048),
-        (os.ST_RELATIME, 1 << 21),
-    ):
-        flags |= mount_flag if present & shown else 0
-    return flags
+    same_bits = kernel.MS_NODEV | kernel.MS_NOEXEC | kernel.MS_NOATIME | os.ST_NODIRATIME
+    return kernel.MS_NOSUID | (present & same_bits) | (kernel.MS_RELATIME if present & os.ST_RELATIME else 0)
 
 
 def _write(path: str, text: str) -> None:
@@ -262,30 +253,23 @@ def empty_folder(box: str) -> None:
         if not pending:
             return
         folder = pending.pop()
-        for path in _entries(folder):
-            if not _is_folder(path):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
-                continue
+        for entry in _entries(folder):
             with contextlib.suppress(OSError):
-                os.chmod(path, 0o700)
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    continue
+                os.chmod(entry.path, 0o700)
                 moved = next(spare_paths)
-                os.rename(path, moved)
+                os.rename(entry.path, moved)
                 pending.append(moved)
         if folder != box:
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
 
-def _entries(folder: str) -> list[str]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
-        return [os.path.join(folder, name) for name in os.listdir(folder)]
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
         return []
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False

@@ -1,22 +1,14 @@
 """Sends the test code's requests to the solution's process, one after the other.
 
-Everything that arrives is the solution's word. What is not a well-formed answer ends the session: `broken_reason`
-says why, the pending call raises `SolutionGone`, and so does every later one. Test code that swallows that exception
-gains nothing by it, because a run whose session is broken has failed.
+Everything that arrives is the solution's word. What is not a well-formed answer ends the session: the pending call
+raises `SolutionGone`, and so does every later one. Test code that swallows that exception gains nothing by it, because
+a run whose session is broken has failed.
 
-Tells whether test code looks at an argument once more after the call that may have changed it.
+`ArgumentUse` tells from the text whether test code looks at an argument after the call that may have changed it:
 
-    k = f(nums, 3)                    nums is tested as well: its changes are needed beside what f returned
-    assert k == 2
-    assert nums[:k] == [2, 2]
-
-    f(nums)                           here too, where nobody looks at what f returns
-    assert nums == [1, 2]
-
-    r = f(nums)                       here they are not: the tests expect what nums was, and a solution that empties it
-    assert r == sorted(nums)          could return an empty list
-
-Only the text of the test code is looked at, once for each position of a call.
+    k = f(nums, 3); assert nums[:k] == [2, 2]      it does, and so does `f(nums); assert nums == [1, 2]`
+    r = f(nums); assert r == sorted(nums)          here the tests expect what nums was, and a solution that empties it
+                                                   could return an empty list
 """
 
 from __future__ import annotations
@@ -317,9 +309,8 @@ class Session(SolutionWatch):
                 return ["value", self._send_args(result)[0]]
             try:
                 return ["value", self._values.encode(result)[0]]
-            except (
-                CannotIsolate
-            ) as problem:  # The solution chose what to ask for, and must not choose how it is tested.
+            except CannotIsolate as problem:
+                # The solution chose what to ask for, and must not choose how it is tested.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise

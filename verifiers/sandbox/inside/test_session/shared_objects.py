@@ -3,29 +3,16 @@
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
-The solution's process chooses what it names, and so could choose an object that answers every comparison with yes.
-Types and exceptions are therefore a closed list, and of the standard library it can name only what the test code asked
-for under that very name, in modules where nothing of the kind exists.
+The solution's process could name an object that answers every comparison with yes. Types and exceptions are therefore a
+closed list, and of the standard library it can name only what the test code asked for under that very name.
 
-Carries what a function did to its arguments back into the objects that they were copied from.
-
-    def clear(a): a.clear()          test code:  x = [1]; clear(x); assert x == []
+    def clear(a): a.clear()      test code:  x = [1]; clear(x); assert x == []
+    data = stack.data            after `stack.pop()` data is empty; after `data.append(5)` the stack has 5 on it
 
 Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call
-the contents of each travel as a list, in which an argument's object is named by its index, and are put into the objects
-that the test code has: their identity stays.
-
-Containers of the solution's objects that test code got hold of, kept alike on both sides.
-
-    stack = Stack()
-    stack.data.append(5)         the solution's stack has 5 on it, too
-    data = stack.data
-    stack.pop()                  data is empty
-
-What an attribute holds travels as a copy. The mutable containers in it are lent: each gets an index under which both
-sides keep theirs. Before a request the test code's side sends the contents of those that the test code has changed, and
-after it takes the contents of those that the solution has changed. Their identity stays on both sides, as with
-arguments.
+the contents of each are put into the objects that the test code has: their identity stays. The containers in what an
+attribute holds are lent in the same way: each has an index on both sides, and its contents travel with the next request
+or answer once either side has changed them.
 """
 
 from __future__ import annotations

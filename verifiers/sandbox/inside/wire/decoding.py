@@ -24,7 +24,7 @@ from .foreign_values import (
     Value,
 )
 from .forms import FORMS, SHOWN_CHARS, TypeForm
-from .packages import CHANGEABLE, decode_packaged
+from .packages import CHANGEABLE, decode_packaged, make_objects
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -268,13 +268,9 @@ def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value
     if not _is_known(data["dtype"]) or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")
     numpy = decoder.numpy_module()
-    if numpy is None:
-        return item
-    return (
-        _numpy_array(numpy, [item], data["dtype"])[0]
-        if "64[" in data["dtype"]
-        else numpy.dtype(data["dtype"]).type(item)
-    )
+    if numpy is not None and "64[" in data["dtype"]:
+        return _numpy_array(numpy, [item], data["dtype"])[0]
+    return item if numpy is None else numpy.dtype(data["dtype"]).type(item)
 
 
 def _is_known(dtype: Json) -> bool:
@@ -284,12 +280,7 @@ def _is_known(dtype: Json) -> bool:
 def _numpy_array(numpy: Value, flat: list[Value], dtype: str) -> Value:
     if "64[" in dtype:
         return numpy.array(flat, dtype="int64").view(dtype)
-    if dtype != "object":
-        return numpy.array(flat, dtype=dtype)
-    made = numpy.empty(len(flat), dtype=object)
-    for position, item in enumerate(flat):
-        made[position] = item
-    return made
+    return make_objects(flat) if dtype == "object" else numpy.array(flat, dtype=dtype)
 
 
 def _nest(flat: list[Value], shape: Sequence[int]) -> Value:

@@ -1,15 +1,11 @@
 """Encoded values as text: one line of JSON, written fast and read strictly.
 
-Plain data is what JSON says exactly as it stands: most arguments, and most results. Who knows this of a thousand values
-can write, read and compare them all at once.
-
-    are_plain([1, "x", [2.5, None], {"k": True}])       True
+    are_plain([1, "x", [2.5, None], {"k": True}])       True: JSON says it exactly as it stands
     are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
 
-Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner.
-
-A message is a list whose first item says what it is. Partners take turns: the one that has sent a message waits for the
-answer, which may be a message that asks something back. Everything else that arrives raises.
+Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner. A message is a list whose
+first item says what it is. Partners take turns: the one that has sent a message waits for the answer, which may be a
+message that asks something back. Everything else that arrives raises.
 """
 
 from __future__ import annotations
