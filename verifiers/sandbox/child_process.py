@@ -164,10 +164,7 @@ _SPAWNER_LOCK = threading.Lock()
 
 
 def in_spawner_thread(start: Callable[[], T]) -> T:
-    """Call `start`, which starts a process, in a thread that lives as long as this process; return what it returns.
-
-    Linux ties "die with your parent" to the thread that started the child.
-    """
+    """Return what `start` gives, called in a thread that lives on: Linux ties "die with your parent" to that thread."""
     global _SPAWNER  # noqa: PLW0603
     with _SPAWNER_LOCK:
         if _SPAWNER is None:
@@ -227,10 +224,7 @@ class Conversation:
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit the address space of this process; beyond it, allocations raise MemoryError.
-
-    A lower limit that the process was started with stays.
-    """
+    """Limit the address space of this process, beyond which allocations raise MemoryError; a lower limit stays."""
     inherited = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = max_bytes if inherited == resource.RLIM_INFINITY else min(max_bytes, inherited)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -241,9 +235,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Ask the kernel to kill this process when the thread that started it ends. Only Linux can do that.
+    """Ask the kernel (Linux only) to kill this process with the thread that started it.
 
-    parent: the parent's process id, where it is known; this process then also ends where the parent is gone already.
+    parent: its process id, where it is known; this process then also ends where it is gone already.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

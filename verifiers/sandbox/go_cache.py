@@ -51,8 +51,7 @@ def go_cache_folder(version: str) -> Path | None:
 def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
     """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
 
-    Packages that this version does not have are left out. Where nothing can be compiled, the toolchain is broken: the
-    next process tries again, since it may have been mended. One that takes too long is not tried again.
+    Where nothing can be compiled the next process tries again; what takes too long is not tried again.
     """
     if (folder / _DONE).exists():
         return

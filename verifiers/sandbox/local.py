@@ -65,11 +65,7 @@ def closed_languages(tier: Tier) -> list[str]:
 
 
 def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
-    """Return the first folder on the way to a path, or at its end, that programs cannot enter, if there is one.
-
-    In tier `container` root's programs run as another user: of `["/root/.rustup/toolchains/stable"]` that is "/root",
-    where only root may enter it.
-    """
+    """Return the first folder on the way to a path, or at its end, that programs cannot enter: of root's, "/root"."""
     if tier is not Tier.CONTAINER or os.geteuid() != 0:
         return None
     folders = (folder for path in map(Path, paths) for folder in (*reversed(path.parents), path))
@@ -140,19 +136,13 @@ class Local:
         return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))
 
     def prepare(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready to run, and compile it where its language is.
-
-        Raises SandboxError where the toolchain of the language is not installed.
-        """
+        """Make a program ready to run, and compile it where need be. Raises SandboxError without its toolchain."""
         # Input that can be read once is in no file.
         names_stdin = not program.reads_once and _STDIN_PATHS.search(program.source) is not None
         return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
-        """Make a program of the tests ready, which gets arguments on its command line and other files at each run.
-
-        What it compiles to is kept for the next verdict.
-        """
+        """Make a program of the tests ready, which gets arguments and, at each run, files. Its binary is kept."""
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:

@@ -470,11 +470,7 @@ def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execu
 
 
 def _anonymous_file(content: bytes) -> int:
-    """Return the descriptor of a file without a name, which is handed to a job, or which the job hands back.
-
-    With files rather than pipes nothing has to be pumped, nobody can fill a pipe and wait, and a program's output is
-    there after any end it came to.
-    """
+    """Return the descriptor of a file without a name. Unlike a pipe it needs no pumping and is never full."""
     descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
     # The file's position stays at the start, for the process that reads it.
     if os.pwrite(descriptor, content, 0) != len(content):
@@ -529,10 +525,7 @@ _LOCK = threading.Lock()
 
 
 def sandbox(kind: Kind | None = None) -> Sandbox:
-    """Return the shared sandbox of a kind.
-
-    Raises SetupError, naming the reasons, where this machine does not give its tier.
-    """
+    """Return the shared sandbox of a kind. Raises SetupError, with reasons, where the machine gives no such tier."""
     kind = kind or Kind()
     with _LOCK:
         if kind not in _SHARED:

@@ -146,10 +146,7 @@ class SandboxFusion:
         return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
-        """Have the service compile and run a program once, for at most `run_s` seconds of wall time.
-
-        Returns what became of each stage; None for a stage that there was not.
-        """
+        """Have the service compile and run a program once, for at most `run_s` seconds; returns the two stages."""
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
             "language": LANGUAGES[program.language],
@@ -246,10 +243,7 @@ def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
 
 
 def _read_field(reply: Mapping[str, object], path: str, kind: type[Field], default: Field | None = None) -> Field:
-    """Return the value under a path (`run_result.status`), or the default where it is missing.
-
-    Raises Trouble where it is of another type: that is the service's fault.
-    """
+    """Return the value under a path (`run_result.status`), or the default. Raises Trouble for another type."""
     parent, _, key = path.rpartition(".")
     value = (_read_field(reply, parent, dict) if parent else reply).get(key)
     value = default if value is None else value

@@ -225,11 +225,8 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
     for name, size in files:
         if folder := os.path.dirname(name):
             os.makedirs(folder, exist_ok=True)
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
-        try:
-            write_all(descriptor, memoryview(contents)[start : start + size])
-        finally:
-            os.close(descriptor)
+        with open(name, "wb", opener=partial(os.open, mode=0o700)) as file:
+            file.write(memoryview(contents)[start : start + size])
         start += size
 
 
@@ -299,10 +296,7 @@ _LOADED_ROLES = {
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return what the jobs of a group of zygotes can be asked to do (`pool.group_of`).
-
-    What only other groups need is not loaded: all that a zygote has loaded makes each of its jobs dearer.
-    """
+    """Return what jobs of a group (`pool.group_of`) can be asked to do; what only others need would cost them."""
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]

@@ -125,10 +125,9 @@ def call_step(name: str, *arguments: Any) -> Callable[[], int]:
 
 
 def fork() -> int:
-    """Fork without what Python does around it; returns 0 in the child. OSError where the kernel has no process to give.
+    """Fork; returns 0 in the child. OSError where the kernel has no process to give.
 
-    What Python does is made for processes with several threads, which this one is not, and touches a hundred pages.
-    It would also seed `random` anew, which does not happen here.
+    What Python does around it is for processes with threads, touches a hundred pages and would seed `random` anew.
     """
     return _checked("fork", _locked_libc().fork())
 
@@ -175,10 +174,7 @@ def guards_truncate() -> bool:
 
 
 def make_ruleset(rules: Iterable[tuple[str, int]]) -> int:
-    """Return a file descriptor of a rule set that leaves a process only these rights, as pairs of path and rights.
-
-    Paths that do not exist are passed over.
-    """
+    """Return a descriptor of a rule set that leaves a process these rights only, on paths that exist."""
     abi = landlock_version()
     attributes = struct.pack("=Q", all_rights())
     if abi >= 4:

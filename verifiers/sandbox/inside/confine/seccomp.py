@@ -167,11 +167,7 @@ def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[
 
 
 def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Return code that finds the interval of the loaded number, by halving.
-
-    The kernel tries the filter on every number that there is when it is installed, in every job: a list from top to
-    bottom takes ten times as long.
-    """
+    """Return code that finds the interval of the loaded number, by halving: it is run for each number, in every job."""
     if len(intervals) == 1:
         return intervals[0][1]
     middle = len(intervals) // 2

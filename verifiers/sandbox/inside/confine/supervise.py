@@ -106,10 +106,7 @@ class Supervisor:
         self._jobs: Sequence[Watched] = ()
 
     def watch(self, jobs: Sequence[Watched], leave_core: Callable[[], None]) -> None:
-        """Return when all have ended and are reaped. When the last one of `jobs` ends, the others are ended too.
-
-        leave_core: is called, once, when they have waited for a while (`LEAVES_CORE_S`).
-        """
+        """Return when all are reaped. The last one's end is all's. leave_core: called once they have waited."""
         self._jobs = jobs
         has_left = False
         poll = select.poll()
@@ -178,30 +175,23 @@ class Supervisor:
         job.cpu_s = cpu_s
         if cpu_s > limits["cpu_s"]:
             return "cpu_limit"
-        if (too_long := self._too_long(job, cpu_s)) is not None:
-            return too_long
-        if PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
-            return "memory_limit"
-        if self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1:
+        runs_too_long = time.monotonic() - job.started > limits["wall_s"]
+        waits_too_long = job.idle_s > limits["idle_s"] or cpu_s + job.idle_s > limits["own_s"]
+        if waits_too_long or (runs_too_long and self._proc is None):
+            return "wall_limit"
+        if runs_too_long:  # /proc shows that it has neither waited nor computed for long: the machine is too busy.
+            return "busy"
+        has_too_many_tasks = self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1
+        if has_too_many_tasks or PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
             return "memory_limit"
         if self._boxes and _box_bytes(self._boxes[seat]) > limits["files_bytes"]:
             return "output_limit"
         return None
 
-    def _too_long(self, job: Watched, cpu_s: float) -> str | None:
-        if job.idle_s > job.limits["idle_s"] or cpu_s + job.idle_s > job.limits["own_s"]:
-            return "wall_limit"
-        if time.monotonic() - job.started > job.limits["wall_s"]:
-            # Where /proc shows its processes it has neither waited nor computed for long: the machine is too busy.
-            return "wall_limit" if self._proc is None else "busy"
-        return None
-
     def _reap(self, job: Watched) -> None:
         _, status, used = os.wait4(job.pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        cpu_s = used.ru_utime + used.ru_stime
-        if job.ended_by is not None:
-            cpu_s = max(cpu_s, job.cpu_s)
+        cpu_s = max(used.ru_utime + used.ru_stime, 0.0 if job.ended_by is None else job.cpu_s)
         ended_by = job.ended_by
         if ended_by is None and cpu_s > job.limits["cpu_s"]:
             ended_by = "cpu_limit"

@@ -127,10 +127,7 @@ def enter_root(root: str) -> None:
 
 
 def open_proc() -> int | None:
-    """Open a /proc of this pid namespace and hide it again; None where the kernel does not allow one.
-
-    The kernel allows one only while another, whole /proc can be seen, which is why the old one was carried along.
-    """
+    """Open a /proc of this pid namespace and hide it again; None where the kernel allows none."""
     try:
         kernel.mount("proc", _NEW_PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         return os.open(_NEW_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -241,10 +238,7 @@ MAX_ROUNDS = 1_000_000
 
 
 def empty_folder(box: str) -> None:
-    """Remove everything in `box` that can be removed.
-
-    A folder in a folder is moved up into the box before it is looked into, so that paths stay short.
-    """
+    """Remove all that can be removed. Folders are moved up into the box first, so that paths stay short."""
     # The program has ended, so it cannot have taken a name that is made up now.
     prefix = os.urandom(8).hex()
     spare_paths = (os.path.join(box, f"{prefix}-{count}") for count in itertools.count())

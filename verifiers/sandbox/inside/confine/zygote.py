@@ -267,10 +267,7 @@ def _occupy_low_descriptors() -> None:
 
 
 def _fresh_streams() -> None:
-    """Make sys.stdin, stdout and stderr as Python does when it starts.
-
-    They keep their descriptors, and so find the files that a job gets there.
-    """
+    """Make sys.stdin, stdout and stderr as Python does when it starts, on the descriptors that a job gets."""
     for descriptor, (name, mode, errors) in enumerate(_STREAMS):
         stream = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)

@@ -175,10 +175,7 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
 
 
 def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
-    """Return the statement that may assert something, and the functions that do where it is called.
-
-    What a function of the test code returns as an exit status says whether it failed.
-    """
+    """Return the statement that may assert, and the functions that do: those it takes an exit status from as well."""
     leaving = _exit_of(node)
     return (node, asserting) if leaving is None else (leaving, asserting | functions)
 
@@ -213,10 +210,7 @@ class _StatusCheck(ast.NodeTransformer):
 
 
 def parse_tests(code: str) -> ast.Module:
-    """Return the tree of test code, in which `RAN` stands for each call of a runner of all its tests.
-
-    Raises SyntaxError, and ValueError for null bytes.
-    """
+    """Return the tree of test code, with `RAN` for each call of a runner. Raises SyntaxError and ValueError."""
     tree = ast.parse(code)
     imported: dict[str, str] = {}
     for node in ast.walk(tree):

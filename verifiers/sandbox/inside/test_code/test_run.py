@@ -102,11 +102,7 @@ def _is_for_runner(name: str, kind: type) -> bool:
 
 
 def seed_randomness(seed: int) -> None:
-    """Seed the random numbers of a forked process, which has the random state of the one it came from.
-
-    Otherwise a solution could foresee the inputs of tests. The seed is made of what the solution's process does not
-    have, the test code, and is the same for the same row.
-    """
+    """Seed the random numbers of a forked process by the test code: no solution can foresee the tests' inputs."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)

@@ -132,10 +132,7 @@ class Session(SolutionWatch):
         return names
 
     def call(self, request: list[Value], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """Return the result of a call.
-
-        request: the call or method call, without arguments. shown: the name of what is called, for reports.
-        """
+        """Return the result of a call. request: it without arguments. shown: the name of what is called in reports."""
         self._last_call = (shown, args, kwargs, ...)
         data, objects = self._send_args((*args, *kwargs.values()))
         keep = self._argument_use.looks_at_arguments(sys._getframe(1)) if objects else None

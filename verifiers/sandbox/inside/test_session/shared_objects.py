@@ -128,10 +128,7 @@ def builtin_name(value: Value) -> str | None:
 
 
 def library_class(module: object, name: object, base: type = object) -> type:
-    """Return a class of a library that is loaded here. Raises LookupError where there is none, or not for this.
-
-    base: Exception, for what may be raised; else the class is what `isinstance` takes an object of the solution for.
-    """
+    """Return a class of a loaded library: to be raised (base: Exception) or looked like. Raises LookupError."""
     root = str(module).partition(".")[0]
     loaded = sys.modules.get(str(module))
     kind = vars(loaded).get(str(name)) if loaded is not None else None

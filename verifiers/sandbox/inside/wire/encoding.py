@@ -129,10 +129,7 @@ class Encoder:
         return {"$": "node", "v": index}
 
     def refer_to_known(self, value: object) -> Json | None:
-        """Return a reference to an object that both sides have, or None.
-
-        Where mutable objects are tracked, it is known from here on.
-        """
+        """Return a reference to an object that both sides have, or None; one that is tracked is known from here on."""
         if self._known is None:
             return None
         index = self._known.get(id(value))

@@ -127,11 +127,7 @@ class Instance:
 
 
 def _same_graphs(left: Instance, right: Instance) -> bool:
-    """Return whether no path of fields tells the two apart (Hopcroft and Karp).
-
-    This needs no recursion, and about as many steps as there are objects, which a pair of cycles of different lengths
-    would otherwise multiply.
-    """
+    """Return whether no path of fields tells the two apart (Hopcroft and Karp: about as many steps as objects)."""
     groups: dict[int, int] = {}
     pending: list[tuple[Any, Any]] = [(left, right)]
     while pending:

@@ -98,10 +98,7 @@ def _too_deep(line: bytes) -> bool:
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether each value is plain, with all in it: exact types, finite floats, no nesting without end.
-
-    tuples: whether they count as plain too.
-    """
+    """Return whether each value is plain, with all in it. tuples: whether they count as plain too."""
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False
