@@ -34,8 +34,7 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, availabl
 PYTHON = "python"
 
 _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
-"""Paths of the standard input. A program whose source names them finds the input in a file as well, to which they lead
-(`view.STDIN_FILE`)."""
+"""Paths of the standard input, which lead to a file (`view.STDIN_FILE`) for programs whose source names them."""
 _WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultSelector)\b")
 """How Python programs wait for their input, which has to be a pipe then."""
 _SIGNALLED_FROM = 128
@@ -215,10 +214,9 @@ class Ready:
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run it at the same time as a script; each reads what the other one prints.
+        """Run it at the same time as a script, whose end is the end of both; each reads what the other one prints.
 
-        The end of the script is the end of both. files: what the script finds besides its own. collect: the files that
-        it hands back where it ends well, which only native programs can; they come third.
+        files: what the script finds besides its own. collect: the files that a native one hands back, which come third.
         """
         # The sandbox of native programs shows all that the one of Python shows.
         box = self.box if self.job.native else script.box

@@ -1,15 +1,14 @@
 """Sandboxes shared by all threads of a process. Each runs as many jobs at a time as there are cores, in zygotes.
-A job that waits, asleep or for input, leaves its core to another one, which gets a zygote of its own for that time.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
     box.run_pair(solution, tests)                     two processes that talk to each other
 
-A job whose sandbox fails is tried once more in a fresh one; after that it raises SandboxError, never a verdict on the
-program.
+A job that waits, asleep or for input, leaves its core to another one, which gets a zygote of its own for that time. A
+job whose sandbox fails is tried once more in a fresh one; then it raises SandboxError, never a verdict on the program.
 
-Tiers without mount namespaces have working folders on disk (`WorkFolder`). A process that is killed cannot clear up.
-Its folders stay until the next process starts that uses such folders: a folder whose lock is free belongs to nobody.
+Tiers without mount namespaces have working folders on disk. Those of a killed process stay until the next one starts
+that uses such folders: a folder whose lock is free belongs to nobody.
 """
 
 from __future__ import annotations
@@ -139,14 +138,8 @@ class Kind:
     """Folders that programs may read besides the system's own."""
 
 
-class LastRun(threading.local):
-    """What the last program of this thread took by itself (`Execution.own_s`), for reports of costs: verdicts are the
-    same every time, and times are not."""
-
-    own_s: float | None = None
-
-
-last_run = LastRun()
+last_run = threading.local()
+"""Its `own_s` is what the last program of this thread took (`Execution.own_s`), for reports of costs."""
 
 
 class Stop:
@@ -314,10 +307,9 @@ def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
 
 
 class ZygoteClient:
-    """The parent's side of one zygote: it starts the zygote, hands it jobs, and takes what they left.
+    """The parent's side of one zygote, for one thread at a time: starts it, hands it jobs, and takes what they left.
 
-    One thread at a time may use it. `SandboxError` is trouble of the sandbox, never of the program in it; after one the
-    zygote is gone, and a new one starts at the next use.
+    After a `SandboxError`, which is never the program's trouble, it is gone, and a new one starts at the next use.
     """
 
     def __init__(self, tier: Tier, kind: Kind, group: str) -> None:

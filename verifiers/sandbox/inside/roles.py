@@ -109,8 +109,7 @@ def _finish(status: int) -> int:
     except BaseException as error:
         _print_error(error)
     is_flushed = _flush()
-    # A file that a program put in the place of stdout is flushed when it is dropped, and so are those it never closed.
-    # Their methods may need the program's names, which go in the same collection and not before.
+    # Files that were put in the place of stdout or never closed are flushed as they go, with the program's names.
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     sys.modules.pop("__main__", None)
     # A whole collection touches pages all over the interpreter, and most programs have nothing that is so old.
@@ -282,12 +281,7 @@ def _read(name: str) -> bytes:
 
 Role = Callable[[bytes], None]
 
-_OWN_ROLES: Mapping[str, Role] = {
-    "main": run_main,
-    "script": run_script,
-    "native": run_native,
-    "calls": run_calls,
-}
+_OWN_ROLES: Mapping[str, Role] = {"main": run_main, "script": run_script, "native": run_native, "calls": run_calls}
 _LOADED_ROLES = {
     "serve": ("test_session.serve", "run_serve"),
     "tests": ("test_session.tests", "run_tests"),

@@ -7,13 +7,10 @@ A zygote enters a tier once, for all its jobs:
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
 
-Each forked process then moves into a box of its own and gives up its capabilities, the file system (Landlock), its
-descriptors and most system calls (seccomp), none of which it can take back. The steps are prepared as C calls before
-the fork: each Python object that a forked process touches is a page that the kernel has to copy, and those copies are
-most of what a short job costs.
-
-Resource limits are set before the fork as well, and the filter lets nobody change them: `setrlimit` succeeds and does
-nothing, for programs that ask for a larger stack, which they have anyway.
+Each forked process then gives up its capabilities, the file system but for its box, its descriptors and most system
+calls, for good. The steps are prepared as C calls before the fork: each Python object that a forked process touches is
+a page that the kernel has to copy, and those copies are most of what a short job costs. Resource limits are set before
+the fork as well. Later `setrlimit` succeeds and does nothing, for programs that ask for a larger stack.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ MAX_ORPHANS = 10_000
 """Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""Sizes that the usage of a box is counted in. An entry counts as 64 KB, empty or not, so that a thousand of them
-are the limit, as in a box that is mounted."""
+"""Sizes that the usage of a box is counted in; a thousand entries are the limit, as in a box that is mounted."""
 
 MAX_FOLDERS = 200
 """How many folders of a box are looked into; one with more counts as endless."""
@@ -95,8 +94,7 @@ class Supervisor:
     """Looks at processes and ends them.
 
     proc: a descriptor of a /proc that shows them, or None. boxes: working folders whose size nothing else limits.
-    groups: whether a job's processes have to be ended and counted as a process group, because no namespace and no limit
-    of the kernel does that.
+    groups: whether a job is ended and counted as a process group, because no namespace and no kernel limit does that.
     """
 
     def __init__(self, proc: int | None, boxes: Sequence[str] = (), groups: bool = False) -> None:
@@ -144,8 +142,7 @@ class Supervisor:
         kill(job.pid)
 
     def _add_idle_time(self, running: Sequence[Watched]) -> None:
-        """Add the time since the last look to what the jobs waited, unless one of them can run now: a job that waits
-        for its partner's work does not idle."""
+        """Add the time since the last look to what the jobs waited, unless one of them can run (a partner)."""
         if self._proc is None or not running:
             return
         could_run = any(self._can_run(self._proc, self._processes(job)) for job in running)

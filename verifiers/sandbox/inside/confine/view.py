@@ -8,12 +8,10 @@
     /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
     /w/.tmp                  /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
 
-No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
-refuses to open it.
+No home folders, no data, no /proc, no /sys. Without mount namespaces Landlock refuses to open them.
 
-`empty_folder` clears a box on disk. The program may have filled it to spite: with folders a thousand deep, folders that
-nobody may look into, and links that lead elsewhere. No link is followed, nothing recurses, and never more than two
-folders are open.
+`empty_folder` clears a box on disk, which a program may have filled to spite: with folders a thousand deep, closed ones
+and links that lead elsewhere. No link is followed, nothing recurses, and never more than two folders are open.
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
 STDIN_FILE = ".stdin"
-"""The file in the box that holds the input of a program that names it by a path: there is no /proc, which such paths
-lead through."""
+"""The file in the box that holds the input of a program that names it by a path; there is no /proc."""
 
 _STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

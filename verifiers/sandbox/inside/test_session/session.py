@@ -64,8 +64,7 @@ class NoSuchName(LookupError):
 class Session(SolutionWatch):
     """The solution as the test code can use it.
 
-    namespace: the test code's, which has the classes that instances arrive as. argument_use: tells after which calls
-    the test code looks at their arguments.
+    namespace: the test code's, with the classes of instances. argument_use: tells what is looked at after a call.
     """
 
     def __init__(
@@ -213,9 +212,8 @@ class Session(SolutionWatch):
     ) -> Value:
         """Return the value of the answer to a request, or raise the exception that it stands for.
 
-        objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
-        name that is asked for, which may be missing. keep: what changes of arguments, which then may come beside a
-        value, are for (`looks_at_arguments`).
+        objects: the mutable objects of the arguments. may_stop: whether it may be a `StopIteration`. asked: a name
+        that may be missing. keep: what changes of arguments beside a value are for.
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
@@ -404,10 +402,9 @@ class ArgumentUse:
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
-        """Return how the arguments of the call that test code is making now are looked at after it.
+        """Return how the arguments of the call that test code is making now, below `frame`, are looked at after it.
 
         "contents", or "identity" where the test code only asks whether the result is one of them; None for neither.
-        frame: any below which that call is.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -488,8 +485,7 @@ class ArgumentUse:
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
         """Return whether an argument stands there as what is tested, and not as what a result is compared with.
 
-        So it does where a result cuts it, as in `sorted(nums)[:k]`, and where results only say up to where, in an index
-        or in `range`.
+        So it does where a result cuts it, as in `sorted(nums)[:k]`, or says up to where, in an index or in `range`.
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]

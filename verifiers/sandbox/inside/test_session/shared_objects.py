@@ -60,8 +60,7 @@ NOT_LOOKED_LIKE = tuple(
     "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
     " fractions numbers pathlib uuid re types typing abc enum".split()
 )
-"""Modules whose classes no object that is used by message is an instance of: their objects cross as data, or a library
-lets an object say of itself what it is equal to."""
+"""Modules whose objects cross as data, or say of themselves what they are equal to: none of them is used by message."""
 
 SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
@@ -142,10 +141,9 @@ def library_class(module: object, name: object, base: type = object) -> type:
 def numpy_if_installed() -> Value:
     """Return numpy, or None."""
     try:
-        import numpy
+        return importlib.import_module("numpy")
     except ImportError:
         return None
-    return numpy
 
 
 def make_view(elements: list[Value], kind: str) -> Value:
@@ -192,8 +190,7 @@ def _field_names(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Sequen
 
 
 MAX_LENT = 256
-"""How many containers are lent. Stops suites that look at large structures from comparing them before every request;
-what comes beyond is a copy."""
+"""How many containers are lent, and compared before every request; what comes beyond is a copy."""
 
 MAX_ELEMENTS = 4096
 """How many elements a lent container may have."""
@@ -205,8 +202,7 @@ _LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array
 
 
 class _SharedContainers:
-    """One side's containers, by their index. encode, decode: turn values into JSON and back, in which objects that both
-    sides have are named by their index."""
+    """One side's containers, by the index that encode and decode name them by."""
 
     def __init__(
         self, encode: Callable[[Value, dict[int, int]], Json], decode: Callable[[Json, Sequence[Value]], Value]

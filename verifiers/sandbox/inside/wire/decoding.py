@@ -1,8 +1,7 @@
 """Turns JSON into values, exact by type and within bounds; the table of forms is in the docstring of the folder.
 
-The data may have been made to do harm: to stall the building of a dict by colliding keys, to nest until the stack
-overflows, to name huge ranges and exponents. What breaks a bound or has no meaning raises `Undecodable`. Nothing is
-imported or run because data says so.
+The data may have been made to do harm: by keys that collide, by nesting, by huge ranges and exponents. What breaks a
+bound or has no meaning raises `Undecodable`. Nothing is imported or run because data says so.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ FEW_KEYS = 16
 """Up to so many keys are not looked at: however they collide, they cost little."""
 
 MAX_RANGE = 1_000_000
-"""How many elements all ranges of a message may have; ranges beyond that are opaque. Stops `range(10**18)`, and
-thousands of shorter ones: a reader might walk through them."""
+"""How many elements all ranges of a message may have; ranges beyond that, such as `range(10**18)`, are opaque."""
 
 MAX_EMPTY = 1_000_000
 """How many lists an array without items may hold. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
@@ -60,9 +58,8 @@ _Handler = Callable[[Value, dict[str, Json], int], Value]
 class Decoder:
     """Decodes one message.
 
-    codecs: the fields of each known class. classes: returns the class of a name; without it, objects of known classes
-    become `Instance`s. known: the objects that both sides have. track: whether every mutable object is kept in
-    `tracked`, in the order in which an `Encoder` that tracks meets them.
+    codecs: the fields of each known class. classes: returns the class of a name; without it they become `Instance`s.
+    known: the objects that both sides have. track: whether mutable objects are kept in `tracked`, as an `Encoder` does.
     """
 
     further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}

@@ -70,8 +70,7 @@ def to_json(data: Json) -> bytes:
 def from_json(line: bytes, limit: int = MAX_LINE) -> Json:
     """Return the data of one line.
 
-    Raises `Undecodable` for a line of more than `limit` bytes, for what is nested too deeply, and for what is not
-    strict JSON in ASCII: NaN, a second value behind the first.
+    Raises `Undecodable` for more than `limit` bytes, deep nesting, and what is not strict JSON in ASCII, such as NaN.
     """
     if len(line) > limit:
         raise Undecodable(f"{len(line)} bytes, the limit is {limit}")
