@@ -23,7 +23,13 @@ from typing import Any, Self
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.response_forms import OWN_FORM, RESPONSE_FORMS, fill_form, find_form
 from truegold.verifiers.running.batch import Item
-from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
+from truegold.verifiers.sandbox.child_process import (
+    ChildDied,
+    ChildProcess,
+    DeadlinePassed,
+    describe_start,
+    python_module,
+)
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import Reason, Verifier
 
@@ -228,7 +234,7 @@ class VerifierProbe:
 
     def _ensure_child(self) -> ChildProcess:
         if self._child is None:
-            child = ChildProcess(_CHILD_MODULE)
+            child = ChildProcess(python_module(_CHILD_MODULE))
             try:
                 child.send(self._hello, time.monotonic() + _START_S)
                 reply = child.receive(time.monotonic() + _START_S)

@@ -20,7 +20,13 @@ from typing import Any
 from truegold.verifiers.math.balls import MAX_SUM_TERMS
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.tree import VALUES, Add, Big, Const, FunctionCall, Mul, Node, Num, Pow, Sym, symbols, walk
-from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
+from truegold.verifiers.sandbox.child_process import (
+    ChildDied,
+    ChildProcess,
+    DeadlinePassed,
+    describe_start,
+    python_module,
+)
 from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason
 
@@ -82,7 +88,7 @@ class ChildWorker:
 
     def _running_child(self) -> ChildProcess:
         if self.child is None:
-            child = ChildProcess(self._module, quiet=True)
+            child = ChildProcess(python_module(self._module), quiet=True)
             try:
                 ready = child.receive(time.monotonic() + START_S)
                 if "error" in ready:

@@ -39,6 +39,7 @@ from truegold.verifiers.sandbox.child_process import (
     ChildProcess,
     DeadlinePassed,
     describe_start,
+    python_module,
     usable_cores,
 )
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, ConfigError, GuardError, SetupError, TruegoldError
@@ -475,7 +476,7 @@ class VerifierSeat:
                     raise _Closed
                 if self._child is not None:
                     return self._child
-                child = self._child = ChildProcess(_CHILD_MODULE)
+                child = self._child = ChildProcess(python_module(_CHILD_MODULE))
             try:
                 child.send({"path": sys.path}, time.monotonic() + START_S)
                 child.receive(time.monotonic() + START_S)

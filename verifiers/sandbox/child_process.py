@@ -1,11 +1,10 @@
 """Starts child processes that answer JSON lines, that can be killed, and that never outlive their parent.
 
 The parent's side is `ChildProcess`: it starts the child, asks it, and stops it for good. It covers deadlines on every
-read and write (poll on the pipe, no signals in this process), a child that dies, any calling thread, and processes
-forked from this one. Not covered: what the lines mean, retries.
+read and write, a child that dies, any calling thread, and processes forked from this one. Not covered: retries.
 
-The child's side is `Conversation`, which has pipes to itself: what a verifier prints goes to stderr, and what it reads
-from stdin is empty, so that neither can break into it. The process ends when its parent ends or closes the pipe.
+The child's side is `Conversation`, which has the socket to itself: what a verifier prints goes to stderr, and what it
+reads from stdin is empty. The process ends when its parent ends or closes the socket.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ import os
 import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Self, TypeVar
 
@@ -31,6 +31,7 @@ T = TypeVar("T")
 _READ_BYTES = 1 << 16
 
 _TRIAL_S = 60.0
+_LEAST_WAIT_S = 0.001  # None at all would mean something else to a socket.
 _EXIT_WAIT_S = 5.0
 """A process goes at once after SIGKILL; one that hangs on a dead disk is not worth a longer wait."""
 
@@ -44,25 +45,28 @@ class DeadlinePassed(Exception):
 
 
 class ChildProcess:
-    """One `python -P -m MODULE`, which answers each line by lines. One thread at a time may use it."""
+    """One process, which answers each line by lines on the socket that is its stdin and stdout.
 
-    def __init__(self, module: str, *arguments: str, quiet: bool = False) -> None:
-        self.module = module
+    One thread at a time may use it. environment: without it the child has the parent's, its folder and its session.
+    """
+
+    def __init__(
+        self, command: Sequence[str], quiet: bool = False, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._buffer = bytearray()
-        command = [sys.executable, "-P", "-m", module, *arguments]
-        self._process = in_spawner_thread(
-            lambda: subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL if quiet else None,
-                bufsize=0,
+        self._socket, child_end = socket.socketpair()
+        with child_end:
+            self._process = in_spawner_thread(
+                lambda: subprocess.Popen(
+                    command,
+                    stdin=child_end.fileno(),
+                    stdout=child_end.fileno(),
+                    stderr=subprocess.DEVNULL if quiet else None,
+                    env=environment,
+                    cwd=None if environment is None else "/",
+                    start_new_session=environment is not None,
+                )
             )
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._in, self._out = self._process.stdin, self._process.stdout
-        os.set_blocking(self._in.fileno(), False)
-        os.set_blocking(self._out.fileno(), False)
         _LIVE.add(self)
 
     @property
@@ -70,27 +74,28 @@ class ChildProcess:
         """The process id of the child."""
         return self._process.pid
 
-    def send(self, message: object, deadline: float) -> None:
+    def send(self, message: object, deadline: float, descriptors: Sequence[int] = ()) -> None:
         """Write one line. `deadline` is an instant of `time.monotonic()`. Raises ChildDied and DeadlinePassed."""
-        unsent = memoryview(json.dumps(message).encode() + b"\n")
-        while unsent:
-            try:
-                unsent = unsent[os.write(self._in.fileno(), unsent) :]
-            except BlockingIOError:
-                self._wait(self._in.fileno(), select.POLLOUT, deadline)
-            except OSError as error:
-                raise ChildDied(str(error)) from error
+        line = json.dumps(message).encode() + b"\n"
+        try:
+            self._wait_until(deadline)
+            sent = socket.send_fds(self._socket, [line], descriptors) if descriptors else 0
+            self._socket.sendall(line[sent:])
+        except TimeoutError:
+            raise DeadlinePassed from None
+        except OSError as error:
+            raise ChildDied(str(error)) from error
 
     def receive(self, deadline: float) -> Any:
         """Read one line and return what it says. Raises ChildDied and DeadlinePassed."""
         while (end := self._buffer.find(b"\n")) < 0:
             try:
-                received = os.read(self._out.fileno(), _READ_BYTES)
-            except BlockingIOError:
-                self._wait(self._out.fileno(), select.POLLIN, deadline)
-                continue
-            except OSError as error:
-                raise ChildDied(str(error)) from error
+                self._wait_until(deadline)
+                received = self._socket.recv(_READ_BYTES)
+            except TimeoutError:
+                raise DeadlinePassed from None
+            except OSError:  # It ended with unread requests.
+                received = b""
             if not received:
                 raise ChildDied(self._how_it_ended())
             self._buffer += received
@@ -107,20 +112,15 @@ class ChildProcess:
             self._process.kill()
 
     def kill(self) -> None:
-        """End the child and close the pipes, which only the thread that talks to it may do."""
+        """End the child and close the socket, which only the thread that talks to it may do."""
         self.interrupt()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_WAIT_S)
-        self._in.close()
-        self._out.close()
+        self._socket.close()
         _LIVE.discard(self)
 
-    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
-        remaining_s = deadline - time.monotonic()
-        poll = select.poll()
-        poll.register(descriptor, event)
-        if remaining_s <= 0 or not poll.poll(remaining_s * 1000):
-            raise DeadlinePassed
+    def _wait_until(self, deadline: float) -> None:
+        self._socket.settimeout(max(_LEAST_WAIT_S, deadline - time.monotonic()))
 
     def _how_it_ended(self) -> str:
         try:
@@ -131,19 +131,26 @@ class ChildProcess:
 
     def _forget(self) -> None:
         """Let go of a child in a forked copy of the parent, to which it does not belong."""
-        self._in.close()
-        self._out.close()
-        # With a return code set, nobody waits for the process.
-        self._process.returncode = 0
+        self._socket.close()
+        self._process.returncode = 0  # So nobody waits for the process.
+
+
+def python_module(module: str) -> list[str]:
+    """Return the command that runs a module of this package."""
+    return [sys.executable, "-P", "-m", module]
 
 
 def describe_start(module: str, error: ChildDied | DeadlinePassed) -> str:
     """Return why a child did not start: what it says when it is started once more, with nothing to do."""
     waited = "it gave no answer in time" if isinstance(error, DeadlinePassed) else f"it {error}"
-    command = [sys.executable, "-P", "-m", module]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_S, check=False, errors="replace"
+            python_module(module),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TRIAL_S,
+            check=False,
+            errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired):
         return waited
@@ -157,10 +164,7 @@ _SPAWNER_LOCK = threading.Lock()
 
 
 def in_spawner_thread(start: Callable[[], T]) -> T:
-    """Call `start`, which starts a process, in a thread that lives as long as this process; return what it returns.
-
-    Linux ties "die with your parent" to the thread that started the child.
-    """
+    """Return what `start` gives, called in a thread that lives on: Linux ties "die with your parent" to that thread."""
     global _SPAWNER  # noqa: PLW0603
     with _SPAWNER_LOCK:
         if _SPAWNER is None:
@@ -204,8 +208,9 @@ class Conversation:
 
     def requests(self) -> Iterator[Any]:
         """Yield every request until the parent hangs up."""
-        for line in self._in:
-            yield json.loads(line)
+        with contextlib.suppress(ConnectionError):  # It hangs up with unread replies.
+            for line in self._in:
+                yield json.loads(line)
 
     def reply(self, message: object) -> None:
         """Write one line; what JSON does not know is written as its repr()."""
@@ -213,16 +218,13 @@ class Conversation:
         try:
             while unsent:
                 unsent = unsent[self._out.write(unsent) or 0 :]
-        except BrokenPipeError:
+        except ConnectionError:
             # The parent is gone, and nobody else could use a reply.
             os._exit(0)
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit the address space of this process; beyond it, allocations raise MemoryError.
-
-    A lower limit that the process was started with stays.
-    """
+    """Limit the address space of this process, beyond which allocations raise MemoryError; a lower limit stays."""
     inherited = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = max_bytes if inherited == resource.RLIM_INFINITY else min(max_bytes, inherited)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -233,9 +235,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Ask the kernel to kill this process when the thread that started it ends. Only Linux can do that.
+    """Ask the kernel (Linux only) to kill this process with the thread that started it.
 
-    parent: the parent's process id, where it is known; this process then also ends where the parent is gone already.
+    parent: its process id, where it is known; this process then also ends where it is gone already.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

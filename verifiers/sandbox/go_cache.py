@@ -3,9 +3,8 @@
     folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
     fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, nothing from then on
 
-From 1.20 on Go comes without its library compiled. Each program would compile it anew, which takes half a minute and
-more room than a program's folder has. So the packages that programs use are compiled here once, outside of the sandbox,
-with no program near them; in there the folder is for reading alone, and only the program itself is compiled.
+From 1.20 on Go comes without its library compiled, which takes more room than a program's folder has. The packages are
+compiled here, outside of the sandbox, with no program near them; in there the folder is for reading alone.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ def go_cache_folder(version: str) -> Path | None:
 def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
     """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
 
-    Packages that this version does not have are left out. Where nothing can be compiled, the toolchain is broken: the
-    next process tries again, since it may have been mended. One that takes too long is not tried again.
+    Where nothing can be compiled the next process tries again; what takes too long is not tried again.
     """
     if (folder / _DONE).exists():
         return

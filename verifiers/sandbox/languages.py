@@ -1,12 +1,11 @@
-"""Names programming languages and their editions, however they are spelled.
+"""Names programming languages and their editions, however data sets, judges and Markdown fences spell them.
 
     language_name("Python3")   "python"        language_name("c++20")        "cpp"
     language_name("Haskell")   "haskell"       language_name("")             ""
     edition_name("Python3")    "python"        edition_name("GNU C++20 (64)")  "cpp20"
     edition_name("python 2.7") "python2"       edition_name("PyPy 3-64")       "pypy"
 
-Known are the spellings of data sets, of online judges and of the first word behind a Markdown fence; another name comes
-back in lower case. An edition is told apart where programs of it may fail under another one.
+Another name comes back in lower case. An edition is told apart where programs of it may fail under another one.
 """
 
 from __future__ import annotations

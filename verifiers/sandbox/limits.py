@@ -4,10 +4,8 @@
     Limits(cpu_s=2, own_s=2)     asleep or at work, two seconds
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
-A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. In the local sandbox `sandbox/pool.py`
-sends them along with each job; `inside/confine/confinement.py` hands the kernel those that it can enforce, and
-`inside/confine/supervise.py` measures CPU time, waiting and resident memory, and ends what goes beyond them. Their
-own constants bound what no row needs to set: open files (`MAX_OPEN_FILES`), and time on the clock (`WALL_FACTOR`).
+A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. `inside/confine/confinement.py` hands the
+kernel those that it can enforce, and `inside/confine/supervise.py` ends what goes beyond the others.
 """
 
 from __future__ import annotations
@@ -56,11 +54,9 @@ class Limits:
     threads: int = 128
     """Threads and processes at one time."""
     own_s: float | None = None
-    """Seconds that it may take by itself, at work or waiting (`Execution.own_s`); without it `cpu_s` and beside that
-    `IDLE_S` of waiting."""
+    """Seconds that it may take by itself (`Execution.own_s`); without it `cpu_s`, and `IDLE_S` of waiting."""
     busy_s: float | None = None
-    """Seconds besides in which it may stand in line for a core. A program that needs more is not judged
-    (`MachineBusy`). Without it the clock may run `WALL_FACTOR` times what it may take by itself."""
+    """Seconds besides in line for a core, then there is no verdict; without it `WALL_FACTOR` bounds the clock."""
 
     @property
     def longest_own_s(self) -> float:

@@ -34,8 +34,7 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, availabl
 PYTHON = "python"
 
 _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
-"""Paths of the standard input. A program whose source names them finds the input in a file as well, to which they lead
-(`view.STDIN_FILE`)."""
+"""Paths of the standard input, which lead to a file (`view.STDIN_FILE`) for programs whose source names them."""
 _WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultSelector)\b")
 """How Python programs wait for their input, which has to be a pipe then."""
 _SIGNALLED_FROM = 128
@@ -65,11 +64,7 @@ def closed_languages(tier: Tier) -> list[str]:
 
 
 def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
-    """Return the first folder on the way to a path, or at its end, that programs cannot enter, if there is one.
-
-    In tier `container` root's programs run as another user: of `["/root/.rustup/toolchains/stable"]` that is "/root",
-    where only root may enter it.
-    """
+    """Return the first folder on the way to a path, or at its end, that programs cannot enter: of root's, "/root"."""
     if tier is not Tier.CONTAINER or os.geteuid() != 0:
         return None
     folders = (folder for path in map(Path, paths) for folder in (*reversed(path.parents), path))
@@ -140,19 +135,13 @@ class Local:
         return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))
 
     def prepare(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready to run, and compile it where its language is.
-
-        Raises SandboxError where the toolchain of the language is not installed.
-        """
+        """Make a program ready to run, and compile it where need be. Raises SandboxError without its toolchain."""
         # Input that can be read once is in no file.
         names_stdin = not program.reads_once and _STDIN_PATHS.search(program.source) is not None
         return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
-        """Make a program of the tests ready, which gets arguments on its command line and other files at each run.
-
-        What it compiles to is kept for the next verdict.
-        """
+        """Make a program of the tests ready, which gets arguments and, at each run, files. Its binary is kept."""
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
@@ -225,10 +214,9 @@ class Ready:
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run it at the same time as a script; each reads what the other one prints.
+        """Run it at the same time as a script, whose end is the end of both; each reads what the other one prints.
 
-        The end of the script is the end of both. files: what the script finds besides its own. collect: the files that
-        it hands back where it ends well, which only native programs can; they come third.
+        files: what the script finds besides its own. collect: the files that a native one hands back, which come third.
         """
         # The sandbox of native programs shows all that the one of Python shows.
         box = self.box if self.job.native else script.box

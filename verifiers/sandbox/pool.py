@@ -1,15 +1,14 @@
 """Sandboxes shared by all threads of a process. Each runs as many jobs at a time as there are cores, in zygotes.
-A job that waits, asleep or for input, leaves its core to another one, which gets a zygote of its own for that time.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
     box.run_pair(solution, tests)                     two processes that talk to each other
 
-A job whose sandbox fails is tried once more in a fresh one; after that it raises SandboxError, never a verdict on the
-program.
+A job that waits, asleep or for input, leaves its core to another one, which gets a zygote of its own for that time. A
+job whose sandbox fails is tried once more in a fresh one; then it raises SandboxError, never a verdict on the program.
 
-Tiers without mount namespaces have working folders on disk (`WorkFolder`). A process that is killed cannot clear up.
-Its folders stay until the next process starts that uses such folders: a folder whose lock is free belongs to nobody.
+Tiers without mount namespaces have working folders on disk. Those of a killed process stay until the next one starts
+that uses such folders: a folder whose lock is free belongs to nobody.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ import fcntl
 import json
 import os
 import re
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -36,7 +33,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
+from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
 from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
@@ -59,7 +56,6 @@ STDERR_BYTES = 2**14
 RESULT_BYTES = 256 * MB
 """What is read of a job's results; a job that writes more wrote too much."""
 
-REPLY_BYTES = 2**16
 MAX_JOBS = 2
 """A zygote runs one job, or a pair, at a time."""
 
@@ -79,6 +75,7 @@ PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 JOBS_PER_CORE = 4
 """How many jobs may run for each core, when all but one of them wait."""
 
+_FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
 _FILES_PER_JOB = 5
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _SCIPY_STATS = re.compile(r"\bscipy\.stats\b|\bscipy[ \t]+import\b[^#;\n]*\bstats\b")
@@ -141,14 +138,8 @@ class Kind:
     """Folders that programs may read besides the system's own."""
 
 
-class LastRun(threading.local):
-    """What the last program of this thread took by itself (`Execution.own_s`), for reports of costs: verdicts are the
-    same every time, and times are not."""
-
-    own_s: float | None = None
-
-
-last_run = LastRun()
+last_run = threading.local()
+"""Its `own_s` is what the last program of this thread took (`Execution.own_s`), for reports of costs."""
 
 
 class Stop:
@@ -316,10 +307,9 @@ def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
 
 
 class ZygoteClient:
-    """The parent's side of one zygote: it starts the zygote, hands it jobs, and takes what they left.
+    """The parent's side of one zygote, for one thread at a time: starts it, hands it jobs, and takes what they left.
 
-    One thread at a time may use it. `SandboxError` is trouble of the sandbox, never of the program in it; after one the
-    zygote is gone, and a new one starts at the next use.
+    After a `SandboxError`, which is never the program's trouble, it is gone, and a new one starts at the next use.
     """
 
     def __init__(self, tier: Tier, kind: Kind, group: str) -> None:
@@ -327,14 +317,12 @@ class ZygoteClient:
         self.group = group
         self._tier = tier
         self._kind = kind
-        self._unread = b""
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._child: ChildProcess | None = None
 
     @property
     def pid(self) -> int | None:
         """The zygote's process id, None where it does not run."""
-        return self._process.pid if self._process else None
+        return self._child.pid if self._child else None
 
     def run(self, jobs: Sequence[Job], piped: bool, leave_core: Callable[[], None]) -> list[Execution]:
         """Run the jobs and return what became of each. Raises SandboxError where that is not known.
@@ -348,7 +336,7 @@ class ZygoteClient:
             reply = self._ask(jobs, descriptors, piped)
             if "waiting" in reply:
                 leave_core()
-                reply = self._reply(jobs)
+                reply = self._receive(jobs)
             reports = reply["jobs"]
             last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
             streams = [
@@ -360,7 +348,7 @@ class ZygoteClient:
                     cores = f"in {execution.wall_s:.1f} s the program was on a core for {execution.cpu_s:.1f} s"
                     raise MachineBusy(f"the machine is too busy: {cores}", execution)
             return executions
-        except (OSError, ValueError, KeyError) as error:
+        except (*_FAILURES, KeyError) as error:
             self.stop()
             raise SandboxError(f"the sandbox process failed: {type(error).__name__}: {error}") from error
         finally:
@@ -369,9 +357,8 @@ class ZygoteClient:
 
     def start(self) -> None:
         """Start the zygote, unless it runs. Raises TierNotPossible where this machine does not give its tier."""
-        if self._process is not None:
+        if self._child is not None:
             return
-        control, zygote_end = socket.socketpair()
         if self._tier is not Tier.FULL:
             remove_abandoned()
             self.folders = [WorkFolder() for _ in range(MAX_JOBS)]
@@ -383,22 +370,10 @@ class ZygoteClient:
         }
         command = [self._kind.python, "-s", "-c", _BOOT, str(_INSIDE), json.dumps(options)]
         environment = {**_ENVIRONMENT, "PYTHONHASHSEED": str(self._kind.hash_seed)}
-        with zygote_end:
-            self._process = in_spawner_thread(
-                lambda: subprocess.Popen(
-                    command,
-                    stdin=zygote_end.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env=environment,
-                    cwd="/",
-                    start_new_session=True,  # The parent handles Ctrl-C.
-                )
-            )
-        self._control = control
+        self._child = ChildProcess(command, quiet=True, environment=environment)
         try:
-            greeting = self._receive(time.monotonic() + START_S)
-        except (OSError, ValueError) as error:
+            greeting = self._receive(())
+        except _FAILURES as error:
             self.stop()
             raise SandboxError(f"the sandbox process did not start: {type(error).__name__}: {error}") from error
         if "failed" in greeting:
@@ -407,65 +382,40 @@ class ZygoteClient:
 
     def kill(self) -> None:
         """End the zygote and with it all that runs there, from any thread; the one that uses it finds it gone."""
-        if (process := self._process) is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+        if (child := self._child) is not None:
+            child.interrupt()
 
     def stop(self) -> None:
         """End the zygote and clear up."""
-        self.kill()
-        if self._process is not None:
-            self._process.wait()
+        if self._child is not None:
+            self._child.kill()
         for folder in self.folders:
             folder.remove()
         self.forget()
 
     def forget(self) -> None:
         """Let go of the zygote. In a forked copy of the parent it belongs to the parent."""
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            # This keeps `subprocess` from waiting for a process that is no child of this one.
-            self._process.returncode = self._process.returncode or 0
         for folder in self.folders:
             folder.forget()
-        self._control, self._process, self.folders, self._unread = None, None, [], b""
+        self._child, self.folders = None, []
 
     def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> ZygoteReply:
-        assert self._control is not None
+        assert self._child is not None
         warm = sorted({name for job in jobs for name in job.warm})
         request = {"jobs": [describe_job(job) for job in jobs], "warm": warm, "piped": piped}
-        self._control.settimeout(GRACE_S)
-        line = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(self._control, [line], descriptors)
-        self._control.sendall(line[sent:])
-        return self._reply(jobs)
+        self._child.send(request, time.monotonic() + GRACE_S, descriptors)
+        return self._receive(jobs)
 
-    def _reply(self, jobs: Sequence[Job]) -> ZygoteReply:
-        max_wall_s = max(job.limits.longest_wall_s for job in jobs)
-        reply = self._receive(time.monotonic() + max_wall_s + GRACE_S)
+    def _receive(self, jobs: Sequence[Job]) -> ZygoteReply:
+        """Return what the zygote says of jobs; without any, how it starts."""
+        assert self._child is not None
+        patience_s = max((job.limits.longest_wall_s + GRACE_S for job in jobs), default=START_S)
+        reply: ZygoteReply = self._child.receive(time.monotonic() + patience_s)
+        if "bug" in reply:
+            raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
         if "trouble" in reply:
             raise OSError(reply["trouble"])
         return reply
-
-    def _receive(self, deadline: float) -> ZygoteReply:
-        assert self._control is not None
-        while b"\n" not in self._unread:
-            self._control.settimeout(max(0.001, deadline - time.monotonic()))
-            piece = self._control.recv(REPLY_BYTES)
-            if not piece:
-                raise OSError(f"it ended{self._exit_status()}")
-            self._unread += piece
-        line, _, self._unread = self._unread.partition(b"\n")
-        reply: ZygoteReply = json.loads(line)
-        if "bug" in reply:
-            raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
-        return reply
-
-    def _exit_status(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return f" with status {self._process.wait(1.0)}" if self._process else ""
-        return ""
 
 
 def describe_job(job: Job) -> dict[str, object]:
@@ -512,11 +462,7 @@ def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execu
 
 
 def _anonymous_file(content: bytes) -> int:
-    """Return the descriptor of a file without a name, which is handed to a job, or which the job hands back.
-
-    With files rather than pipes nothing has to be pumped, nobody can fill a pipe and wait, and a program's output is
-    there after any end it came to.
-    """
+    """Return the descriptor of a file without a name. Unlike a pipe it needs no pumping and is never full."""
     descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
     # The file's position stays at the start, for the process that reads it.
     if os.pwrite(descriptor, content, 0) != len(content):
@@ -571,10 +517,7 @@ _LOCK = threading.Lock()
 
 
 def sandbox(kind: Kind | None = None) -> Sandbox:
-    """Return the shared sandbox of a kind.
-
-    Raises SetupError, naming the reasons, where this machine does not give its tier.
-    """
+    """Return the shared sandbox of a kind. Raises SetupError, with reasons, where the machine gives no such tier."""
     kind = kind or Kind()
     with _LOCK:
         if kind not in _SHARED:

@@ -2,13 +2,11 @@
 
     SandboxFusion("http://localhost:8080").prepare(Program("cpp", source), Limits(cpu_s=2)).run(b"3 4\\n")
 
-What it gives, and what follows:
-- It bounds time by the wall clock alone. A program gets three times its CPU limit and 2 s, since the clock also runs
-  while other programs have the cores, and ends in WALL_LIMIT; no CPU time is known.
+- It bounds time by the wall clock alone: a program gets three times its CPU limit and 2 s, since the clock also runs
+  while other programs have the cores, and ends in WALL_LIMIT.
 - It bounds memory by address space, for the languages whose runtimes start under such a bound (`BOUND_MEMORY`).
 - It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT.
-- It compiles at every run and cannot keep what it made. Where a language is compiled, `compiled` therefore comes from a
-  run of its own that is cut short at once: tests are not run on a program that does not compile.
+- It compiles at every run. Where a language is compiled, `compiled` comes from a run of its own that is cut short.
 - Its default deployment runs programs with its own rights and network. Isolation is the service's business.
 
 Trouble with the service is a `SandboxError` of one line that names its address without credentials. A request is
@@ -148,10 +146,7 @@ class SandboxFusion:
         return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
-        """Have the service compile and run a program once, for at most `run_s` seconds of wall time.
-
-        Returns what became of each stage; None for a stage that there was not.
-        """
+        """Have the service compile and run a program once, for at most `run_s` seconds; returns the two stages."""
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
             "language": LANGUAGES[program.language],
@@ -248,10 +243,7 @@ def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
 
 
 def _read_field(reply: Mapping[str, object], path: str, kind: type[Field], default: Field | None = None) -> Field:
-    """Return the value under a path (`run_result.status`), or the default where it is missing.
-
-    Raises Trouble where it is of another type: that is the service's fault.
-    """
+    """Return the value under a path (`run_result.status`), or the default. Raises Trouble for another type."""
     parent, _, key = path.rpartition(".")
     value = (_read_field(reply, parent, dict) if parent else reply).get(key)
     value = default if value is None else value

@@ -42,8 +42,7 @@ _JAVA_VERSION = re.compile(r"(?:1\.)?(\d+)")
 
 @dataclass(frozen=True)
 class Toolchain:
-    """The command lines of a language, in which `{memory}` stands for the memory limit in megabytes and `{main}` for
-    the main class or file."""
+    """Command lines, in which `{memory}` is the memory limit in megabytes and `{main}` the main class or file."""
 
     compile: list[str] | None
     """None for languages that are not compiled."""
@@ -146,14 +145,11 @@ def _java(version: int = 0) -> Toolchain | None:
 
 def _rust() -> Toolchain | None:
     compiler = shutil.which("rustc")
-    if compiler is None:
-        return None
     # What is called rustc may be a launcher that needs a home folder; the compiler itself does not.
-    home = _output_of([compiler, "--print", "sysroot"])
+    home = _output_of([compiler, "--print", "sysroot"]) if compiler else None
     if home is None:
         return None
-    # Rust's own linker looks itself up in /proc.
-    linker = ["-C", "link-arg=-fuse-ld=bfd"]
+    linker = ["-C", "link-arg=-fuse-ld=bfd"]  # Rust's own looks itself up in /proc.
     return Toolchain(
         compile=[f"{home}/bin/rustc", "-O", "--edition", "2021", *linker, "-o", "main", "main.rs"],
         run=["./main"],
@@ -168,12 +164,8 @@ def _go() -> Toolchain | None:
     home = _output_of([tool, "env", "GOROOT"]) if tool else None
     if home is None:
         return None
-    environment = {
-        "GOROOT": home,  # It would look for itself in /proc.
-        "GO111MODULE": "off",
-        "CGO_ENABLED": "0",
-        "GOFLAGS": "-p=2",
-    }
+    # Without GOROOT it would look for itself in /proc.
+    environment = {"GOROOT": home, "GO111MODULE": "off", "CGO_ENABLED": "0", "GOFLAGS": "-p=2"}
     path = f"{home}/bin/go"
     folder = go_cache_folder((_output_of([path, "env", "GOVERSION"]) or "").removeprefix("go"))
     return Toolchain(

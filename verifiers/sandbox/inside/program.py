@@ -1,12 +1,10 @@
 """The program under test as a module, and the expressions that name what is in it.
 
     namespace = load("from typing import *", "class Solution: ...")
-    look_up(namespace, "Solution().twoSum")     the bound method
+    look_up(namespace, "Solution().twoSum")     the bound method; it is walked, not evaluated
 
 Prelude and program run in one namespace, that of the module `solution`; `import solution` and pickles find it. Its
 `__name__` is "solution", so that what a program does when it is run as a script, such as reading input, is left out.
-
-An entry point is a name, then attributes and calls without arguments. It is walked, not evaluated.
 """
 
 from __future__ import annotations

@@ -6,31 +6,26 @@ calls             make calls of a program's functions and hand back what each re
 serve, tests      the two partners of a test session (`test_session`): the solution and its tests
 one_process       run a program and its tests in one process (`test_code`)
 
-`main` and `script` run a Python program on real files, to its end. The program runs at module level, with
-`__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that are flushed only when they are dropped
-all work. The interpreter is not taken down afterwards: the process just ends.
+`main` and `script` run a Python program on real files, with `__name__ == "__main__"`: `exit()`, threads, `atexit` and
+files that are flushed only when they are dropped all work. The interpreter is not taken down afterwards.
 
 `calls` loads the program, makes calls, and hands back what each returned:
 
     {"prelude": "", "program": "def add(a, b): return a + b", "codecs": {},
      "functions": ["add"], "calls": [[0, [1, 2], {}]]}
 
-gives the lines
-
     {"loaded": true}          or {"load_error": [type, message, line]} and nothing else
     {"r": 3}                  or {"raised": [type, message, line]}, one for each call, in order
 
 Expected results never come here. A line is written as soon as its call is over, so that a program that crashes or hangs
 loses nothing. A function that is not there gives a line {"missing": name}, and each call of it has raised a NameError.
-`sys.exit()` in a call has raised SystemExit, and the next calls are made. Arguments are fresh objects for every call;
-with `"in_place": 0` the result is that argument. A coroutine is run to its end, and iterators are read to theirs.
+With `"in_place": 0` the result is that argument. A coroutine is run to its end, and iterators are read to theirs.
 
-`native` puts files into the box, runs one command there, and hands back the files that it made:
+`native` puts files into the box, runs one command there, and hands back the files that it made in the same form:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
-The command runs below this process, which is the first of the pid namespace: it reaps what is left behind, and the
-kernel treats signals to others in the ordinary way. The files come back on the result descriptor in the same form.
+The command runs below this process, which is the first of the pid namespace and reaps what is left behind.
 """
 
 from __future__ import annotations
@@ -114,8 +109,7 @@ def _finish(status: int) -> int:
     except BaseException as error:
         _print_error(error)
     is_flushed = _flush()
-    # A file that a program put in the place of stdout is flushed when it is dropped, and so are those it never closed.
-    # Their methods may need the program's names, which go in the same collection and not before.
+    # Files that were put in the place of stdout or never closed are flushed as they go, with the program's names.
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     sys.modules.pop("__main__", None)
     # A whole collection touches pages all over the interpreter, and most programs have nothing that is so old.
@@ -230,11 +224,8 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
     for name, size in files:
         if folder := os.path.dirname(name):
             os.makedirs(folder, exist_ok=True)
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
-        try:
-            write_all(descriptor, memoryview(contents)[start : start + size])
-        finally:
-            os.close(descriptor)
+        with open(name, "wb", opener=partial(os.open, mode=0o700)) as file:
+            file.write(memoryview(contents)[start : start + size])
         start += size
 
 
@@ -290,12 +281,7 @@ def _read(name: str) -> bytes:
 
 Role = Callable[[bytes], None]
 
-_OWN_ROLES: Mapping[str, Role] = {
-    "main": run_main,
-    "script": run_script,
-    "native": run_native,
-    "calls": run_calls,
-}
+_OWN_ROLES: Mapping[str, Role] = {"main": run_main, "script": run_script, "native": run_native, "calls": run_calls}
 _LOADED_ROLES = {
     "serve": ("test_session.serve", "run_serve"),
     "tests": ("test_session.tests", "run_tests"),
@@ -304,10 +290,7 @@ _LOADED_ROLES = {
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return what the jobs of a group of zygotes can be asked to do (`pool.group_of`).
-
-    What only other groups need is not loaded: all that a zygote has loaded makes each of its jobs dearer.
-    """
+    """Return what jobs of a group (`pool.group_of`) can be asked to do; what only others need would cost them."""
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]

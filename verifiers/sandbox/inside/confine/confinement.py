@@ -7,13 +7,10 @@ A zygote enters a tier once, for all its jobs:
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
 
-Each forked process then moves into a box of its own and gives up its capabilities, the file system (Landlock), its
-descriptors and most system calls (seccomp), none of which it can take back. The steps are prepared as C calls before
-the fork: each Python object that a forked process touches is a page that the kernel has to copy, and those copies are
-most of what a short job costs.
-
-Resource limits are set before the fork as well, and the filter lets nobody change them: `setrlimit` succeeds and does
-nothing, for programs that ask for a larger stack, which they have anyway.
+Each forked process then gives up its capabilities, the file system but for its box, its descriptors and most system
+calls, for good. The steps are prepared as C calls before the fork: each Python object that a forked process touches is
+a page that the kernel has to copy, and those copies are most of what a short job costs. Resource limits are set before
+the fork as well. Later `setrlimit` succeeds and does nothing, for programs that ask for a larger stack.
 """
 
 from __future__ import annotations
@@ -81,10 +78,7 @@ class Confinement(NamedTuple):
         return self.counts_tasks or self.user is not None or self.shared_user
 
     def steps(self, seat: int, limits: JobLimits, native: bool, shared: bool) -> list[Step]:
-        """Return the calls that lock a process in, up to the filter.
-
-        shared: whether it works in the folder of the first seat, as the other job of its pair does.
-        """
+        """Return the calls that lock a process in, up to the filter. shared: whether it is in the first folder."""
         seat = 0 if shared else seat
         if self.tier == "full":
             private = view.private_box_steps(limits["files_bytes"], self.box_links)
@@ -125,10 +119,7 @@ def _count_tasks(uid: int) -> int:
 
 
 def set_limits(limits: JobLimits, task_limit: int | None, native: bool, hard: bool = False) -> None:
-    """Set the resource limits of this process, which those it forks inherit. The supervisor watches CPU time.
-
-    hard: whether they can never be raised again, which only a process that is about to run the program may want.
-    """
+    """Set the resource limits of this process and those it forks. hard: whether they can never be raised again."""
     bounds = {
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["files_bytes"]),
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
@@ -155,10 +146,7 @@ def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
 
 
 def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Filter | None) -> bool:
-    """Lock the forked process in and return whether that worked.
-
-    descriptors: what the numbers from 0 on stand for afterwards; all others are closed.
-    """
+    """Lock the forked process in and return whether that worked. descriptors: all that it has from then on."""
     for step in steps:
         if step() != 0:
             return False
@@ -274,10 +262,9 @@ def _become_user(uid: int) -> None:
 
 
 def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
-    """Return a user that nobody else is; None where this root may not change its user.
+    """Return a user that nobody else is, as limits on tasks do not bind root; None where root may not change its user.
 
-    Jobs run as that user because limits on tasks do not bind root. The boxes become the user's, and stay open to root's
-    group.
+    The boxes become the user's, and stay open to root's group.
     """
     uid = FIRST_UNUSED_UID + os.getpid()
     child = os.fork()

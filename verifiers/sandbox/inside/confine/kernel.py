@@ -3,9 +3,9 @@
 Every function raises OSError with the call's name where the kernel says no. They work on Linux only, on x86-64 and
 64-bit ARM; the module can be imported anywhere.
 
-Landlock leaves a process the folders that it may still open, for any user. A rule set is made once and each job
-binds itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these
-(ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate` before ABI 3: the seccomp filter does.
+A rule set of Landlock says which folders a process may still open, for any user. It is made once and each job binds
+itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these (ABI
+4 and 6), not modes, owners and times, nor `truncate` before ABI 3: those are left to the seccomp filter.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CLONE_NAMESPACES = 0x7E020000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+MS_RELATIME = 1 << 21
 MNT_DETACH = 2
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
@@ -124,10 +125,9 @@ def call_step(name: str, *arguments: Any) -> Callable[[], int]:
 
 
 def fork() -> int:
-    """Fork without what Python does around it; returns 0 in the child. OSError where the kernel has no process to give.
+    """Fork; returns 0 in the child. OSError where the kernel has no process to give.
 
-    What Python does is made for processes with several threads, which this one is not, and touches a hundred pages.
-    It would also seed `random` anew, which does not happen here.
+    What Python does around it is for processes with threads, touches a hundred pages and would seed `random` anew.
     """
     return _checked("fork", _locked_libc().fork())
 
@@ -174,10 +174,7 @@ def guards_truncate() -> bool:
 
 
 def make_ruleset(rules: Iterable[tuple[str, int]]) -> int:
-    """Return a file descriptor of a rule set that leaves a process only these rights, as pairs of path and rights.
-
-    Paths that do not exist are passed over.
-    """
+    """Return a descriptor of a rule set that leaves a process these rights only, on paths that exist."""
     abi = landlock_version()
     attributes = struct.pack("=Q", all_rights())
     if abi >= 4:

@@ -1,12 +1,11 @@
 """The list of system calls that a sandboxed program may make; everything else fails with EPERM or ENOSYS.
 
 An allow-list, so that a call which a later kernel adds is denied from the start. Not on it, among others: sockets
-(`socketpair` inside one process works: asyncio needs it), ptrace and reading other processes' memory, SysV IPC and
-message queues, keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces, pidfds. `kill`
-reaches the process itself and nobody else; `fork` and `execve` exist for native programs only, threads for all.
+(`socketpair` works: asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
+keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces, pidfds. `kill` reaches the
+process itself alone; `fork` and `execve` exist for native programs only, threads for all.
 
-The filter is classic BPF as in seccomp(2). When it is installed the kernel finds out which calls pass with all
-arguments, and does not run the filter for them.
+The filter is classic BPF as in seccomp(2). The kernel does not run it for calls that pass with all arguments.
 """
 
 from __future__ import annotations
@@ -27,19 +26,15 @@ _CLONE_THREAD = 0x00010000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
 _FCNTLS_DENIED = (8, 10, 15, 1024, 1025, 1026, 1036, 1038)
-"""F_SETOWN, F_SETSIG and F_SETOWN_EX, which make the kernel send any signal to any process of the user; F_SETLEASE,
-F_GETLEASE and F_NOTIFY; F_SET_RW_HINT and F_SET_FILE_RW_HINT, which write to an inode that others read."""
+"""They signal any process of the user (SETOWN, SETSIG), lease and watch files, or write to inodes (RW_HINT)."""
 _FCNTL_LOCKS = (5, 6, 7, 36, 37, 38)
-"""F_GETLK, F_SETLK and F_SETLKW, and the same of open file descriptions. A lock on a file that all can read is seen by
-other jobs, so that these succeed and do nothing, as `flock` does. (A program that fails without locks, as sqlite would,
-works.)"""
+"""The GETLK and SETLK family. Other jobs would see a lock on a shared file, so these succeed and do nothing."""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
 """Options that ask, name a thread or memory, set no_new_privs (set already) or choose huge pages."""
 
 _EVICTIONS = (20, 21)
-"""MADV_COLD and MADV_PAGEOUT, by which a program takes its files out of the page cache: what one job left there, or
-took out, the next one could read as a message. So `posix_fadvise` succeeds and does nothing, and there is no `mincore`,
-nor reading with flags (RWF_NOWAIT fails where a page is not cached)."""
+"""MADV_COLD and MADV_PAGEOUT: what one job took out of the page cache the next one could read as a message. So
+`posix_fadvise` does nothing, and there is no `mincore`, nor reading with flags (RWF_NOWAIT)."""
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
@@ -113,12 +108,11 @@ def _allow_threads(native: bool) -> list[Instruction]:
 
 
 def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool = True) -> bytes:
-    """Return the filter's code for a process whose id, as it sees it itself, is `pid`.
+    """Return the filter's code for a process whose id, as it sees it itself, is `pid`, or `INSTALLER_PID`.
 
-    pid: `INSTALLER_PID` where `Filter` is to fill it in. native: whether the process may start other programs. alone:
-    whether namespaces hide everybody else's processes and files from it; then native programs may signal whom they
-    see, and all may change modes, owners and times. truncate: whether Landlock guards `truncate`; otherwise it is
-    denied.
+    native: whether it may start other programs. alone: whether namespaces hide everybody else's processes and files:
+    then native programs may signal whom they see, and all may change modes, owners and times. truncate: whether
+    Landlock guards `truncate`, which else is denied.
     """
     signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {
@@ -167,11 +161,7 @@ def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[
 
 
 def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Return code that finds the interval of the loaded number, by halving.
-
-    The kernel tries the filter on every number that there is when it is installed, in every job: a list from top to
-    bottom takes ten times as long.
-    """
+    """Return code that finds the interval of the loaded number, by halving: it is run for each number, in every job."""
     if len(intervals) == 1:
         return intervals[0][1]
     middle = len(intervals) // 2

@@ -29,8 +29,7 @@ MAX_ORPHANS = 10_000
 """Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""Sizes that the usage of a box is counted in. An entry counts as 64 KB, empty or not, so that a thousand of them
-are the limit, as in a box that is mounted."""
+"""Sizes that the usage of a box is counted in; a thousand entries are the limit, as in a box that is mounted."""
 
 MAX_FOLDERS = 200
 """How many folders of a box are looked into; one with more counts as endless."""
@@ -95,8 +94,7 @@ class Supervisor:
     """Looks at processes and ends them.
 
     proc: a descriptor of a /proc that shows them, or None. boxes: working folders whose size nothing else limits.
-    groups: whether a job's processes have to be ended and counted as a process group, because no namespace and no limit
-    of the kernel does that.
+    groups: whether a job is ended and counted as a process group, because no namespace and no kernel limit does that.
     """
 
     def __init__(self, proc: int | None, boxes: Sequence[str] = (), groups: bool = False) -> None:
@@ -106,10 +104,7 @@ class Supervisor:
         self._jobs: Sequence[Watched] = ()
 
     def watch(self, jobs: Sequence[Watched], leave_core: Callable[[], None]) -> None:
-        """Return when all have ended and are reaped. When the last one of `jobs` ends, the others are ended too.
-
-        leave_core: is called, once, when they have waited for a while (`LEAVES_CORE_S`).
-        """
+        """Return when all are reaped. The last one's end is all's. leave_core: called once they have waited."""
         self._jobs = jobs
         has_left = False
         poll = select.poll()
@@ -147,8 +142,7 @@ class Supervisor:
         kill(job.pid)
 
     def _add_idle_time(self, running: Sequence[Watched]) -> None:
-        """Add the time since the last look to what the jobs waited, unless one of them can run now: a job that waits
-        for its partner's work does not idle."""
+        """Add the time since the last look to what the jobs waited, unless one of them can run (a partner)."""
         if self._proc is None or not running:
             return
         could_run = any(self._can_run(self._proc, self._processes(job)) for job in running)
@@ -178,30 +172,23 @@ class Supervisor:
         job.cpu_s = cpu_s
         if cpu_s > limits["cpu_s"]:
             return "cpu_limit"
-        if (too_long := self._too_long(job, cpu_s)) is not None:
-            return too_long
-        if PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
-            return "memory_limit"
-        if self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1:
+        runs_too_long = time.monotonic() - job.started > limits["wall_s"]
+        waits_too_long = job.idle_s > limits["idle_s"] or cpu_s + job.idle_s > limits["own_s"]
+        if waits_too_long or (runs_too_long and self._proc is None):
+            return "wall_limit"
+        if runs_too_long:  # /proc shows that it has neither waited nor computed for long: the machine is too busy.
+            return "busy"
+        has_too_many_tasks = self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1
+        if has_too_many_tasks or PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
             return "memory_limit"
         if self._boxes and _box_bytes(self._boxes[seat]) > limits["files_bytes"]:
             return "output_limit"
         return None
 
-    def _too_long(self, job: Watched, cpu_s: float) -> str | None:
-        if job.idle_s > job.limits["idle_s"] or cpu_s + job.idle_s > job.limits["own_s"]:
-            return "wall_limit"
-        if time.monotonic() - job.started > job.limits["wall_s"]:
-            # Where /proc shows its processes it has neither waited nor computed for long: the machine is too busy.
-            return "wall_limit" if self._proc is None else "busy"
-        return None
-
     def _reap(self, job: Watched) -> None:
         _, status, used = os.wait4(job.pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        cpu_s = used.ru_utime + used.ru_stime
-        if job.ended_by is not None:
-            cpu_s = max(cpu_s, job.cpu_s)
+        cpu_s = max(used.ru_utime + used.ru_stime, 0.0 if job.ended_by is None else job.cpu_s)
         ended_by = job.ended_by
         if ended_by is None and cpu_s > job.limits["cpu_s"]:
             ended_by = "cpu_limit"

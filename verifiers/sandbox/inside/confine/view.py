@@ -8,12 +8,10 @@
     /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
     /w/.tmp                  /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
 
-No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
-refuses to open it.
+No home folders, no data, no /proc, no /sys. Without mount namespaces Landlock refuses to open them.
 
-`empty_folder` clears a box on disk. The program may have filled it to spite: with folders a thousand deep, folders that
-nobody may look into, and links that lead elsewhere. No link is followed, nothing recurses, and never more than two
-folders are open.
+`empty_folder` clears a box on disk, which a program may have filled to spite: with folders a thousand deep, closed ones
+and links that lead elsewhere. No link is followed, nothing recurses, and never more than two folders are open.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import contextlib
 import ctypes
 import itertools
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -32,8 +29,7 @@ BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
 STDIN_FILE = ".stdin"
-"""The file in the box that holds the input of a program that names it by a path: there is no /proc, which such paths
-lead through."""
+"""The file in the box that holds the input of a program that names it by a path; there is no /proc."""
 
 _STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -128,10 +124,7 @@ def enter_root(root: str) -> None:
 
 
 def open_proc() -> int | None:
-    """Open a /proc of this pid namespace and hide it again; None where the kernel does not allow one.
-
-    The kernel allows one only while another, whole /proc can be seen, which is why the old one was carried along.
-    """
+    """Open a /proc of this pid namespace and hide it again; None where the kernel allows none."""
     try:
         kernel.mount("proc", _NEW_PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         return os.open(_NEW_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -227,16 +220,8 @@ def _expose(path: str, target: str) -> None:
 def _kept_flags(path: str) -> int:
     """Return the flags of what a mount already forbids: a user namespace may not loosen it."""
     present = os.statvfs(path).f_flag
-    flags = kernel.MS_NOSUID
-    for shown, mount_flag in (
-        (os.ST_NODEV, kernel.MS_NODEV),
-        (os.ST_NOEXEC, kernel.MS_NOEXEC),
-        (os.ST_NOATIME, kernel.MS_NOATIME),
-        (os.ST_NODIRATIME, 2048),
-        (os.ST_RELATIME, 1 << 21),
-    ):
-        flags |= mount_flag if present & shown else 0
-    return flags
+    same_bits = kernel.MS_NODEV | kernel.MS_NOEXEC | kernel.MS_NOATIME | os.ST_NODIRATIME
+    return kernel.MS_NOSUID | (present & same_bits) | (kernel.MS_RELATIME if present & os.ST_RELATIME else 0)
 
 
 def _write(path: str, text: str) -> None:
@@ -250,10 +235,7 @@ MAX_ROUNDS = 1_000_000
 
 
 def empty_folder(box: str) -> None:
-    """Remove everything in `box` that can be removed.
-
-    A folder in a folder is moved up into the box before it is looked into, so that paths stay short.
-    """
+    """Remove all that can be removed. Folders are moved up into the box first, so that paths stay short."""
     # The program has ended, so it cannot have taken a name that is made up now.
     prefix = os.urandom(8).hex()
     spare_paths = (os.path.join(box, f"{prefix}-{count}") for count in itertools.count())
@@ -262,30 +244,23 @@ def empty_folder(box: str) -> None:
         if not pending:
             return
         folder = pending.pop()
-        for path in _entries(folder):
-            if not _is_folder(path):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
-                continue
+        for entry in _entries(folder):
             with contextlib.suppress(OSError):
-                os.chmod(path, 0o700)
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    continue
+                os.chmod(entry.path, 0o700)
                 moved = next(spare_paths)
-                os.rename(path, moved)
+                os.rename(entry.path, moved)
                 pending.append(moved)
         if folder != box:
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
 
-def _entries(folder: str) -> list[str]:
+def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
-        return [os.path.join(folder, name) for name in os.listdir(folder)]
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
         return []
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False

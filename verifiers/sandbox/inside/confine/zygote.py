@@ -1,25 +1,22 @@
 """Forks a process for every job, out of one that is ready for it.
 
-A zygote is made of a fresh interpreter, which has a socket as its stdin, in two stages. The first gives the process a
-large stack limit, which takes effect at the next exec only. The second enters the tier that was asked for, and says on
-the socket either `{"ready": true}` or `{"failed": why}`.
-
-Its modules are loaded, its namespaces entered, and it holds no secret. It reads one request after the other from a
-socket. Programs, tests and inputs come as file descriptors that only the forked processes read, so a program that
-searches its memory finds an interpreter and no more.
+A fresh interpreter, whose stdin is a socket, becomes a zygote in two stages. The first gives the process a large stack
+limit, which takes effect at the next exec only. The second enters the tier that was asked for, and says on the socket
+either `{"ready": true}` or `{"failed": why}`. From then on it answers requests:
 
     -> {"jobs": [{"role": "main", "limits": {...}, "native": false, "payload_bytes": 812}], "warm": ["numpy"]}
     <- {"jobs": [{"ended_by": null, "code": 0, "cpu_s": 0.0021, "wall_s": 0.0034, "peak_mb": 21.2}]}
 
-The descriptors of a job come in this order: payload, stdin, stdout, stderr, result. Two jobs in one request are
-partners: a socket connects them, or with `"piped": true` each reads as stdin what the other one prints, and both end
-when the second one does.
+It holds no secret: programs, tests and inputs come as file descriptors that only the forked processes read. Those of a
+job are, in this order, payload, stdin, stdout, stderr, result. Two jobs in one request are partners: a socket connects
+them, or with `"piped": true` each reads as stdin what the other one prints, and both end when the second one does.
 """
 
 from __future__ import annotations
 
 import _thread
 import atexit
+import contextlib
 import json
 import mmap
 import os
@@ -77,10 +74,10 @@ def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
     if not options.get("staged"):
         _exec_with_stack(options)
     control = socket.socket(fileno=move_high(os.dup(0)))
+    _silence()
     preload()
     # The folder that they are loaded from is out of reach afterwards.
     roles = roles_of(options["group"])
-    _silence()
     die_with(os.getppid())
     try:
         Zygote(control, enter_tier(control, options), roles).serve()
@@ -144,7 +141,10 @@ class Zygote:
         jobs = request["jobs"]
         if len(descriptors) != DESCRIPTORS_PER_JOB * len(jobs):
             raise OSError(f"{len(descriptors)} descriptors came for {len(jobs)} jobs")
-        self._load(request)
+        loaded = len(sys.modules)
+        load_warm(request["warm"])
+        if len(sys.modules) > loaded:
+            freeze()
         piped = len(jobs) == 2 and bool(request.get("piped"))
         job_descriptors = [
             list(descriptors[start : start + DESCRIPTORS_PER_JOB])
@@ -153,9 +153,9 @@ class Zygote:
         ends = _connect(job_descriptors, piped) if len(jobs) == 2 else []
         # Tests see the files that the solution makes; an interactor's are its own.
         shared = len(jobs) == 2 and not piped
-        if not shared or self._confinement.tier != "full":
-            return self._watch(jobs, job_descriptors, ends, shared)
-        with view.shared_box(jobs[0]["limits"]["files_bytes"], self._confinement.box_links):
+        has_shared_box = shared and self._confinement.tier == "full"
+        box = view.shared_box(jobs[0]["limits"]["files_bytes"], self._confinement.box_links)
+        with box if has_shared_box else contextlib.nullcontext():
             return self._watch(jobs, job_descriptors, ends, shared)
 
     def _watch(
@@ -176,23 +176,14 @@ class Zygote:
             return {"trouble": "a process could not lock itself in, and ran nothing"}
         return {"jobs": [job.report for job in watched]}
 
-    def _load(self, request: Mapping[str, Any]) -> None:
-        """Load what the jobs need and this process does not have yet."""
-        loaded = len(sys.modules)
-        load_warm(request["warm"])
-        if len(sys.modules) > loaded:
-            freeze()
-
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
         """Fork a process that locks itself in and then plays the job's role; returns its id."""
         payload, *descriptors = job_descriptors
         native = bool(job["native"])
         key = (seat, shared, native, *job["limits"].values())
         if key not in self._steps:
-            self._steps[key] = (
-                self._confinement.steps(seat, job["limits"], native, shared),
-                filter_for(self._confinement.tier, native),
-            )
+            steps = self._confinement.steps(seat, job["limits"], native, shared)
+            self._steps[key] = steps, filter_for(self._confinement.tier, native)
         steps, last = self._steps[key]
         if native and not self._confinement.native:
             raise OSError("as root without the right to change user, programs that start others cannot be held")
@@ -276,10 +267,7 @@ def _occupy_low_descriptors() -> None:
 
 
 def _fresh_streams() -> None:
-    """Make sys.stdin, stdout and stderr as Python does when it starts.
-
-    They keep their descriptors, and so find the files that a job gets there.
-    """
+    """Make sys.stdin, stdout and stderr as Python does when it starts, on the descriptors that a job gets."""
     for descriptor, (name, mode, errors) in enumerate(_STREAMS):
         stream = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)

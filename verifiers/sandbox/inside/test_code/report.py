@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from unittest import SkipTest
 
+from ..program import describe_error
 from ..wire.json_lines import write_result
 
 SHOWN_CHARS = 300
@@ -62,10 +63,9 @@ class Report:
         return self._failed == 0 and self.watch.broken_reason is None
 
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
-        """Report a test that passed.
+        """Report a test that passed. first_assertion: the line of an assertion that it has.
 
-        first_assertion: the line of an assertion that it has. One that none held of has not passed: a solution may have
-        returned an empty list to a loop of assertions.
+        One that none held of has not passed: a solution may have returned an empty list to a loop of assertions.
         """
         is_idle = first_assertion is not None and not self._held
         if is_idle or self.watch.broken_reason is not None:
@@ -112,7 +112,5 @@ def describe_failure(error: BaseException | str | None) -> list[str]:
     """Return the type and the message of a failure."""
     if not isinstance(error, BaseException):
         return ["Failed", error or ""]
-    try:
-        return [type(error).__name__, str(error)[:SHOWN_CHARS]]
-    except Exception:
-        return [type(error).__name__, ""]
+    kind, message, _ = describe_error(error)
+    return [kind, message[:SHOWN_CHARS]]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -36,6 +36,8 @@ RAN = "__ran__"
 
 CHECK = "check"
 SHOWN_CHARS = 300
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _RAISING = frozenset({"raises", "warns", "fail"})
 """Functions of pytest and unittest that assert without saying so in their names."""
 
@@ -84,7 +86,7 @@ def plan_units(code: str) -> Plan:
     check, called = find_check(tree)
     if check is not None:
         asserting.discard(check.name)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
     tests = {
         min(each.lineno for each in (node, *node.decorator_list)): line
         for node in functions
@@ -109,17 +111,20 @@ def _reached_functions(
     tree: ast.Module, statements: Sequence[ast.stmt], check: ast.FunctionDef | None
 ) -> frozenset[str]:
     """Return the functions that the module calls itself, also by way of others."""
-    bodies = {node.name: node.body for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    pending = list(_called_names([node for node in statements if not isinstance(node, definitions)]))
-    pending += _called_names(check.body) if check is not None else ()
+    called_by = {node.name: _called_names(node.body) for node in tree.body if isinstance(node, _FUNCTIONS)}
+    called = _called_names([node for node in statements if not isinstance(node, _DEFINITIONS)])
+    return frozenset(_reached(called | _called_names(check.body if check is not None else ()), called_by))
+
+
+def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
+    """Return the names, and those that the edges lead to from there."""
     reached: set[str] = set()
+    pending = list(names)
     while pending:
-        name = pending.pop()
-        if name not in reached:
+        if (name := pending.pop()) not in reached:
             reached.add(name)
-            pending += _called_names(bodies.get(name, ()))
-    return frozenset(reached)
+            pending += edges.get(name, ())
+    return reached
 
 
 def asserting_functions(tree: ast.Module, *, raises: bool = True) -> set[str]:
@@ -127,18 +132,13 @@ def asserting_functions(tree: ast.Module, *, raises: bool = True) -> set[str]:
     asserting: set[str] = set()
     callers: dict[str, set[str]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, _FUNCTIONS):
             has_line = assertion_line(node.body, set()) is not None
             if any(asserts(below, set()) for below in node.body) if raises else has_line:
                 asserting.add(node.name)
             for name in _called_names(node.body):
                 callers.setdefault(name, set()).add(node.name)
-    pending = list(asserting)
-    while pending:
-        more = callers.get(pending.pop(), set()) - asserting
-        asserting |= more
-        pending += more
-    return asserting
+    return _reached(asserting, callers)
 
 
 def _called_names(statements: Sequence[ast.stmt]) -> set[str]:
@@ -175,10 +175,7 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
 
 
 def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
-    """Return the statement that may assert something, and the functions that do where it is called.
-
-    What a function of the test code returns as an exit status says whether it failed.
-    """
+    """Return the statement that may assert, and the functions that do: those it takes an exit status from as well."""
     leaving = _exit_of(node)
     return (node, asserting) if leaving is None else (leaving, asserting | functions)
 
@@ -213,10 +210,7 @@ class _StatusCheck(ast.NodeTransformer):
 
 
 def parse_tests(code: str) -> ast.Module:
-    """Return the tree of test code, in which `RAN` stands for each call of a runner of all its tests.
-
-    Raises SyntaxError, and ValueError for null bytes.
-    """
+    """Return the tree of test code, with `RAN` for each call of a runner. Raises SyntaxError and ValueError."""
     tree = ast.parse(code)
     imported: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -276,8 +270,7 @@ class _Cutter:
 
     def wrap_asserting(self, node: ast.stmt) -> ast.stmt:
         """Return the statement, as a unit where it asserts something."""
-        is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if is_definition or not asserts(node, self._asserting):
+        if isinstance(node, _DEFINITIONS) or not asserts(node, self._asserting):
             return node
         text = "\n".join(self._lines[node.lineno - 1 : node.end_lineno]).strip()
         return self.make_unit([node], text[:SHOWN_CHARS])
@@ -300,8 +293,7 @@ def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool
 
 def assertion_line(body: Sequence[ast.stmt], asserting: set[str]) -> int | None:
     """Return the line of the first assertion among statements that can hold."""
-    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    nodes = (below for node in body if not isinstance(node, definitions) for below in walk_same_scope(node))
+    nodes = (below for node in body if not isinstance(node, _DEFINITIONS) for below in walk_same_scope(node))
     return next((getattr(node, "lineno", 1) for node in nodes if _is_assertion(node, asserting, False)), None)
 
 

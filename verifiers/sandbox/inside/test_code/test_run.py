@@ -5,39 +5,29 @@
         x = candidate(2)                 if this fails, so does the run: a test more, and the units after it are not run
         assert x == 3                    test 2
 
-Then the test cases that it defines for a test runner are run, `unittest.TestCase` classes and functions called
-`test...`, save functions that it has called itself:
+Then come `unittest.TestCase` classes and functions called `test...`, save those that the code has called itself: tests
+"TestAdd.test_zero" and "test_one". Classes run in the order of their definition, the tests of each by name. A test that
+is skipped, or expected to fail, without any doing of the solution (`test_session/probe.py`) does not count; any other
+that is skipped has not passed, nor has one whose assertions were all left out. Tests that only pytest understands are
+run by it (`pytest_run.py`).
 
-    class TestAdd(unittest.TestCase):
-        def test_zero(self): ...          test "TestAdd.test_zero"
-    def test_one(): assert add(1, 0) == 1     test "test_one"
-
-Classes run in the order of their definition, the tests of each by name. A test that is skipped, or expected to fail,
-without any doing of the solution (`test_session/probe.py`) does not count; any other that is skipped has not passed,
-nor has one whose assertions were all left out. Tests that only pytest understands are run by it (`pytest_run.py`).
-
-What became of each test is written in lines on the result descriptor:
+What became of each test is written in lines on the result descriptor, with the last call of the solution before it:
 
     {"test": "2", "ok": true}
     {"test": "3", "ok": false, "line": "assert add(1, 2) == 3", "error": ["AssertionError", ""],
      "calls": ["add", "1, 2", "4"]}
     {"done": {"passed": 2, "total": 3}}
 
-`calls` is the last call of the solution before the failure, with its arguments and its result. All tests passed where
-`passed` is `total`, which is 0 where the code holds no test.
-
-The role `one_process` runs a program and its tests in one namespace of one process:
+The role `one_process` runs a program and its tests in one namespace of one process, for test code that cannot be apart
+from the solution (`protocols/isolation.py`):
 
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-This is for test code that cannot be apart from the solution (`protocols/isolation.py`). Where every test
-passed, the lines end with {"nonce": ...}: a program that ends the process before that, by `sys.exit` or worse, has not
-passed.
-
-The verdict is weak. The program shares its process with the tests and can search it, override what they use, and
-answer comparisons. Replacing assertions and builtins is noticed unless it is undone in time. While the program runs,
-the nonce is on the interpreter's evaluation stack only, so that walking frames and objects does not lead to it.
+Where every test passed, the lines end with {"nonce": ...}: a program that ends the process before that has not passed.
+The verdict is weak. The program can search the process, override what the tests use, and answer comparisons. Replacing
+assertions and builtins is noticed unless it is undone in time. While the program runs, the nonce is on the
+interpreter's evaluation stack only, so that walking frames and objects does not lead to it.
 """
 
 from __future__ import annotations
@@ -112,11 +102,7 @@ def _is_for_runner(name: str, kind: type) -> bool:
 
 
 def seed_randomness(seed: int) -> None:
-    """Seed the random numbers of a forked process, which has the random state of the one it came from.
-
-    Otherwise a solution could foresee the inputs of tests. The seed is made of what the solution's process does not
-    have, the test code, and is the same for the same row.
-    """
+    """Seed the random numbers of a forked process by the test code: no solution can foresee the tests' inputs."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
@@ -348,7 +334,7 @@ def _write_nonce(nonce: str, have_passed: bool) -> None:
 
 def _run_program_and_tests(request: dict[str, Value]) -> bool:
     """Run them, report what came of each test, and return whether all passed."""
-    guard = _ReplacementGuard()
+    before = _function_identities()
     report = Report(SolutionWatch(), request["stop_first"], request.get("skipped", ()))
     try:
         plan = plan_units(request["code"])
@@ -369,10 +355,12 @@ def _run_program_and_tests(request: dict[str, Value]) -> bool:
         report.finish()
         return False
     run_code(plan, request["code"], namespace, candidate, report)
-    if (name := guard.find_replaced()) is not None:
+    now = _function_identities()
+    # A program that undoes it at the right moment, or replaces something else, is not noticed.
+    if replaced := [name for name, identity in before.items() if now.get(name) != identity]:
         with suppress(RunEnded):
             report.total += 1
-            report.add_failure("the run", None, f"the program replaced {name}")
+            report.add_failure("the run", None, f"the program replaced {replaced[0]}")
     report.finish()
     return report.clean and 0 < report.total == report.passed
 
@@ -400,26 +388,8 @@ def _find_candidate(namespace: dict[str, Value], entry_point: str | None) -> Val
         raise NameError(str(error)) from None
 
 
-class _ReplacementGuard:
-    """Notices whether what tests are made of is replaced: `TestCase.assertEqual`, `all`, `isinstance` ...
-
-        guard = _ReplacementGuard()
-        unittest.TestCase.assertEqual = lambda *args: None
-        guard.find_replaced()                                "TestCase.assertEqual"
-
-    A program that undoes this at the right moment, or replaces something else, is not noticed.
-    """
-
-    def __init__(self) -> None:
-        self._before = _function_identities()
-
-    def find_replaced(self) -> str | None:
-        """Return the name of the first function that is another one now."""
-        now = _function_identities()
-        return next((name for name, identity in self._before.items() if now.get(name) != identity), None)
-
-
 def _function_identities() -> dict[str, tuple[int, int]]:
+    """Return what tests are made of, `TestCase.assertEqual`, `all`, `isinstance` ..., by name."""
     functions = {
         f"{owner_name}.{name}": value
         for owner_name, owner in _GUARDED.items()

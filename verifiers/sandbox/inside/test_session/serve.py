@@ -5,27 +5,23 @@
     ["method", 2, "push", args, names]   the same
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
     ["operate", "add", args]  ["data", 2]
+    ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
     ["also", {"take": changes, "follow": surroundings}, "call", ...]
                                          ["also", {"changes": changes, "printed": texts}, "ok", 3]
-    ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
-Objects are named by their handles (`Handles`). args is a tuple, whose last items belong to the keyword arguments
-in `names`. `also` says what either side has changed of what both have: the containers that are lent (`Lender`), and
-what surrounds test code and solution (`Surroundings`). `changed` answers a call that had mutable arguments
-(`shared_objects.contents`), and returned None or was made with `true`, for tests that look at its arguments afterwards
+args is a tuple, whose last items belong to the keyword arguments in `names`. `also` says what either side has changed
+of what both have: containers that are lent (`Lender`), and what surrounds both (`Surroundings`). `changed` answers a
+call that had mutable arguments, and returned None or was made with `true`, for tests that look at them afterwards
 (`ArgumentUse`). While a function runs it may call functions of the test code: ["callback", index, args, names]. The
 answer is ["value", value] or ["raise", class, args], and further requests may come before it.
 
-The first message says whether the program could be loaded. All that this process says is the solution's word.
-
-Encodes and decodes values on the solution's side: data as data, and a handle for each object that has to stay here.
+The first message says whether the program could be loaded. Data crosses as data, what has to stay here by its handle:
 
     a function, a class, an instance     {"$": "function" | "class" | "remote", "v": 7, ...}
     the same coming back as an argument  {"$": "handle", "v": 7}, which is the object itself again
     a function of the test code          {"$": "callback", "v": 0}, called over the connection to the test process
 
-A class is described when it is first mentioned: its name, bases and methods, so that the test code can have a class
-that looks the same (`remote_objects.py`).
+A class is described when it is first mentioned, so that the test code can have one that looks the same.
 """
 
 from __future__ import annotations

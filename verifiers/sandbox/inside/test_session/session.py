@@ -1,22 +1,14 @@
 """Sends the test code's requests to the solution's process, one after the other.
 
-Everything that arrives is the solution's word. What is not a well-formed answer ends the session: `broken_reason`
-says why, the pending call raises `SolutionGone`, and so does every later one. Test code that swallows that exception
-gains nothing by it, because a run whose session is broken has failed.
+Everything that arrives is the solution's word. What is not a well-formed answer ends the session: the pending call
+raises `SolutionGone`, and so does every later one. Test code that swallows that exception gains nothing by it, because
+a run whose session is broken has failed.
 
-Tells whether test code looks at an argument once more after the call that may have changed it.
+`ArgumentUse` tells from the text whether test code looks at an argument after the call that may have changed it:
 
-    k = f(nums, 3)                    nums is tested as well: its changes are needed beside what f returned
-    assert k == 2
-    assert nums[:k] == [2, 2]
-
-    f(nums)                           here too, where nobody looks at what f returns
-    assert nums == [1, 2]
-
-    r = f(nums)                       here they are not: the tests expect what nums was, and a solution that empties it
-    assert r == sorted(nums)          could return an empty list
-
-Only the text of the test code is looked at, once for each position of a call.
+    k = f(nums, 3); assert nums[:k] == [2, 2]      it does, and so does `f(nums); assert nums == [1, 2]`
+    r = f(nums); assert r == sorted(nums)          here the tests expect what nums was, and a solution that empties it
+                                                   could return an empty list
 """
 
 from __future__ import annotations
@@ -72,8 +64,7 @@ class NoSuchName(LookupError):
 class Session(SolutionWatch):
     """The solution as the test code can use it.
 
-    namespace: the test code's, which has the classes that instances arrive as. argument_use: tells after which calls
-    the test code looks at their arguments.
+    namespace: the test code's, with the classes of instances. argument_use: tells what is looked at after a call.
     """
 
     def __init__(
@@ -140,10 +131,7 @@ class Session(SolutionWatch):
         return names
 
     def call(self, request: list[Value], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """Return the result of a call.
-
-        request: the call or method call, without arguments. shown: the name of what is called, for reports.
-        """
+        """Return the result of a call. request: it without arguments. shown: the name of what is called in reports."""
         self._last_call = (shown, args, kwargs, ...)
         data, objects = self._send_args((*args, *kwargs.values()))
         keep = self._argument_use.looks_at_arguments(sys._getframe(1)) if objects else None
@@ -224,9 +212,8 @@ class Session(SolutionWatch):
     ) -> Value:
         """Return the value of the answer to a request, or raise the exception that it stands for.
 
-        objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
-        name that is asked for, which may be missing. keep: what changes of arguments, which then may come beside a
-        value, are for (`looks_at_arguments`).
+        objects: the mutable objects of the arguments. may_stop: whether it may be a `StopIteration`. asked: a name
+        that may be missing. keep: what changes of arguments beside a value are for.
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
@@ -317,9 +304,8 @@ class Session(SolutionWatch):
                 return ["value", self._send_args(result)[0]]
             try:
                 return ["value", self._values.encode(result)[0]]
-            except (
-                CannotIsolate
-            ) as problem:  # The solution chose what to ask for, and must not choose how it is tested.
+            except CannotIsolate as problem:
+                # The solution chose what to ask for, and must not choose how it is tested.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
@@ -416,10 +402,9 @@ class ArgumentUse:
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
-        """Return how the arguments of the call that test code is making now are looked at after it.
+        """Return how the arguments of the call that test code is making now, below `frame`, are looked at after it.
 
         "contents", or "identity" where the test code only asks whether the result is one of them; None for neither.
-        frame: any below which that call is.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -500,8 +485,7 @@ class ArgumentUse:
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
         """Return whether an argument stands there as what is tested, and not as what a result is compared with.
 
-        So it does where a result cuts it, as in `sorted(nums)[:k]`, and where results only say up to where, in an index
-        or in `range`.
+        So it does where a result cuts it, as in `sorted(nums)[:k]`, or says up to where, in an index or in `range`.
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]

@@ -3,29 +3,16 @@
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
-The solution's process chooses what it names, and so could choose an object that answers every comparison with yes.
-Types and exceptions are therefore a closed list, and of the standard library it can name only what the test code asked
-for under that very name, in modules where nothing of the kind exists.
+The solution's process could name an object that answers every comparison with yes. Types and exceptions are therefore a
+closed list, and of the standard library it can name only what the test code asked for under that very name.
 
-Carries what a function did to its arguments back into the objects that they were copied from.
-
-    def clear(a): a.clear()          test code:  x = [1]; clear(x); assert x == []
+    def clear(a): a.clear()      test code:  x = [1]; clear(x); assert x == []
+    data = stack.data            after `stack.pop()` data is empty; after `data.append(5)` the stack has 5 on it
 
 Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call
-the contents of each travel as a list, in which an argument's object is named by its index, and are put into the objects
-that the test code has: their identity stays.
-
-Containers of the solution's objects that test code got hold of, kept alike on both sides.
-
-    stack = Stack()
-    stack.data.append(5)         the solution's stack has 5 on it, too
-    data = stack.data
-    stack.pop()                  data is empty
-
-What an attribute holds travels as a copy. The mutable containers in it are lent: each gets an index under which both
-sides keep theirs. Before a request the test code's side sends the contents of those that the test code has changed, and
-after it takes the contents of those that the solution has changed. Their identity stays on both sides, as with
-arguments.
+the contents of each are put into the objects that the test code has: their identity stays. The containers in what an
+attribute holds are lent in the same way: each has an index on both sides, and its contents travel with the next request
+or answer once either side has changed them.
 """
 
 from __future__ import annotations
@@ -73,8 +60,7 @@ NOT_LOOKED_LIKE = tuple(
     "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
     " fractions numbers pathlib uuid re types typing abc enum".split()
 )
-"""Modules whose classes no object that is used by message is an instance of: their objects cross as data, or a library
-lets an object say of itself what it is equal to."""
+"""Modules whose objects cross as data, or say of themselves what they are equal to: none of them is used by message."""
 
 SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
@@ -141,10 +127,7 @@ def builtin_name(value: Value) -> str | None:
 
 
 def library_class(module: object, name: object, base: type = object) -> type:
-    """Return a class of a library that is loaded here. Raises LookupError where there is none, or not for this.
-
-    base: Exception, for what may be raised; else the class is what `isinstance` takes an object of the solution for.
-    """
+    """Return a class of a loaded library: to be raised (base: Exception) or looked like. Raises LookupError."""
     root = str(module).partition(".")[0]
     loaded = sys.modules.get(str(module))
     kind = vars(loaded).get(str(name)) if loaded is not None else None
@@ -158,10 +141,9 @@ def library_class(module: object, name: object, base: type = object) -> type:
 def numpy_if_installed() -> Value:
     """Return numpy, or None."""
     try:
-        import numpy
+        return importlib.import_module("numpy")
     except ImportError:
         return None
-    return numpy
 
 
 def make_view(elements: list[Value], kind: str) -> Value:
@@ -208,8 +190,7 @@ def _field_names(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Sequen
 
 
 MAX_LENT = 256
-"""How many containers are lent. Stops suites that look at large structures from comparing them before every request;
-what comes beyond is a copy."""
+"""How many containers are lent, and compared before every request; what comes beyond is a copy."""
 
 MAX_ELEMENTS = 4096
 """How many elements a lent container may have."""
@@ -221,8 +202,7 @@ _LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array
 
 
 class _SharedContainers:
-    """One side's containers, by their index. encode, decode: turn values into JSON and back, in which objects that both
-    sides have are named by their index."""
+    """One side's containers, by the index that encode and decode name them by."""
 
     def __init__(
         self, encode: Callable[[Value, dict[int, int]], Json], decode: Callable[[Json, Sequence[Value]], Value]

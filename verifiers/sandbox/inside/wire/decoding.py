@@ -1,8 +1,7 @@
 """Turns JSON into values, exact by type and within bounds; the table of forms is in the docstring of the folder.
 
-The data may have been made to do harm: to stall the building of a dict by colliding keys, to nest until the stack
-overflows, to name huge ranges and exponents. What breaks a bound or has no meaning raises `Undecodable`. Nothing is
-imported or run because data says so.
+The data may have been made to do harm: by keys that collide, by nesting, by huge ranges and exponents. What breaks a
+bound or has no meaning raises `Undecodable`. Nothing is imported or run because data says so.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .foreign_values import (
     Value,
 )
 from .forms import FORMS, SHOWN_CHARS, TypeForm
-from .packages import CHANGEABLE, decode_packaged
+from .packages import CHANGEABLE, decode_packaged, make_objects
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -39,8 +38,7 @@ FEW_KEYS = 16
 """Up to so many keys are not looked at: however they collide, they cost little."""
 
 MAX_RANGE = 1_000_000
-"""How many elements all ranges of a message may have; ranges beyond that are opaque. Stops `range(10**18)`, and
-thousands of shorter ones: a reader might walk through them."""
+"""How many elements all ranges of a message may have; ranges beyond that, such as `range(10**18)`, are opaque."""
 
 MAX_EMPTY = 1_000_000
 """How many lists an array without items may hold. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
@@ -60,9 +58,8 @@ _Handler = Callable[[Value, dict[str, Json], int], Value]
 class Decoder:
     """Decodes one message.
 
-    codecs: the fields of each known class. classes: returns the class of a name; without it, objects of known classes
-    become `Instance`s. known: the objects that both sides have. track: whether every mutable object is kept in
-    `tracked`, in the order in which an `Encoder` that tracks meets them.
+    codecs: the fields of each known class. classes: returns the class of a name; without it they become `Instance`s.
+    known: the objects that both sides have. track: whether mutable objects are kept in `tracked`, as an `Encoder` does.
     """
 
     further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}
@@ -268,13 +265,9 @@ def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value
     if not _is_known(data["dtype"]) or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")
     numpy = decoder.numpy_module()
-    if numpy is None:
-        return item
-    return (
-        _numpy_array(numpy, [item], data["dtype"])[0]
-        if "64[" in data["dtype"]
-        else numpy.dtype(data["dtype"]).type(item)
-    )
+    if numpy is not None and "64[" in data["dtype"]:
+        return _numpy_array(numpy, [item], data["dtype"])[0]
+    return item if numpy is None else numpy.dtype(data["dtype"]).type(item)
 
 
 def _is_known(dtype: Json) -> bool:
@@ -284,12 +277,7 @@ def _is_known(dtype: Json) -> bool:
 def _numpy_array(numpy: Value, flat: list[Value], dtype: str) -> Value:
     if "64[" in dtype:
         return numpy.array(flat, dtype="int64").view(dtype)
-    if dtype != "object":
-        return numpy.array(flat, dtype=dtype)
-    made = numpy.empty(len(flat), dtype=object)
-    for position, item in enumerate(flat):
-        made[position] = item
-    return made
+    return make_objects(flat) if dtype == "object" else numpy.array(flat, dtype=dtype)
 
 
 def _nest(flat: list[Value], shape: Sequence[int]) -> Value:

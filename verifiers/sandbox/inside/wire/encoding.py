@@ -1,7 +1,7 @@
 """Turns values into JSON, exact by type; the table of forms is in the docstring of the folder.
 
-The encoder runs where the program runs, which may have changed everything it uses, so nobody believes a message because
-an encoder wrote it. It owes exactness to honest programs, a bounded size, and speed: flat lists of numbers or texts are
+The encoder runs where the program runs, which may have changed everything it uses: no message is believed because an
+encoder wrote it. It owes exactness to honest programs, a bounded size, and speed: flat lists of numbers or texts are
 looked through at C speed and stand in the JSON as they are.
 """
 
@@ -129,10 +129,7 @@ class Encoder:
         return {"$": "node", "v": index}
 
     def refer_to_known(self, value: object) -> Json | None:
-        """Return a reference to an object that both sides have, or None.
-
-        Where mutable objects are tracked, it is known from here on.
-        """
+        """Return a reference to an object that both sides have, or None; one that is tracked is known from here on."""
         if self._known is None:
             return None
         index = self._known.get(id(value))
@@ -309,5 +306,4 @@ _PLAIN: Mapping[type, Callable[[Value], Value]] = {
 _DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
 _DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
 _DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
-"""Objects of classes that derive from these are the data that the builtin type holds. Its own methods read them, so
-that an `int` which calls itself equal to everything is the number it is."""
+"""Objects of classes that derive from these are the data that the builtin type holds, as its own methods read it."""

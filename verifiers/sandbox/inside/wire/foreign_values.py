@@ -5,8 +5,6 @@
     Array("float64", (2, 2), [[..]])   a numpy array, where numpy is not to be loaded
     Instance("ListNode", {...})        an object of a class whose fields are known, where the class is not
 
-Two `Instance`s are equal where they show the same fields however far one follows them, cycles included.
-
 These are no dataclasses: every sandboxed process would carry along what those import.
 """
 
@@ -86,8 +84,7 @@ class Array:
         "bool str object int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
         " complex128".split()
     )
-    """numpy's names for the items of arrays that cross the border. Those of records do not; times (`ARRAY_TIMES`) are
-    sent as integers."""
+    """numpy's names for the items of arrays that cross the border; times (`ARRAY_TIMES`) are sent as integers."""
 
     def __init__(self, dtype: str, shape: tuple[int, ...], elements: Any) -> None:
         self.dtype = dtype
@@ -127,11 +124,7 @@ class Instance:
 
 
 def _same_graphs(left: Instance, right: Instance) -> bool:
-    """Return whether no path of fields tells the two apart (Hopcroft and Karp).
-
-    This needs no recursion, and about as many steps as there are objects, which a pair of cycles of different lengths
-    would otherwise multiply.
-    """
+    """Return whether no path of fields tells two apart, in cycles too, in a few steps (Hopcroft and Karp)."""
     groups: dict[int, int] = {}
     pending: list[tuple[Any, Any]] = [(left, right)]
     while pending:

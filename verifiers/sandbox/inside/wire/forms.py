@@ -4,8 +4,8 @@
     Decimal("0.1")       Decimal    parts "0.1"
     deque([1], 5)        deque      an empty one is made of its head, 5, and filled with its parts, [1]
 
-What reads the parts of an object are the builtin type's own functions, so that an object of a subclass is the data that
-it holds. What makes an object of parts is given exact builtin types, which may have been chosen to do harm.
+The builtin type's own functions read the parts, so that an object of a subclass is the data that it holds. What makes
+an object is given parts of exact builtin types, which may have been chosen to do harm.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """Encoded values as text: one line of JSON, written fast and read strictly.
 
-Plain data is what JSON says exactly as it stands: most arguments, and most results. Who knows this of a thousand values
-can write, read and compare them all at once.
-
-    are_plain([1, "x", [2.5, None], {"k": True}])       True
+    are_plain([1, "x", [2.5, None], {"k": True}])       True: JSON says it exactly as it stands
     are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
 
-Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner.
-
-A message is a list whose first item says what it is. Partners take turns: the one that has sent a message waits for the
-answer, which may be a message that asks something back. Everything else that arrives raises.
+Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner. A message is a list whose
+first item says what it is. Partners take turns: the one that has sent a message waits for the answer, which may be a
+message that asks something back. Everything else that arrives raises.
 """
 
 from __future__ import annotations
@@ -74,8 +70,7 @@ def to_json(data: Json) -> bytes:
 def from_json(line: bytes, limit: int = MAX_LINE) -> Json:
     """Return the data of one line.
 
-    Raises `Undecodable` for a line of more than `limit` bytes, for what is nested too deeply, and for what is not
-    strict JSON in ASCII: NaN, a second value behind the first.
+    Raises `Undecodable` for more than `limit` bytes, deep nesting, and what is not strict JSON in ASCII, such as NaN.
     """
     if len(line) > limit:
         raise Undecodable(f"{len(line)} bytes, the limit is {limit}")
@@ -102,10 +97,7 @@ def _too_deep(line: bytes) -> bool:
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether each value is plain, with all in it: exact types, finite floats, no nesting without end.
-
-    tuples: whether they count as plain too.
-    """
+    """Return whether each value is plain, with all in it. tuples: whether they count as plain too."""
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False

@@ -109,13 +109,14 @@ def _make_array(pandas: Value, part: _Part, dtype: Json, values: list[Json]) -> 
         return _make_times(pandas, dtype, values)
     elements = part(values)
     if dtype == "object":
-        return _make_objects(elements)
+        return make_objects(elements)
     is_numpy = dtype[:1].islower() and not dtype.startswith((*_TEXTS, "boolean"))
     numpy = sys.modules["numpy"]
     return numpy.array(elements, dtype=dtype) if is_numpy else pandas.array(elements, dtype=dtype)
 
 
-def _make_objects(elements: list[Value]) -> Value:
+def make_objects(elements: list[Value]) -> Value:
+    """Return an array of objects, none of which numpy looks into."""
     made = sys.modules["numpy"].empty(len(elements), dtype=object)
     for position, element in enumerate(elements):
         made[position] = element
@@ -158,14 +159,6 @@ def _make_index(pandas: Value, part: _Part, kind: Json, values: list[Json], name
             made.freq = kind
     made.names = labels
     return made
-
-
-def _column(value: Value, part: _Part) -> Json:
-    return _array(value.array, part)
-
-
-def _make_series(pandas: Value, part: _Part, array: Json, index: Json, name: Json) -> Value:
-    return _make_column(pandas, part, array, part(index), part(name))
 
 
 def _make_column(pandas: Value, part: _Part, array: Json, index: Value, name: Value) -> Value:
@@ -258,14 +251,14 @@ _KINDS: Mapping[Json, tuple[str, Callable[[Value, _Part], Json], Callable[..., V
         lambda value, part: [
             part(value.columns),
             part(value.index),
-            [_column(value.iloc[:, position], part) for position in range(value.shape[1])],
+            [_array(value.iloc[:, position].array, part) for position in range(value.shape[1])],
         ],
         _make_frame,
     ),
     "Series": (
         "pandas",
-        lambda value, part: [_column(value, part), part(value.index), part(value.name)],
-        _make_series,
+        lambda value, part: [_array(value.array, part), part(value.index), part(value.name)],
+        lambda pandas, part, array, index, name: _make_column(pandas, part, array, part(index), part(name)),
     ),
     "Index": ("pandas", _index, _make_index),
     "Timestamp": ("pandas", _timestamp, _make_timestamp),
