@@ -11,7 +11,7 @@ is skipped, or expected to fail, without any doing of the solution (`test_sessio
 that is skipped has not passed, nor has one whose assertions were all left out. Tests that only pytest understands are
 run by it (`pytest_run.py`).
 
-What became of each test is written in lines on the result descriptor, with the last call of the solution before it:
+The outcome of each test is a line on the result descriptor, with the last call of the solution before it:
 
     {"test": "2", "ok": true}
     {"test": "3", "ok": false, "line": "assert add(1, 2) == 3", "error": ["AssertionError", ""],
