@@ -85,11 +85,12 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
         RepositoryNotFoundError,
     )
 
+    unreachable = (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError, *transport_errors())
     try:
         yield
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise SetupError(f"model.path: the hub has no model {config.path}, and no such folder exists.") from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError, *transport_errors()) as error:
+    except unreachable as error:
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise SetupError(f"model.path: {config.path} cannot be downloaded: {reason}") from error
 

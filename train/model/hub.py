@@ -168,9 +168,10 @@ def check_push(config: PushConfig) -> None:
 def _refusals_explained(repo: str) -> Iterator[None]:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
+    refusals = (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OSError, *transport_errors())
     try:
         yield
-    except (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OSError, *transport_errors()) as error:
+    except refusals as error:
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise SetupError(
             f"push_to_hub: {repo} cannot be written to: {reason}", "Set HF_TOKEN, or log in: hf auth login."
