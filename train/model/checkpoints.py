@@ -85,7 +85,13 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
         RepositoryNotFoundError,
     )
 
-    unreachable = (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError, *transport_errors())
+    unreachable: tuple[type[Exception], ...] = (
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        OSError,
+        *transport_errors(),
+    )
     try:
         yield
     except (RepositoryNotFoundError, HFValidationError) as error:

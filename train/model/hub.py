@@ -168,7 +168,13 @@ def check_push(config: PushConfig) -> None:
 def _refusals_explained(repo: str) -> Iterator[None]:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
 
-    refusals = (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OSError, *transport_errors())
+    refusals: tuple[type[Exception], ...] = (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalTokenNotFoundError,
+        OSError,
+        *transport_errors(),
+    )
     try:
         yield
     except refusals as error:
