@@ -138,5 +138,5 @@ def make_trainer(model: Path, folder: Path, **settings: Any) -> Trainer:
     evaluation = SamplingParams(1.0, 1.0, 8, encoder.stop_token_ids)
     groups = make_group_source(feed, config, rollout, 8, folder)
     return Trainer(
-        feed, EvaluationRows.of({HELDOUT_SET: rows[12:]}), config, updater, rollout, groups, evaluation, folder
+        feed, EvaluationRows.from_sets({HELDOUT_SET: rows[12:]}), config, updater, rollout, groups, evaluation, folder
     )

@@ -223,7 +223,7 @@ def _make_trainer(
     evaluation = SamplingParams(1.0, 1.0, 12, encoder.stop_token_ids)
     groups = make_group_source(feed, config, rollout, 12, folder)
     return Trainer(
-        feed, EvaluationRows.of({HELDOUT_SET: rows[12:]}), config, updater, rollout, groups, evaluation, folder
+        feed, EvaluationRows.from_sets({HELDOUT_SET: rows[12:]}), config, updater, rollout, groups, evaluation, folder
     ), engine
 
 

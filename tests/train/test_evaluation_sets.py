@@ -54,7 +54,7 @@ def test_rates_are_told_apart_by_set_source_and_domain(tmp_path: Path) -> None:
         "heldout": read_set(write(tmp_path / "gsm.jsonl", GSM))[0],
         "hard": read_set(write(tmp_path / "olympiads.jsonl", OLYMPIADS))[0],
     }
-    rows = EvaluationRows.of(sets)
+    rows = EvaluationRows.from_sets(sets)
     assert len(rows.rows) == 7
     # A set with a single source or domain has no rates of its parts.
     assert rows.names[0] == ("evaluation/heldout",)
@@ -87,7 +87,7 @@ def row(number: int) -> Row:
 
 
 def test_of_many_sources_the_most_frequent_have_rates() -> None:
-    rows = EvaluationRows.of({"web": [row(number) for number in range(400)]})
+    rows = EvaluationRows.from_sets({"web": [row(number) for number in range(400)]})
     assert len({name for names in rows.names for name in names}) == 1 + MOST_LABELS
 
 

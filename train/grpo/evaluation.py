@@ -82,7 +82,7 @@ class EvaluationRows:
     """For each row the rates that it counts for: `evaluation/gsm`, `evaluation/gsm/domain/algebra`."""
 
     @classmethod
-    def of(cls, sets: Mapping[str, Sequence[Row]]) -> EvaluationRows:
+    def from_sets(cls, sets: Mapping[str, Sequence[Row]]) -> EvaluationRows:
         """Return the rows of sets by name."""
         made = cls()
         for name, rows in sets.items():

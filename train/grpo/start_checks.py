@@ -97,7 +97,7 @@ class TrainingRows:
     def evaluation_rows(self, config: EvaluationConfig) -> EvaluationRows:
         """Return what is evaluated: of each set the first rows, the run's own first."""
         sets = {HELDOUT_SET: self.heldout, **self.evaluation_sets}
-        return EvaluationRows.of({name: members[: config.problems] for name, members in sets.items()})
+        return EvaluationRows.from_sets({name: members[: config.problems] for name, members in sets.items()})
 
 
 def read_training_rows(
