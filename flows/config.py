@@ -33,7 +33,7 @@ from truegold.pipeline.review.decisions import DECISIONS
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
+from truegold.train.config.models import ModelConfig, PushConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
 
 Section = TypeVar("Section", bound=StageConfig)
@@ -72,6 +72,8 @@ class RunConfig(CurationConfig):
     """GRPO."""
     profile_after: bool = True
     """Profile the selected and the held-out rows again after training."""
+    push_to_hub: PushConfig | None = None
+    """Where the trained model goes when the run is done: `owner/name` on the Hugging Face hub."""
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:

@@ -162,8 +162,9 @@ def _plan_training(config: RunConfig) -> list[Stage]:
         "reserve": Output("select", "reserve.parquet"),
         "samples": Output("profile", "samples.parquet"),
         **distilled,
+        **_evaluation_sets(config.train),
     }
-    terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.terms if term.verifier}
+    terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.composition if term.verifier}
     stages.append(plan_stage("train", grpo, config.train, inputs, extra=terms, launch=config.train.launch))
     if config.profile_after:
         rows: dict[str, Path | Output] = {
@@ -181,8 +182,14 @@ def _plan_turns(config: RunConfig, section: GrpoConfig, turns: TurnsConfig) -> S
     assert model is not None
     names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}
     inputs: dict[str, Path | Output] = {key: Output("take_rows", f"{name}.parquet") for key, name in names.items()}
+    inputs |= _evaluation_sets(section)
     environment = {"environment": environment_fingerprint(turns)}
     return plan_stage("train", grpo, section, {"model": model, **inputs}, extra=environment, launch=section.launch)
+
+
+def _evaluation_sets(section: GrpoConfig) -> dict[str, Path | Output]:
+    """Return the inputs of the named held-out sets. Raises InputError for a file that cannot be read."""
+    return {f"evaluation {name}": data_file(path) for name, path in section.evaluation.sets.items()}
 
 
 def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: Path | None = None) -> Stage:

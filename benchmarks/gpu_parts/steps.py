@@ -20,8 +20,9 @@ from transformers import AutoModelForCausalLM
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import HELDOUT_SET, GrpoConfig
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.grpo.evaluation import EvaluationRows
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.step import Trainer, make_group_source
 from truegold.train.grpo.update import Updater
@@ -221,7 +222,9 @@ def _make_trainer(
     updater = Updater(engine, config.objective, 12, config.steps * config.objective.updates, reference)
     evaluation = SamplingParams(1.0, 1.0, 12, encoder.stop_token_ids)
     groups = make_group_source(feed, config, rollout, 12, folder)
-    return Trainer(feed, rows[12:], config, updater, rollout, groups, evaluation, folder), engine
+    return Trainer(
+        feed, EvaluationRows.from_sets({HELDOUT_SET: rows[12:]}), config, updater, rollout, groups, evaluation, folder
+    ), engine
 
 
 def _take_steps(

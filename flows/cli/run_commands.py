@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
     from truegold.pipeline.config.sources import DemoSource, FileSource, HubSource
     from truegold.pipeline.running.stage import Stage
+    from truegold.train.config.models import PushConfig
 
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
@@ -91,6 +92,7 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     from truegold.flows.plan import plan
 
     stages = plan(config, until)
+    target = _hub_target(config, stages)
     if dry_run:
         runner.check_remote(stages, config.run_dir)
         if as_json:
@@ -121,6 +123,59 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
     for line in runner.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
+    _push(run_dir, target)
+
+
+def _hub_target(config: RunConfig, stages: Sequence[Stage]) -> PushConfig | None:
+    """Return where the model goes on the hub, None where nothing is sent. Raises SetupError where it must not."""
+    if config.push_to_hub is None or all(stage.name != "train" for stage in stages):
+        return None
+    from truegold.train.model.hub import check_push
+
+    check_push(config.push_to_hub)
+    return config.push_to_hub
+
+
+def _push(run_dir: Path, config: PushConfig | None) -> None:
+    if config is None:
+        return
+    from truegold.train.model.hub import push_model
+
+    errors.print(f"sending the model to the hub as {config.repo}", markup=False)
+    print_line(f"model: {push_model(run_dir, config)}")
+
+
+def push(
+    run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    to: Annotated[
+        str | None, typer.Option(metavar="OWNER/NAME", help="Its name on the hub; the run's push_to_hub.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see a model that is made.")] = False,
+    card: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the card into this file, and send nothing.")
+    ] = None,
+) -> None:
+    """Send a run's trained model to the Hugging Face hub, with a card."""
+    from pydantic import ValidationError
+
+    from truegold.pipeline.config.base import describe_mistakes
+    from truegold.pipeline.tables.run_files import read_resolved
+    from truegold.train.config.models import PushConfig
+    from truegold.train.model.hub import gather_model_card, render_model_card
+
+    configured = read_resolved(run).get("push_to_hub") or {}
+    if card is not None:
+        card.write_text(render_model_card(gather_model_card(run), configured.get("license")), encoding="utf-8")
+        print_line(f"wrote {card}")
+        return
+    settings = {**configured, **({"repo": to} if to is not None else {}), **({"private": False} if public else {})}
+    if "repo" not in settings:
+        raise ConfigError("There is no name to send it to.", f"truegold push {run} --to OWNER/NAME")
+    try:
+        target = PushConfig.model_validate(settings)
+    except ValidationError as error:
+        raise ConfigError("; ".join(describe_mistakes(error, PushConfig))) from None
+    _push(run, target)
 
 
 def _run_as_flow(until: Phase, config: RunConfig) -> None:

@@ -17,14 +17,16 @@ from enum import StrEnum
 from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig
+from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig, by_type
 from truegold.pipeline.config.engines import (
     MOST_TOKENS,
     AskedEngineConfig,
     ChatConfig,
+    ChatEngineConfig,
     EngineConfig,
+    ScriptedEngineConfig,
     VllmEngineConfig,
 )
 from truegold.pipeline.config.sources import DataConfig
@@ -149,6 +151,31 @@ class OpinionConfig(StageConfig):
         if (self.verifier is None) == (self.model is None):
             raise ValueError("needs either verifier or model")
         return self
+
+
+GRADED = "truegold.pipeline.judge.grading:graded"
+"""Stands for the verifier of a term of the reward that a language model grades."""
+
+
+class GraderModelConfig(AskedModelConfig):
+    """A language model that grades, behind an OpenAI-compatible API. Its replies are kept."""
+
+    engine: Annotated[
+        Annotated[ChatEngineConfig, Tag("chat")] | Annotated[ScriptedEngineConfig, Tag("scripted")], by_type("chat")
+    ]
+
+
+class GraderConfig(StageConfig):
+    """A language model that grades responses by a rubric."""
+
+    rubric: str = Field(min_length=1)
+    """What a response has to be like, in words."""
+    scale: int = Field(default=10, ge=1, le=100)
+    """The highest grade; the lowest is 0, and the score is their share."""
+    shows_gold: bool = True
+    """Whether the model sees the reference answer."""
+    model: GraderModelConfig
+    """Who is asked; each response takes one prompt."""
 
 
 class AuditedOpinionConfig(OpinionConfig):

@@ -12,6 +12,7 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import FeedConfig, GrpoConfig, Order
+from truegold.train.grpo.evaluation import EvaluationRows
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.groups import SampledGroups, StepCompletion, choose_groups
 from truegold.train.grpo.step import Trainer
@@ -44,7 +45,7 @@ UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder(ChatConfig())))
 
 def make_trainer(feed: Feed, config: GrpoConfig) -> Trainer:
     groups = Judged(feed, config, UNUSED, UNUSED, 8, None)
-    return Trainer(feed, [], config, UNUSED, UNUSED, groups, UNUSED, UNUSED)
+    return Trainer(feed, EvaluationRows(), config, UNUSED, UNUSED, groups, UNUSED, UNUSED)
 
 
 def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:

@@ -96,6 +96,48 @@ def test_an_audited_second_opinion_pays_unread_answers_and_nothing_else(tmp_path
     server.stop()
 
 
+def test_a_term_that_a_model_grades_is_asked_of_right_answers_alone(tmp_path: Path) -> None:
+    grades = {"two and two": "Clear.\nSCORE: 8", "see": "SCORE: 0/10", "pay me": "I would say 10."}
+    server = ChatServer(lambda messages: next(said for text, said in grades.items() if text in messages[-1]["content"]))
+    engine = {"type": "chat", "base_url": server.url, "model": "m"}
+    judge = {"rubric": "Each step is explained.", "model": {"name": "small", "engine": engine}}
+    terms = [{"name": "clear", "weight": 0.5, "gate": "correct", "judge": judge}, {"name": "correct"}]
+    config = RewardConfig.model_validate({"terms": terms})
+    texts = [
+        f"{words} \\boxed{{{value}}}"
+        for words, value in [("two and two", 4), ("see", 4), ("pay me", 4), ("two and two, and one", 5)]
+    ]
+    for _ in range(2):
+        with closing(CompletionScorer(config, ENCODER, tmp_path)) as scorer:
+            sampled = [completion(text) for text in texts]
+            scores = scorer.score([row(0)], [sampled])
+            (plain,) = scorer.score([row(0)], [sampled[:1]], correctness_only=True)
+        assert [score.reward.value for score in scores] == [1.4, 1.0, None, 0.0]
+        assert [score.correct.score for score in scores] == [1.0, 1.0, 1.0, 0.0]
+        assert plain.reward.value == 1.0
+    # The wrong answer was not asked about, evaluations ask nothing, and replies are kept.
+    assert len(server.bodies) == 3
+    assert scores[0].verdicts[0].evidence["judge"] == "small"
+    assert "Each step is explained." in server.bodies[0]["messages"][-1]["content"]
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ({"name": "clear", "verifier": "format"}, "a term with a judge has no verifier"),
+        ({"name": "clear", "args": {"max": 3}}, "no args"),
+        ({"name": "clear", "gate": "right"}, "no term"),
+        ({"name": "correct"}, "two terms are named"),
+    ],
+)
+def test_a_graded_term_that_cannot_be_is_refused(term: dict[str, object], message: str) -> None:
+    engine = {"type": "chat", "base_url": "http://localhost:1", "model": "m"}
+    judge = {"rubric": "Clear.", "model": {"name": "small", "engine": engine}}
+    with pytest.raises(ValidationError, match=message):
+        RewardConfig.model_validate({"terms": [{"name": "correct"}, {**term, "judge": judge}]})
+
+
 def test_by_default_the_reward_is_the_score_of_the_row_s_own_verifier() -> None:
     rows = [row(0), row(1, "blue", "exact"), row(2, None)]
     completions = scored(RewardConfig(), rows, [["\\boxed{4}", "\\boxed{5}"], ["blue", "red"], ["\\boxed{4}"]])

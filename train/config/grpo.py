@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator,
 
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
-from truegold.pipeline.config.stages import AuditedOpinionConfig
+from truegold.pipeline.config.stages import GRADED, AuditedOpinionConfig, GraderConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBelow, lowest_band
 from truegold.train.config.turns import TurnsConfig
@@ -136,17 +136,38 @@ class RewardTerm(StageConfig):
     """Arguments for the verifier it names, the same for every row; `length`, the completion's tokens, is added."""
     gate: str | None = None
     """The name of another term: this one counts only where that one passed."""
+    judge: GraderConfig | None = None
+    """A language model that grades the completion by a rubric, in place of a verifier."""
+
+    @model_validator(mode="after")
+    def _check_one_judges(self) -> RewardTerm:
+        if self.judge is not None and (self.verifier is not None or self.args):
+            raise ValueError("a term with a judge has no verifier and no args: leave them out")
+        return self
+
+    @property
+    def is_correctness(self) -> bool:
+        """Whether the row's own verifier judges it."""
+        return self.verifier is None and self.judge is None
 
     def as_term(self) -> Term:
         """Return the term as the composition of rewards takes it."""
-        return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
+        return Term(
+            self.name,
+            GRADED if self.judge is not None else self.verifier,
+            self.weight,
+            self.offset,
+            self.args,
+            self.gate,
+        )
 
 
 class RewardConfig(VerdictConfig):
     """What a completion is rewarded for."""
 
     terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
-    """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
+    """The terms of the reward. Exactly one of them leaves `verifier` and `judge` out: it is what pass rates are
+    measured by."""
     clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
@@ -166,9 +187,10 @@ class RewardConfig(VerdictConfig):
     @classmethod
     def _check_terms(cls, terms: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
         mistakes = find_mistakes([term.as_term() for term in terms])
-        if sum(term.verifier is None for term in terms) != 1:
+        if sum(term.is_correctness for term in terms) != 1:
             mistakes.append(
-                "exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)"
+                "exactly one term must leave `verifier` out (and `judge`), to be judged by the row's own (weight 0 is "
+                "fine)"
             )
         if mistakes:
             raise ValueError("; ".join(mistakes))
@@ -274,6 +296,10 @@ class SamplingConfig(StageConfig):
         return schedule.start + (schedule.end - schedule.start) * share_done
 
 
+HELDOUT_SET = "heldout"
+"""The name of the evaluation on the run's own held-out rows."""
+
+
 class EvaluationConfig(StageConfig):
     """Evaluation on the held-out rows. What is left out of temperature, top_p and top_k is as the checkpoint's
     generation_config.json says, else plain sampling at temperature 1."""
@@ -290,6 +316,17 @@ class EvaluationConfig(StageConfig):
     """Tokens are drawn from the smallest set with this much probability."""
     top_k: int | None = Field(default=None, ge=0)
     """Tokens are drawn from this many likeliest ones; 0 for all."""
+    sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
+    """Further held-out sets by name: files in any form that `data` takes, such as {gsm: gsm8k_test.jsonl}. Of each as
+    many rows are evaluated as of the run's own."""
+
+    @model_validator(mode="after")
+    def _check_sets_are_evaluated(self) -> EvaluationConfig:
+        if HELDOUT_SET in self.sets:
+            raise ValueError(f"sets: {HELDOUT_SET} is the name of the run's own held-out rows; take another one")
+        if self.sets and not self.every:
+            raise ValueError("sets have no effect without evaluations: set every, the steps between them")
+        return self
 
 
 class ShownConfig(StageConfig):
@@ -402,7 +439,7 @@ class GrpoConfig(StageConfig):
             return self
         objective = self.objective
         without_effect = {
-            "reward.terms": any(term.verifier for term in self.reward.terms),
+            "reward.terms": not all(term.is_correctness for term in self.reward.terms),
             "sampling.temperature_bands": bool(self.sampling.temperature_bands),
             "objective.masks.top_entropy": objective.masks.top_entropy is not None,
             "objective.covariance": objective.covariance.kind is not None,

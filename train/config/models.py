@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, model_validator
 
@@ -126,6 +126,22 @@ class OptimizerConfig(StageConfig):
         share_done = min(1.0, (step - self.warmup_steps) / max(1, steps - self.warmup_steps))
         levels = {"constant": 1.0, "linear": 1.0 - share_done, "cosine": (1.0 + math.cos(math.pi * share_done)) / 2.0}
         return self.final_lr + (self.lr - self.final_lr) * levels[self.schedule]
+
+
+class PushConfig(StageConfig):
+    """Where a trained model goes on the Hugging Face hub, with its card. A text alone is the name."""
+
+    repo: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
+    """The model's name on the hub, `owner/name`; it is made where there is none."""
+    private: bool = True
+    """Whether a model that is made is private."""
+    license: str | None = None
+    """What the card says of its licence, such as `apache-2.0`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_stands_for_settings(cls, value: Any) -> Any:
+        return {"repo": value} if isinstance(value, str) else value
 
 
 Tracker = Literal["wandb", "trackio", "mlflow"]

@@ -37,6 +37,7 @@ def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation
         *template_advice(encoder.tokenizer, config.turns.template_args if config.turns is not None else None),
         *_argument_advice(config, encoder.tokenizer),
         *overlong_advice(config),
+        *graded_advice(config),
         *_sampling_advice(config, evaluation),
     ]
 
@@ -118,6 +119,16 @@ def overlong_advice(config: GrpoConfig) -> list[str]:
     return [
         f"Completions that run into max_tokens are trained on, because the term {terms[0]} punishes them "
         "(objective.masks.truncated is false)."
+    ]
+
+
+def graded_advice(config: GrpoConfig) -> list[str]:
+    """Return what to know of terms by which a language model's grades are paid for wrong answers too."""
+    paid = [term.name for term in config.reward.terms if term.judge is not None and term.weight and term.gate is None]
+    return [
+        f"The term {name} pays what a language model likes, for wrong answers as well: a policy learns to please it. "
+        "Set its gate to the term of correctness, and read the completions that it pays for."
+        for name in paid
     ]
 
 

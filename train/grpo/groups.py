@@ -24,9 +24,11 @@ from typing import Any, cast
 import pyarrow as pa
 import torch
 
+from truegold.pipeline.config.stages import GRADED
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.judge.audit import check_audit
+from truegold.pipeline.judge.grading import GradedTerms
 from truegold.pipeline.judge.opinions import RAISED, open_opinion, raise_unread
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
@@ -117,6 +119,7 @@ class CompletionScorer:
         self.config = config
         self._opinion = open_opinion(config.second_opinion, folder)
         self._audited = check_audit(config.second_opinion) if config.second_opinion is not None else ()
+        self.graded = GradedTerms({term.name: term.judge for term in config.terms if term.judge is not None}, folder)
         self._encoder = encoder
         self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
         self._unread = UnreadTally()
@@ -140,24 +143,27 @@ class CompletionScorer:
         verifier hangs.
         """
         terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
+        ruled = [term for term in terms if term.verifier != GRADED]
         questions = [
             _question(term, row, completion, self._encoder.decode(completion.token_ids))
             for row, group in zip(rows, groups, strict=True)
             for completion in group
-            for term in terms
+            for term in ruled
         ]
         verdicts = list(self._batches.verify(questions))
         if any(verdict.score is None for verdict in verdicts):
             verdicts = score_avoidable(questions, verdicts, self._batches.verify)
         if self._opinion is not None and not correctness_only:
             verdicts = list(map(raise_unread, self._opinion(questions, verdicts, self._may_raise)))
-        scores = [
-            compose_score(terms, tuple(verdicts[start : start + len(terms)]), clip)
-            for start in range(0, len(verdicts), len(terms))
+        names, size = [term.name for term in ruled], len(ruled)
+        known = [
+            dict(zip(names, verdicts[start : start + size], strict=True)) for start in range(0, len(verdicts), size)
         ]
+        asked = questions[_correctness(ruled) :: size]
+        self.graded.add(terms, asked, known)
+        scores = [compose_score(terms, tuple(by_name[term.name] for term in terms), clip) for by_name in known]
         if is_new and not correctness_only:
             sampled = [(row["source"], done) for row, group in zip(rows, groups, strict=True) for done in group]
-            asked = questions[_correctness(terms) :: len(terms)]
             self._uncounted += [
                 (question, score.correct, done.finish_reason != "length", source)
                 for (source, done), question, score in zip(sampled, asked, scores, strict=True)
@@ -178,6 +184,7 @@ class CompletionScorer:
     def close(self) -> None:
         """End the processes and connections."""
         self._batches.close()
+        self.graded.close()
         if self._opinion is not None:
             self._opinion.close()
 

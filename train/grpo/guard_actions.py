@@ -61,7 +61,7 @@ class Responder:
         self._progress = progress
         self._folder = trainer.out_dir
         off = set(trainer.config.guards.off)
-        if any(term.verifier is None and term.weight == 0 for term in trainer.config.reward.terms):
+        if any(term.is_correctness and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches"}
         self.watch = GuardWatch(off)

@@ -40,10 +40,11 @@ PROBE_POOL = 256
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
-    inputs: `model`, `rows` (selected), `heldout` and `reserve`; `samples` of the profile and the `distilled` positives
-    of `synth`, where there are any. Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl,
-    settings.jsonl, tensorboard/, completions/, alarms.jsonl, quarantine/, and checkpoints/, from which a killed run
-    goes on.
+    inputs: `model`, `rows` (selected), `heldout` and `reserve`; `evaluation NAME` of each named set; `samples` of the
+    profile and the `distilled` positives of `synth`, where there are any.
+
+    Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
+    alarms.jsonl, quarantine/, and checkpoints/, from which a killed run goes on.
     """
     progress.start("loading the trainer")
     from truegold.train.grpo import start_checks
@@ -61,7 +62,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
-    data = start_checks.read_training_rows(inputs, encoder, longest, evaluates=config.evaluation.every > 0)
+    data = start_checks.read_training_rows(inputs, encoder, longest, config.evaluation)
     compare_with_profile(data.rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
@@ -91,7 +92,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     positives, left_out = load_distilled(inputs.get("distilled"), encoder, [*data.rows, *data.reserve], objective)
     trainer = Trainer(
         feed,
-        data.heldout[: config.evaluation.problems],
+        data.evaluation_rows(config.evaluation),
         config,
         Updater(engine, objective, max_tokens, config.steps * objective.updates, reference),
         rollout,
@@ -117,6 +118,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         "advice": advice,
         "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
+        "costs": trainer.groups.answers.scorer.graded.report_costs(progress),
     }
     return StageReport(data.rows_in, len(data.rows), {**data.skipped, **left_out}, facts)
 
@@ -158,6 +160,12 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
 
 
 def _pass_rate_facts(out_dir: Path) -> dict[str, Any]:
+    from truegold.train.grpo.evaluation import evaluated_rates
+
     lines = read_whole_lines(out_dir / "metrics.jsonl")
     rates = [line["pass_rate"] for line in lines if line.get("pass_rate") is not None]
-    return {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}
+    facts: dict[str, Any] = {"first_pass_rate": rates[0], "last_pass_rate": rates[-1]} if rates else {}
+    evaluations = [measured for line in lines if (measured := evaluated_rates(line))]
+    if evaluations:
+        facts["evaluations"] = {"first": evaluations[0], "last": evaluations[-1]}
+    return facts

@@ -2,7 +2,7 @@
 sampled.
 
     rows          without those whose prompt leaves no room for a right answer
-    heldout       without those whose prompt is trained on, too
+    heldout       without those whose prompt is trained on, too; so are the named sets of the evaluation
     max_tokens    as configured, or a little above what right completions of the profile needed
     evaluation    as configured, or as the checkpoint's generation_config.json has it
 
@@ -12,7 +12,7 @@ The rollouts' sampling has nothing to settle: only its temperature can be set (`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from truegold.pipeline.engines.chat import ChatEncoder, encode_row
 from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, read_rows
-from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
+from truegold.train.config.grpo import HELDOUT_SET, EvaluationConfig, SamplingConfig
+from truegold.train.grpo.evaluation import EvaluationRows, read_set
 from truegold.verifiers import InputError, Reason
 
 FALLBACK_MAX_TOKENS = 512
@@ -90,15 +91,22 @@ class TrainingRows:
     """Selected rows that were read."""
     skipped: dict[str, int]
     """How many were left out, by reason."""
+    evaluation_sets: Mapping[str, Sequence[Row]]
+    """Further held-out rows, by the name of their set."""
+
+    def evaluation_rows(self, config: EvaluationConfig) -> EvaluationRows:
+        """Return what is evaluated: of each set the first rows, the run's own first."""
+        sets = {HELDOUT_SET: self.heldout, **self.evaluation_sets}
+        return EvaluationRows.from_sets({name: members[: config.problems] for name, members in sets.items()})
 
 
 def read_training_rows(
-    inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int, *, evaluates: bool
+    inputs: Mapping[str, Path], encoder: ChatEncoder, longest: int, evaluation: EvaluationConfig
 ) -> TrainingRows:
-    """Read the inputs `rows`, `reserve` and `heldout` of a training.
+    """Read the inputs `rows`, `reserve` and `heldout` of a training, and `evaluation NAME` for each named set.
 
-    longest: prompt plus completion that the engine takes. evaluates: whether held-out rows are looked at. Raises
-    InputError where nothing is left to train on, or to evaluate on.
+    longest: prompt plus completion that the engine takes. Raises InputError where nothing is left to train on, or to
+    evaluate on.
     """
     (rows, cramped), (reserve, _), (heldout, _) = (
         split_by_room(read_rows(inputs[name]), inputs.get("samples"), encoder, longest)
@@ -110,9 +118,16 @@ def read_training_rows(
             "took in the profile.",
             f"Raise train.engine.max_model_len (now {longest}).",
         )
-    heldout, leaked = split_by_leak(heldout, rows, reserve) if evaluates else (heldout, [])
+    heldout, leaked = split_by_leak(heldout, rows, reserve) if evaluation.every else (heldout, [])
     skipped = {"skip:prompt_too_long_for_model": len(cramped), "skip:heldout_is_trained_on": len(leaked)}
-    return TrainingRows(rows, reserve, heldout, len(rows) + len(cramped), skipped)
+    sets = {}
+    for name in evaluation.sets:
+        members, unusable = read_set(inputs[f"evaluation {name}"])
+        fitting, too_long = split_by_room(members, inputs.get("samples"), encoder, longest)
+        sets[name], leaked = split_by_leak(fitting, rows, reserve)
+        counts = {"unusable": unusable, "prompt_too_long_for_model": len(too_long), "is_trained_on": len(leaked)}
+        skipped |= {f"skip:{name}_{reason}": count for reason, count in counts.items() if count}
+    return TrainingRows(rows, reserve, heldout, len(rows) + len(cramped), skipped, sets)
 
 
 def split_by_room(

@@ -10,7 +10,6 @@ whole batch (`update`).
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,12 +20,12 @@ from typing import Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.running.stage import SCRATCH
-from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
 from truegold.train.grpo.dialogues import make_dialogue_groups
 from truegold.train.grpo.distilled import Distilled, Member, join
+from truegold.train.grpo.evaluation import EvaluationRows, measure_evaluation
 from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.groups import (
     Canaries,
@@ -55,7 +54,7 @@ class Trainer:
     """Takes the steps of a training."""
 
     feed: Feed
-    heldout: Sequence[Row]
+    heldout: EvaluationRows
     config: GrpoConfig
     updater: Updater
     rollout: RolloutSampler
@@ -204,24 +203,16 @@ class Trainer:
         return probe
 
     def evaluate(self) -> Metrics:
-        """Return the held-out pass rate of the weights in training, at the evaluation's own settings."""
+        """Return the pass rates of the weights in training on all held-out sets, at the evaluation's own settings."""
         self.update_sampler()
-        positions = list(range(rank(), len(self.heldout), world_size()))
-        rows, samples = [self.heldout[position] for position in positions], self.config.evaluation.samples
+        positions = list(range(rank(), len(self.heldout.rows), world_size()))
+        rows, samples = [self.heldout.rows[position] for position in positions], self.config.evaluation.samples
         scores = self.groups.evaluate(rows, positions, samples, self.evaluation)
         passed = [
             [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]
             for start in range(0, len(scores), samples)
         ]
-        right, judged = all_sum(sum(map(sum, passed)), sum(map(len, passed)))
-        # The same problems come at each evaluation, so that only their samples vary.
-        variances = [sum(group) * (len(group) - sum(group)) / len(group) for group in passed if group]
-        variance = all_sum(sum(variances))[0] * samples / max(samples - 1, 1)
-        if not judged:
-            return {"heldout_pass_rate": None}
-        if samples == 1:
-            variance = right * (judged - right) / judged
-        return {"heldout_pass_rate": right / judged, "heldout_error": math.sqrt(variance) / judged}
+        return measure_evaluation([self.heldout.names[position] for position in positions], passed, samples)
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps beside the engine's state."""
@@ -251,7 +242,7 @@ def make_group_source(
     feed: Feed, config: GrpoConfig, rollout: RolloutSampler, max_tokens: int, out_dir: Path
 ) -> GroupSource:
     """Return where a training's groups come from. Raises ConfigError for an environment that cannot be made."""
-    scorer = CompletionScorer(config.reward, rollout.encoder, out_dir / SCRATCH)
+    scorer = CompletionScorer(config.reward, rollout.encoder, out_dir / SCRATCH / f"rank-{rank()}")
     answers = SampledGroups(feed, config, rollout, scorer, max_tokens, None)
     if config.turns is not None:
         answers = make_dialogue_groups(answers, config.turns, out_dir)

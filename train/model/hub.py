@@ -1,0 +1,229 @@
+"""Publishes the model of a run on the Hugging Face hub, with a card that says what it is trained on and how it fares.
+
+    push_to_hub: owner/name                      in a run's configuration: when the run is done
+    truegold push runs/gsm8k --to owner/name     later
+
+    README.md            pass rates before and after, the data, what was dropped, settings, what the guards did
+    model.safetensors    and the rest of train/checkpoint, in the same commit
+
+The hub's package finds the account (`HF_TOKEN`, `hf auth login`). The card names neither folders of this machine nor
+addresses of servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.export.card import write_head
+from truegold.pipeline.report.pass_rates import Distribution, measure_pass_rates
+from truegold.pipeline.running.disk import read_whole_lines
+from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
+from truegold.pipeline.text.templates import templates_in
+from truegold.train.config.models import PushConfig
+from truegold.train.guards.run_log import ALARMS
+from truegold.train.model.checkpoints import is_local, transport_errors
+from truegold.verifiers import InputError, SetupError
+
+SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
+"""The hub's name of the packaged model."""
+COUNTED = ("domains", "sources", "languages", "verifiers", "licenses")
+"""What the card says of the data, by the names of the data card."""
+SHOWN = 8
+"""The values of each that are told."""
+SETTINGS = (
+    *"steps prompts_per_step group_size sync_every sampling.temperature sampling.refills objective.advantage".split(),
+    *"objective.loss objective.aggregation objective.clip objective.corrections objective.kl.weight".split(),
+    *"objective.num_iterations objective.minibatches optimizer.lr optimizer.schedule optimizer.warmup_steps".split(),
+    *"optimizer.betas optimizer.weight_decay optimizer.max_grad_norm optimizer.dtype optimizer.lora seed".split(),
+)
+"""The settings of the training that the card tells; others may name folders and servers."""
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """Everything that the card says."""
+
+    name: str
+    base: str
+    """What training began from, in words; a hub name where it has one."""
+    base_model: str | None
+    """The hub name of what training began from."""
+    truegold: str
+    rows: int
+    """The problems to train on."""
+    records_in: int
+    configuration: str
+    """A digest over the settings and versions of all stages up to the data."""
+    counts: tuple[tuple[str, str], ...]
+    """What the problems are: ("domains", "math 1,319")."""
+    removed: tuple[tuple[str, str, int], ...]
+    """(stage, reason, rows) of what was rejected, dropped or left in reserve."""
+    skipped: tuple[tuple[str, int], ...]
+    """What the training itself left out: (reason, rows)."""
+    rates: tuple[tuple[str, int, str, str], ...]
+    """(problems, number, rate before, rate after)."""
+    is_measured_after: bool
+    evaluations: tuple[tuple[str, str, str], ...]
+    """(held-out set, first rate, last rate)."""
+    settings: tuple[tuple[str, str], ...]
+    alarms: tuple[tuple[str, str, int], ...]
+    """(guard, action, step) of the guards that did more than warn."""
+
+
+def gather_model_card(run_dir: Path) -> ModelCard:
+    """Gather the card of a run. Raises InputError where it is no run, or has not trained to its end."""
+    files = open_finished(run_dir)
+    if "train" not in files or "export" not in files:
+        raise InputError(f"{run_dir} has no trained model.", "Train it to its end: truegold train.")
+    training, data = files.records["train"], orjson.loads((files.folders["export"] / "card.json").read_bytes())
+    facts = training["report"]["facts"]
+    base, base_model = _describe_base(read_resolved(run_dir).get("model") or {})
+    groups = measure_pass_rates(files)
+    evaluations = facts.get("evaluations", {"first": {}, "last": {}})
+    splits = {split["name"]: split["rows"] for split in data["splits"]}
+    return ModelCard(
+        name=run_dir.resolve().name,
+        base=base,
+        base_model=base_model,
+        truegold=training["truegold"],
+        rows=splits.get("train", 0),
+        records_in=data["records_in"],
+        configuration=data["configuration"],
+        counts=tuple((name, _most(data[name])) for name in COUNTED if data.get(name)),
+        removed=tuple((stage, reason, rows) for stage, reason, rows in data["removed"]),
+        skipped=tuple((reason, rows) for reason, rows in training["report"]["counts"].items() if rows),
+        rates=tuple(
+            (group.name, group.before.problems, _rate(group.before), _rate(group.after))
+            for group in groups
+            if group.before is not None
+        ),
+        is_measured_after=any(group.after is not None for group in groups),
+        evaluations=tuple(
+            (name, f"{first:.3f}", f"{evaluations['last'][name]:.3f}")
+            for name, first in evaluations["first"].items()
+            if name in evaluations["last"]
+        ),
+        settings=tuple(_settings(training["config"], facts)),
+        alarms=tuple(_alarms(files)),
+    )
+
+
+def render_model_card(card: ModelCard, license_: str | None = None) -> str:
+    """Return the card as the text of a README.md."""
+    head: dict[str, Any] = {
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "tags": ["truegold", "grpo", "reinforcement-learning", "verifiable-rewards"],
+    }
+    if card.base_model is not None:
+        head["base_model"] = card.base_model
+    if license_ is not None:
+        head["license"] = license_
+    return write_head(head) + templates_in(Path(__file__).parent).get_template("model_card.md.jinja").render(card=card)
+
+
+def push_model(run_dir: Path, config: PushConfig) -> str:
+    """Send a run's model and its card to the hub in one commit, and return its address.
+
+    Raises InputError where the run has no trained model, SetupError where the hub refuses.
+    """
+    text = render_model_card(gather_model_card(run_dir), config.license)
+    checkpoint = run_dir / "train" / "checkpoint"
+    with _refusals_explained(config.repo):
+        from huggingface_hub import CommitOperationAdd, HfApi
+
+        api = HfApi()
+        api.create_repo(config.repo, private=config.private, exist_ok=True)
+        files = [
+            CommitOperationAdd(str(path.relative_to(checkpoint)), str(path))
+            for path in sorted(checkpoint.rglob("*"))
+            if path.is_file() and path.name != "README.md"
+        ]
+        operations = [CommitOperationAdd("README.md", text.encode()), *files]
+        commit = api.create_commit(config.repo, operations, commit_message=f"The model of the run {run_dir.name}")
+    return str(commit.repo_url)
+
+
+def check_push(config: PushConfig) -> None:
+    """Raise SetupError where the hub cannot be reached or this account must not write there: before anything is
+    trained."""
+    with _refusals_explained(config.repo):
+        from huggingface_hub import HfApi
+
+        account = HfApi().whoami()
+    owners = [account["name"], *(group["name"] for group in account.get("orgs", ()))]
+    if (owner := config.repo.partition("/")[0]) not in owners:
+        raise SetupError(
+            f"push_to_hub: the account {account['name']} cannot write to {owner}.", f"It can to {', '.join(owners)}."
+        )
+
+
+@contextmanager
+def _refusals_explained(repo: str) -> Iterator[None]:
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+
+    refusals: tuple[type[Exception], ...] = (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalTokenNotFoundError,
+        OSError,
+        *transport_errors(),
+    )
+    try:
+        yield
+    except refusals as error:
+        reason = str(error).strip().split("\n", 1)[0][:200]
+        raise SetupError(
+            f"push_to_hub: {repo} cannot be written to: {reason}", "Set HF_TOKEN, or log in: hf auth login."
+        ) from error
+
+
+def _describe_base(model: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return what training began from: in words, and as the hub knows it."""
+    if model.get("type") == "smollm2":
+        return SMOLLM2, SMOLLM2
+    path = model.get("path")
+    if path is None:
+        return "A tiny model made from nothing", None
+    return (Path(path).name, None) if is_local(path) else (path, path)
+
+
+def _most(counts: Mapping[str, int]) -> str:
+    """Return the most frequent values with their numbers."""
+    shown = [f"{name} {count:,}" for name, count in list(counts.items())[:SHOWN]]
+    return ", ".join([*shown, *([f"{len(counts) - SHOWN} more"] if len(counts) > SHOWN else [])])
+
+
+def _rate(measured: Distribution | None) -> str:
+    if measured is None or measured.mean is None:
+        return ""
+    return f"{measured.mean:.3f} ({measured.low:.3f} to {measured.high:.3f})"
+
+
+def _settings(config: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that are told, with what the reward is made of and how long completions were."""
+    for name in SETTINGS:
+        value: Any = config
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value not in (None, [], {}):
+            yield name, value if isinstance(value, str) else orjson.dumps(value).decode()
+    if (longest := facts.get("sampling", {}).get("rollout", {}).get("max_tokens")) is not None:
+        yield "sampling.max_tokens", str(longest)
+    for term in config["reward"]["terms"]:
+        judge = term.get("judge")
+        judged_by = f"graded by {judge['model']['name']}" if judge else term["verifier"] or "the row's own verifier"
+        gate = f", behind {term['gate']}" if term["gate"] else ""
+        yield f"reward: {term['name']}", f"{judged_by}, weight {term['weight']:g}, offset {term['offset']:g}{gate}"
+
+
+def _alarms(files: RunFiles) -> Iterator[tuple[str, str, int]]:
+    for alarm in read_whole_lines(files.folders["train"] / ALARMS):
+        if alarm["action"] != "warn":
+            yield alarm["guard"], alarm["action"], alarm["step"]
