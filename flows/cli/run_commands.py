@@ -91,6 +91,7 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     from truegold.flows.plan import plan
 
     stages = plan(config, until)
+    _check_machine(config, until)
     if dry_run:
         runner.check_remote(stages, config.run_dir)
         if as_json:
@@ -121,6 +122,14 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
     for line in runner.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
+
+
+def _check_machine(config: RunConfig, until: Phase) -> None:
+    """Raise ConfigError where the run trains on GPUs that are not there."""
+    from truegold.train.model.machine_checks import check_gpus, gpu_sizes
+
+    if config.train is not None and until in (Phase.TRAIN, Phase.REPORT):
+        check_gpus(config.train, gpu_sizes())
 
 
 def _run_as_flow(until: Phase, config: RunConfig) -> None:
