@@ -297,12 +297,12 @@ def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
                 begun.add((name, shared))
         _apply_override(values, override)
     for name, shared in begun:
-        own, common = values[name][shared], values.get(shared)
+        changed, common = values[name][shared], values.get(shared)
         if not isinstance(common, dict):
             continue
         kind = common.get("type", "vllm")
-        if own.get("type", kind) == kind:
-            values[name][shared] = {**common, **own}
+        if changed.get("type", kind) == kind:
+            values[name][shared] = {**common, **changed}
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:

@@ -98,8 +98,8 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
         turns = config.train.turns if config.train is not None else None
         if turns is not None:
             # Examples are learned in the contexts that rollouts will have.
-            own = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
-            section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=own)})
+            explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
+            section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
         if section.data:
             inputs["data"] = data_file(section.data)

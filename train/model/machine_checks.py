@@ -130,8 +130,8 @@ def check_gpus(config: GrpoConfig, sizes: Sequence[float]) -> None:
             f"train.launch.ranks is {ranks}, and this machine has {_gpus(len(sizes))}, one for each rank.",
             f"--set train.launch.ranks={len(sizes)}",
         )
-    numbers = [int(name) for entry in devices for name in entry.split(",") if name.strip().isdecimal()]
-    if missing := [number for number in numbers if number >= len(sizes)]:
+    indices = [int(name) for entry in devices for name in entry.split(",") if name.strip().isdecimal()]
+    if missing := [index for index in indices if index >= len(sizes)]:
         raise ConfigError(
             f"train.asynchronous.devices names GPU {missing[0]}, and this machine has {_gpus(len(sizes))}.",
             "Name those that there are, counted from 0, or leave devices out for the trainer's.",
