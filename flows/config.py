@@ -191,8 +191,7 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
     values = _read_yaml(path)
-    for override in overrides:
-        _apply_override(values, override)
+    _apply_overrides(values, overrides)
     if last_turn_only:
         data = values.get("data")
         for source in data if isinstance(data, list) else [data]:
@@ -252,16 +251,14 @@ def section_config(
         section: {field: value for field, value in settings.items() if value is not None}
         for section, settings in sections.items()
     }
-    main = next(iter(values))
+    main, whole = next(iter(values)), []
     for override in overrides:
         field, separator, _ = override.partition("=")
-        if separator and "." not in field:
-            _apply_override(values, f"{main}.{override}")
-        elif separator and field.partition(".")[0] in values:
-            _apply_override(values, override)
-        else:
+        if not separator or ("." in field and field.partition(".")[0] not in values):
             spellings = " or ".join(f"{section}.FIELD=VALUE" for section in values)
             raise ConfigError(f"--set {override}: expected {spellings}.", "Such as --set data.limit=200.")
+        whole.append(override if "." in field else f"{main}.{override}")
+    _apply_overrides(values, whole)
     return validate_config({"name": name, "runs_dir": str(out), **values}, command)
 
 
@@ -287,6 +284,27 @@ def _validate(root: type[Section], values: Any, label: str) -> Section:
         lines = describe_mistakes(error, root)
         count = f"{len(lines)} mistake" + ("s" if len(lines) > 1 else "")
         raise ConfigError(f"{label}: {count}\n  " + "\n  ".join(lines)) from error
+
+
+def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
+    """Set values in place, one after the other.
+
+    A section's own `chat` or `engine` that begins with an override has the run's settings beside it, so that
+    `train.engine.dtype=float32` changes the dtype alone. One that the file has stands in place of the run's.
+    """
+    begun = set()
+    for override in overrides:
+        match override.partition("=")[0].split("."):
+            case [name, "chat" | "engine" as shared, _, *_] if shared not in (values.get(name) or {}):
+                begun.add((name, shared))
+        _apply_override(values, override)
+    for name, shared in begun:
+        changed, common = values[name][shared], values.get(shared)
+        if not isinstance(common, dict):
+            continue
+        kind = common.get("type", "vllm")
+        if changed.get("type", kind) == kind:
+            values[name][shared] = {**common, **changed}
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:

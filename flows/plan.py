@@ -38,6 +38,7 @@ from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import grpo
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
+from truegold.train.model.machine_checks import check_training
 from truegold.train.sft import dialogues_of, sft
 from truegold.train.turns.environment import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
@@ -62,6 +63,8 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
         raise ConfigError("There is no `synth` section to run.", "Write `synth: {}` for its defaults.")
     if until is Phase.TRAIN and config.train is None:
         raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
+    if Phase.TRAIN in phases and config.train is not None and config.model is not None:
+        check_training(config.train, config.model)
     if Phase.PROFILE in phases and config.train is not None and config.train.turns is not None:
         stages += _plan_cold_start(config)
         if Phase.SELECT in phases:
@@ -93,9 +96,10 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
     if config.sft is not None and base is not None:
         section = config.sft
         turns = config.train.turns if config.train is not None else None
-        if turns is not None and "dialogues" not in section.model_fields_set:
+        if turns is not None:
             # Examples are learned in the contexts that rollouts will have.
-            section = section.model_copy(update={"dialogues": dialogues_of(turns)})
+            explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
+            section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
         if section.data:
             inputs["data"] = data_file(section.data)

@@ -93,12 +93,13 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
 
     stages = plan(config, until)
     target = _hub_target(config, stages)
+    memory = _plan_memory(config, until, dry_run)
     if dry_run:
         runner.check_remote(stages, config.run_dir)
         if as_json:
             output.print_json(json.dumps(preview_json(config, stages)))
         else:
-            for line in preview_lines(config, stages):
+            for line in (*preview_lines(config, stages), *memory):
                 print_line(line)
         return
     if config.model is not None and until is not Phase.CURATE:
@@ -176,6 +177,24 @@ def push(
     except ValidationError as error:
         raise ConfigError("; ".join(describe_mistakes(error, PushConfig))) from None
     _push(run, target)
+
+
+def _plan_memory(config: RunConfig, until: Phase, dry_run: bool) -> list[str]:
+    """Return what the run's training takes of its GPUs, a line each. A run that begins on a CPU is not planned.
+
+    Raises ConfigError where it trains on GPUs that are not there, or does not fit.
+    """
+    from truegold.train.model.machine_checks import check_gpus, gpu_sizes
+    from truegold.train.model.memory_plan import memory_lines
+
+    training = config.resolved().train if until in (Phase.TRAIN, Phase.REPORT) else None
+    if training is None or config.model is None:
+        return []
+    sizes = gpu_sizes()
+    check_gpus(training, sizes)
+    if not (dry_run or sizes or training.launch.gpu_gb):
+        return []
+    return memory_lines(training, config.model, sizes)
 
 
 def _run_as_flow(until: Phase, config: RunConfig) -> None:

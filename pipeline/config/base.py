@@ -61,6 +61,7 @@ class StageConfig(BaseModel):
         no table holds."""
         if (huge := _find_huge_number(values)) is not None:
             raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
+        values = cls._fill_in_defaults(values)
         old_names = [name for name in cls.moved if isinstance(values, dict) and name in values]
         if not old_names:
             return validate(values)
@@ -72,6 +73,19 @@ class StageConfig(BaseModel):
         except ValidationError as error:
             errors += [_as_init_error(other) for other in error.errors()]
         raise ValidationError.from_exception_data(cls.__name__, errors)
+
+    @classmethod
+    def _fill_in_defaults(cls, values: Any) -> Any:
+        """Return the settings with what a section that is set in part keeps of its default here: SFT whose `optimizer`
+        sets nothing but a dtype trains at SFT's learning rate, not at that of RL."""
+        if not isinstance(values, dict):
+            return values
+        kept = {
+            name: {**field.default.model_dump(include=field.default.model_fields_set), **values[name]}
+            for name, field in cls.model_fields.items()
+            if isinstance(field.default, StageConfig) and isinstance(values.get(name), dict)
+        }
+        return values | kept
 
 
 class VerdictConfig(StageConfig):
@@ -92,6 +106,8 @@ class LaunchConfig(StageConfig):
     hostfile: str | None = None
     """DeepSpeed's list of machines (`worker-1 slots=8`); then its launcher starts the ranks over ssh. Every machine has
     to see the run's folder and the same installation under the same paths."""
+    gpu_gb: float | None = Field(default=None, gt=0)
+    """The memory of each GPU in GB, for the plan of memory, where they are not this machine's."""
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> LaunchConfig:

@@ -197,6 +197,57 @@ def test_the_written_configuration_is_the_resolved_one(project_files: Path) -> N
     assert written["profile"]["chat"]["system"] == "Be brief."
 
 
+ENGINE = "engine: {dtype: float32, max_model_len: 300}\nchat: {system: Be brief.}"
+SERVER = "engine: {type: server, url: http://localhost:1/v1, weights_dir: w}"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "path", "expected"),
+    [
+        (ENGINE, ["train.engine.dtype=bfloat16"], "train.engine.max_model_len", 300),
+        (ENGINE, ["train.engine.dtype=bfloat16"], "train.engine.dtype", "bfloat16"),
+        (ENGINE, ["train.engine.dtype=bfloat16"], "profile.engine.dtype", "float32"),
+        # In any order, for every section that shares, several at once, and spelled out.
+        (ENGINE, ["train.engine.dtype=bfloat16", "engine.max_model_len=200"], "train.engine.max_model_len", 200),
+        (ENGINE, ["train.engine.sleep=false", "train.engine.max_num_seqs=4"], "train.engine.max_model_len", 300),
+        (ENGINE, ["train.engine.type=vllm", "train.engine.max_num_seqs=4"], "train.engine.dtype", "float32"),
+        (ENGINE, ["profile.engine.max_num_seqs=4"], "profile.engine.max_model_len", 300),
+        (ENGINE, ["synth.engine.max_num_seqs=4"], "synth.engine.dtype", "float32"),
+        (ENGINE, ["sft.chat.use_template=false"], "sft.chat.system", "Be brief."),
+        (ENGINE, ["profile.chat.user=Q {prompt}"], "profile.chat.system", "Be brief."),
+        (SERVER, ["train.engine.concurrency=4"], "train.engine.url", "http://localhost:1/v1"),
+        # Another type of engine, one that the file has, or a whole one begins anew.
+        (
+            ENGINE,
+            ["train.engine.type=server", "train.engine.url=u", "train.engine.weights_dir=w"],
+            "train.engine.url",
+            "u",
+        ),
+        (
+            ENGINE + "\nprofile: {engine: {max_num_seqs: 2}}",
+            ["profile.engine.dtype=auto"],
+            "profile.engine.max_model_len",
+            2048,
+        ),
+        (ENGINE, ["profile.engine={dtype: auto}"], "profile.engine.max_model_len", 2048),
+        # A section's own defaults stay where it is set in part.
+        ("", ["sft.optimizer.dtype=float32"], "sft.optimizer.lr", 1e-5),
+        ("sft: {optimizer: {dtype: float32}}", [], "sft.optimizer.lr", 1e-5),
+        ("sft: {optimizer: {lr: 0.1}}", [], "sft.optimizer.lr", 0.1),
+        ("", ["train.optimizer.dtype=float32"], "train.optimizer.lr", 1e-6),
+        ("distill: {optimizer: {dtype: float32}}\nsynth: {}", [], "distill.optimizer.lr", 1e-5),
+    ],
+)
+def test_one_setting_leaves_the_others_of_its_section_as_they_are(
+    tmp_path: Path, text: str, changes: list[str], path: str, expected: object
+) -> None:
+    written = write(tmp_path, f"data: {{path: a.jsonl}}\nmodel: {{path: ./m}}\n{text}")
+    value: object = load_config(written, ["train.steps=1", "synth.seed=0", "sft.epochs=1", *changes]).resolved()
+    for name in path.split("."):
+        value = getattr(value, name)
+    assert value == expected
+
+
 @pytest.mark.parametrize("field", ["profile.deadline_s", "profile.temperature", "engine.gpu_memory_utilization"])
 @pytest.mark.parametrize("value", [".inf", ".nan"])
 def test_a_setting_is_a_finite_number(tmp_path: Path, field: str, value: str) -> None:

@@ -7,6 +7,7 @@ CASES: the path of a JSON list of the fields of `Case`.
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import sys
@@ -46,6 +47,15 @@ class Case:
     """The step that is not trained on."""
 
 
+def held_bytes() -> int:
+    """Return the bytes of all tensors of this process, those that share a storage once."""
+    gc.collect()
+    tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and each.device.type == "cpu"]
+    tensors += [each.grad for each in tensors if each.is_leaf and each.grad is not None]
+    storages = {storage.data_ptr(): storage.nbytes() for storage in (each.untyped_storage() for each in tensors)}
+    return sum(storages.values())
+
+
 def rollout_batch(step: int) -> list[Segment]:
     """Four groups of four, of mixed rewards and very different lengths."""
     draw = random.Random(step)
@@ -66,6 +76,7 @@ def train(case: Case) -> None:
     optimizer = OptimizerConfig.model_validate(
         {"lr": 1e-3, "dtype": case.dtype, "zero_stage": case.zero_stage, "micro_batch_tokens": 96}
     )
+    before = held_bytes()
     engine = TrainingEngine(Path(case.model), optimizer, pad_id=0, seed=0)
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     config = ObjectiveConfig(
@@ -93,12 +104,13 @@ def train(case: Case) -> None:
                 discarded += 1
         if checkpoints is not None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
+    held = held_bytes() - before
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
     total, all_discarded = all_sum(1.0, discarded)
     if rank == 0:
         torch.save(weights, case.out)
         Path(case.out).with_suffix(".json").write_text(
-            json.dumps({"ranks": total, "first": first, "discarded": all_discarded})
+            json.dumps({"ranks": total, "first": first, "discarded": all_discarded, "held": held})
         )
 
 

@@ -9,7 +9,7 @@ from typing import cast
 import polars as pl
 import pytest
 
-from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
@@ -21,16 +21,9 @@ from truegold.train.grpo.start_checks import (
     split_by_room,
     unread_in_profile,
 )
-from truegold.train.rollout.rollout import check_engine
-from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers import InputError
 
 CONFIG = EvaluationConfig()
-
-
-def test_vllm_over_several_gpus_is_refused_beside_the_trainer() -> None:
-    with pytest.raises(ConfigError, match="tensor_parallel_size is 2"):
-        check_engine(VllmEngineConfig(tensor_parallel_size=2))
-    check_engine(VllmEngineConfig())
 
 
 def samples(path: Path, right: list[int], wrong: list[int]) -> Path:

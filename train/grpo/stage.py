@@ -58,9 +58,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.model.distributed import rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
-    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, check_engine, max_length
+    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length
 
-    check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
     data = start_checks.read_training_rows(inputs, encoder, longest, config.evaluation)
     compare_with_profile(data.rows, inputs.get("samples"), encoder, config.guards.off)

@@ -22,6 +22,11 @@ from truegold.verifiers import SetupError
 
 HUB_TIMEOUT_S = 20.0
 """How long the hub may take to say whether it has a model."""
+SMOLLM2 = {
+    **{"vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30},
+    **{"num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True},
+}
+"""The sizes of SmolLM2-135M."""
 PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -140,31 +145,50 @@ def build_tiny(inputs: Mapping[str, Path], config: TinyModel, out_dir: Path, pro
     inputs: `texts`, JSON Lines of {"prompt", "completion"} or {"messages"}.
     """
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers import LlamaForCausalLM
 
     progress.start("making the tiny model")
     tokenizer = _train_tokenizer(_read_texts(inputs["texts"]), config.vocab_size)
     torch.manual_seed(config.seed)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=config.hidden_size,
-            intermediate_size=config.intermediate_size,
-            num_hidden_layers=config.layers,
-            num_attention_heads=config.heads,
-            num_key_value_heads=config.heads,
-            max_position_embeddings=config.max_positions,
-            tie_word_embeddings=True,
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-    )
+    ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    model = LlamaForCausalLM(_tiny_config(config, len(tokenizer), **ids))
     checkpoint = out_dir / "checkpoint"
     model.save_pretrained(str(checkpoint))
     tokenizer.save_pretrained(str(checkpoint))
     parameters = sum(p.numel() for p in model.parameters())
     return StageReport(0, 0, facts={"parameters": parameters, "vocabulary": len(tokenizer)})
+
+
+def _tiny_config(config: TinyModel, vocabulary: int, **ids: Any) -> Any:
+    from transformers import LlamaConfig
+
+    return LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=config.hidden_size,
+        intermediate_size=config.intermediate_size,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        num_key_value_heads=config.heads,
+        max_position_embeddings=config.max_positions,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        **ids,
+    )
+
+
+def architecture_of(model: PathModel | SmolLM2Model | TinyModel) -> Any:
+    """Return a model's configuration as transformers has it, before it is fetched or made; None where that cannot be
+    known."""
+    from transformers import AutoConfig, LlamaConfig
+
+    if isinstance(model, TinyModel):
+        return _tiny_config(model, model.vocab_size)
+    if isinstance(model, SmolLM2Model):
+        return LlamaConfig(**SMOLLM2, dtype=model.dtype)
+    try:
+        return AutoConfig.from_pretrained(str(Path(model.path).expanduser()), revision=model.revision or "main")
+    except (OSError, ValueError):
+        return None
 
 
 def _train_tokenizer(texts: Iterator[str], vocab_size: int) -> Any:

@@ -27,7 +27,7 @@ from truegold.train.objective.weights import Mismatch, mismatch
 from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.samplers import GO_ON, SamplerPool
 from truegold.train.rollout.weight_transfer import ServerRollouts
-from truegold.verifiers import ConfigError, GuardError, TruegoldError
+from truegold.verifiers import GuardError, TruegoldError
 
 RolloutEngine = VllmEngine | ServerRollouts | SamplerPool
 """An engine that samples, takes new weights (`update_weights`), gives memory back while the trainer needs it (`sleep`,
@@ -94,16 +94,6 @@ class RolloutSampler:
         """Give the sampling engine the trainer's weights."""
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.version = version
-
-
-def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
-    """Raise ConfigError for an engine that could not take new weights."""
-    if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size * config.data_parallel_size > 1:
-        name = "tensor_parallel_size" if config.tensor_parallel_size > 1 else "data_parallel_size"
-        raise ConfigError(
-            f"Beside the trainer vLLM takes one GPU a rank, and engine.{name} is {getattr(config, name)}.",
-            f"Set train.engine with {name}: 1, or sample from a vLLM server.",
-        )
 
 
 def build_rollout_engine(model: Path, config: GrpoConfig) -> RolloutEngine:

@@ -1,0 +1,342 @@
+"""The memory that a training will take: GB on each GPU while vLLM samples and while the trainer updates, and the disk.
+
+    loading   4.1 GB of 80.0: weights 3.09, CUDA 1.00
+    rollout   68.8 GB of 80.0: weights 3.09, gradients 6.17, optimizer 18.52, CUDA 1.00, vLLM 40.00
+    update    76.6 GB of 80.0: the same, and activations 5.94, logits 1.80
+
+Sizes of weights, gradients and optimizer states are exact; tests count them in processes on the CPU. What is fitted on
+one GPU, of activations, logits and DeepSpeed's buckets, is within 10 % of what benchmarks/results/gpu_training.md has;
+what several GPUs and vLLM take besides is estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.models import LoraConfig, ModelConfig, OptimizerConfig
+from truegold.train.model.checkpoints import architecture_of
+from truegold.train.model.machine_checks import count_ranks
+from truegold.verifiers import ConfigError
+
+GB = 1e9
+WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Bytes of a number."""
+MASTER, MOMENTS, GRADIENT_SUMS = 4, 8, 4
+"""Bytes a trained parameter in float32: AdamW's copy of the weights, its two moments, and gradients as they add up."""
+ACTIVATIONS = (10.4, 4.0)
+"""Numbers that a token holds in a layer for each of its width and of its inner width, fitted on 0.5 and 1.5 B."""
+FLOAT32_ACTIVATIONS = 1.5
+"""In float32 attention holds more numbers, too: a token holds three times the bytes."""
+KEPT_LAYERS = 4
+"""With gradient checkpointing a token holds its state before each layer, and as many as this besides."""
+RECOMPUTED = 1.54
+"""Layers' worth of activations that are there at a time when they are computed again."""
+HEAD_COPIES = {"bfloat16": 3, "float32": 1}
+"""Gradient of the output head, and its sums, in the backward pass."""
+LOGITS = 8192 * 8192 * 4 * 1.5
+"""Logits at a time, in bytes."""
+ZERO2_BUCKETS, ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 5.0 * GB, 2.0 * GB, 4.0 * GB, 2.0 * GB
+"""DeepSpeed's own: of its backward pass at ZeRO 2; always, in a step and of weights gathered from other ranks at 3."""
+CUDA = 1.0 * GB
+"""The driver's and the libraries' own memory, and what the allocator loses."""
+VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
+"""What vLLM takes beside weights and cache: for one pass over a prompt, and for CUDA graphs."""
+AT_A_TIME = 16
+"""Sequences that vLLM's cache should hold where its share is proposed: with fewer decoding is slow."""
+ASLEEP = 0.5 * GB
+"""What a sleeping vLLM keeps."""
+CHECKPOINTS = 5
+"""Checkpoints that may lie there at a time: the newest two, the best, the last healthy one, and one being written."""
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The sizes of a model that memory depends on."""
+
+    parameters: int
+    head: int
+    """Weights of its output head."""
+    adapted: int
+    """Inputs and outputs of all linear layers but the head: a LoRA of rank r trains r times as many numbers."""
+    hidden: int
+    inner: int
+    """The width of a feed-forward layer; of all experts that a token goes through."""
+    layers: int
+    cached: int
+    """Numbers that a token has in the key-value cache."""
+    dtype: str = "bfloat16"
+    """The dtype of the checkpoint."""
+
+    @classmethod
+    def from_architecture(cls, config: Any) -> ModelShape:
+        """Return the sizes of the model that a configuration of transformers describes; no weights are made."""
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+        head = model.get_output_embeddings()
+        linear = [each for each in model.modules() if isinstance(each, torch.nn.Linear) and each is not head]
+        text = config.get_text_config()
+        heads = text.num_attention_heads
+        size = getattr(text, "head_dim", None) or text.hidden_size // heads
+        experts = getattr(text, "num_experts_per_tok", None) or 1
+        whole = getattr(text, "intermediate_size", None) or 4 * text.hidden_size
+        inner = (getattr(text, "moe_intermediate_size", None) if experts > 1 else None) or whole
+        return cls(
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            head=head.weight.numel(),
+            adapted=sum(layer.in_features + layer.out_features for layer in linear),
+            hidden=text.hidden_size,
+            inner=experts * inner,
+            layers=text.num_hidden_layers,
+            cached=2 * text.num_hidden_layers * (getattr(text, "num_key_value_heads", None) or heads) * size,
+            dtype=str(getattr(config, "dtype", None) or "bfloat16").removeprefix("torch."),
+        )
+
+    def trained(self, lora: LoraConfig | None) -> int:
+        """Return how many numbers are trained."""
+        return self.parameters if lora is None else lora.rank * self.adapted
+
+
+Parts = dict[str, float]
+"""Bytes by what takes them."""
+
+
+def standing(shape: ModelShape, config: OptimizerConfig, ranks: int) -> Parts:
+    """Return what a trainer holds between its steps."""
+    width, trained = WIDTHS[config.dtype], shape.trained(config.lora)
+    total = shape.parameters + (trained if config.lora is not None else 0)
+    stage = _stage(config, ranks)
+    share = trained / (ranks if stage else 1)
+    weights = width * total / (ranks if stage == 3 else 1)
+    keeps_sums = (stage == 3 and not config.offload) or (stage == 1 and config.dtype == "bfloat16")
+    sums = GRADIENT_SUMS * keeps_sums * (share if stage == 3 else trained)
+    # Plain AdamW in float32 works on the weights themselves.
+    states = (MOMENTS + (MASTER if stage else 0)) * share
+    return {
+        "weights": weights,
+        "gradients": sums,
+        "optimizer": 0.0 if config.offload else states,
+        "buckets": ZERO3_BUCKETS if stage == 3 else 0.0,
+    }
+
+
+def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: int) -> Parts:
+    """Return what a trainer holds at the most in an update. longest: tokens of one sequence, at most."""
+    width, trained, stage = WIDTHS[config.dtype], shape.trained(config.lora), _stage(config, ranks)
+    parts = standing(shape, config, ranks)
+    tokens = max(config.micro_batch_tokens, longest)
+    layer = width * tokens * (ACTIVATIONS[0] * shape.hidden + ACTIVATIONS[1] * shape.inner)
+    layer *= FLOAT32_ACTIVATIONS if config.dtype == "float32" else 1.0
+    head = LOGITS + (0.0 if config.lora is not None else HEAD_COPIES[config.dtype] * width * shape.head)
+    recomputed, held = 0.0, shape.layers * layer
+    if config.gradient_checkpointing:
+        recomputed, held = RECOMPUTED * layer, width * tokens * shape.hidden * (shape.layers + KEPT_LAYERS)
+    # Logits have gone when layers are computed again.
+    parts |= {"activations": held, "logits": max(head, recomputed)}
+    above = held + parts["logits"]
+    if config.dtype == "float32" and stage != 3:
+        # Whole until they are added up over ranks, then this rank's share of the sums.
+        parts["gradients"] = GRADIENT_SUMS * trained * (1 + (1 / ranks if stage else 0))
+    elif stage == 2:
+        parts["gradients"] = GRADIENT_SUMS * trained / ranks
+        parts["buckets"] = max(0.0, min(ZERO2_BUCKETS, 10 * trained) - above)
+    elif stage == 3:
+        gathered = min(ZERO3_GATHERED, width * shape.parameters) + width * shape.head if ranks > 1 else 0.0
+        in_step = min(ZERO3_STEP, MASTER * trained / ranks) * (2 if config.offload else 1)
+        parts["buckets"] += gathered + max(0.0, in_step - above)
+    return parts
+
+
+def _stage(config: OptimizerConfig, ranks: int) -> int:
+    """Return the stage that DeepSpeed is given (`distributed.deepspeed_config`)."""
+    from truegold.train.model.distributed import deepspeed_config
+
+    stage: int = deepspeed_config(config, ranks)["zero_optimization"]["stage"]
+    return stage
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What one process takes of its GPU, or of the machine where there is none."""
+
+    loading: Parts
+    """Every process loads the whole model, before ZeRO 3 shards it."""
+    rollout: Parts
+    update: Parts
+    host: float
+    """Bytes of host memory that the optimizer takes with `offload`."""
+    cache_tokens: int
+    """Tokens that vLLM's cache holds."""
+    longest: int
+    """Tokens that it has to hold at the least."""
+    limit: float | None
+    """The memory of a GPU, in bytes."""
+    checkpoint: float
+    """Bytes of a whole checkpoint."""
+    export: float
+    """Bytes of the weights alone."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether all phases fit, and vLLM's cache holds one sequence."""
+        most = max(sum(parts.values()) for parts in (self.loading, self.rollout, self.update))
+        return (self.limit is None or most <= self.limit) and self.cache_tokens >= self.longest
+
+    def lines(self) -> Iterator[str]:
+        """Yield both phases and the disk, a line each."""
+        limit = "" if self.limit is None else f" of {self.limit / GB:.1f}"
+        for name, parts in (("loading", self.loading), ("rollout", self.rollout), ("update", self.update)):
+            listed = ", ".join(f"{part} {size / GB:.2f}" for part, size in parts.items() if size >= GB / 200)
+            yield f"{name:<9} {sum(parts.values()) / GB:.1f} GB{limit}: {listed}"
+        if self.rollout.get("vLLM"):
+            yield f"cache     {max(0, self.cache_tokens):,} tokens, one sequence has up to {self.longest:,}"
+        if self.host:
+            yield f"host      {self.host / GB:.1f} GB of the machine's memory for the optimizer"
+        yield (
+            f"disk      up to {CHECKPOINTS} checkpoints of {self.checkpoint / GB:.1f} GB, and the weights of "
+            f"{self.export / GB:.1f} GB"
+        )
+
+
+def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float | None) -> MemoryPlan:
+    """Return what a training takes. limit: the memory of each GPU, in bytes; None on a CPU."""
+    optimizer, engine = config.optimizer, config.engine
+    longest = engine.max_model_len if isinstance(engine, VllmEngineConfig) else config.sampling.max_tokens or 0
+    resting, busy = standing(shape, optimizer, ranks), updating(shape, optimizer, ranks, longest)
+    fixed: Parts = {"CUDA": CUDA} if limit is not None else {}
+    if config.objective.kl.weight:
+        fixed["reference"] = WIDTHS[optimizer.dtype] * shape.parameters
+    share, cache_tokens = _vllm(shape, engine, limit) if isinstance(engine, VllmEngineConfig) else (0.0, longest)
+    beside = config.asynchronous
+    if beside is not None:
+        share *= 0 if beside.devices else beside.samplers
+    awake_always = beside is not None or (
+        limit is not None and isinstance(engine, VllmEngineConfig) and not engine.sleep
+    )
+    asleep = 0.0 if limit is None or not share else ASLEEP
+    whole = WIDTHS[optimizer.dtype] * shape.parameters
+    states = (MASTER + MOMENTS if optimizer.dtype == "bfloat16" else MOMENTS) * shape.trained(optimizer.lora)
+    return MemoryPlan(
+        loading={"weights": whole} | fixed,
+        host=states / ranks if optimizer.offload else 0.0,
+        rollout=resting | fixed | {"vLLM": share},
+        update=busy | fixed | {"vLLM": share if awake_always else asleep},
+        cache_tokens=cache_tokens,
+        longest=longest,
+        limit=limit,
+        checkpoint=whole + states,
+        export=whole,
+    )
+
+
+def _vllm(shape: ModelShape, engine: VllmEngineConfig, limit: float | None) -> tuple[float, int]:
+    """Return what vLLM takes, in bytes, and how many tokens its cache holds."""
+    width = WIDTHS.get(shape.dtype if engine.dtype == "auto" else engine.dtype, 2)
+    weights = width * shape.parameters
+    if limit is None:
+        cache = engine.cpu_kv_cache_gib * 2.0**30
+        return weights + cache, int(cache / (width * shape.cached))
+    share = engine.gpu_memory_utilization * limit
+    cache = share - weights - VLLM_OVERHEAD - (0.0 if engine.enforce_eager else GRAPHS)
+    return share, math.floor(cache / (width * shape.cached))
+
+
+Change = tuple[str, Any, float]
+"""A setting, its new value, and how much it costs to change it."""
+
+
+def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, most_ranks: int) -> dict[str, Any] | None:
+    """Return the settings to change so that a training fits, as few and as cheap ones as will do; None where none do.
+
+    most_ranks: GPUs that there are.
+    """
+    ways = [tuple(group) for group in _changes(config, ranks, most_ranks)]
+    for changed in sorted(product(*ways), key=lambda each: sum(cost for _, _, cost in each)):
+        settings = {name: value for name, value, cost in changed if cost}
+        if settings.get("optimizer.offload") and settings.get("optimizer.zero_stage", config.optimizer.zero_stage) < 2:
+            continue
+        varied = with_settings(config, settings)
+        plan = plan_memory(shape, varied, settings.get("launch.ranks", ranks), limit)
+        is_fast = not isinstance(config.engine, VllmEngineConfig) or plan.cache_tokens >= AT_A_TIME * plan.longest
+        if plan.fits and is_fast:
+            return settings
+    return None
+
+
+def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig:
+    """Return the configuration with settings changed, named as `optimizer.zero_stage`."""
+    for path, value in settings.items():
+        section, _, name = path.partition(".")
+        changed = getattr(config, section).model_copy(update={name: value})
+        config = config.model_copy(update={section: changed})
+    return config
+
+
+def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[Change]]:
+    """Yield for each setting its value as it is, at no cost, and others by what they cost: time, or another result."""
+    optimizer, engine = config.optimizer, config.engine
+    if isinstance(engine, VllmEngineConfig):
+        used = engine.gpu_memory_utilization
+        shares = [share / 20 for share in range(19, 1, -1) if share / 20 != used]
+        yield [("engine.gpu_memory_utilization", used, 0.0)] + [
+            ("engine.gpu_memory_utilization", share, 1.0 + abs(share - used) / 10) for share in shares
+        ]
+        if config.asynchronous is None:
+            yield [("engine.sleep", engine.sleep, 0.0)] + [("engine.sleep", True, 1.1)] * (not engine.sleep)
+    longest = engine.max_model_len if isinstance(engine, VllmEngineConfig) else 1
+    smaller: list[Change] = []
+    tokens = optimizer.micro_batch_tokens
+    while tokens > longest:
+        tokens = max(tokens // 2, longest)
+        smaller.append(("optimizer.micro_batch_tokens", tokens, 0.8 + 0.2 * len(smaller)))
+    yield [("optimizer.micro_batch_tokens", optimizer.micro_batch_tokens, 0.0), *smaller]
+    checkpointing = optimizer.gradient_checkpointing
+    again = [("optimizer.gradient_checkpointing", True, 1.5)] * (not checkpointing)
+    yield [("optimizer.gradient_checkpointing", checkpointing, 0.0), *again]
+    stages = [("optimizer.zero_stage", stage, 1.0 + stage / 2) for stage in (2, 3) if stage > optimizer.zero_stage]
+    yield [("optimizer.zero_stage", optimizer.zero_stage, 0.0), *stages]
+    yield [("optimizer.offload", optimizer.offload, 0.0)] + [("optimizer.offload", True, 4.0)] * (not optimizer.offload)
+    if config.launch.hostfile is None:
+        more = [count for count in (2, 4, 8) if ranks < count <= min(most_ranks, config.prompts_per_step)]
+        yield [("launch.ranks", ranks, 0.0)] + [("launch.ranks", count, 2.0 + count / 4) for count in more]
+    adapters = [("optimizer.lora", LoraConfig(), 8.0)] * (optimizer.lora is None)
+    yield [("optimizer.lora", optimizer.lora, 0.0), *adapters]
+
+
+def memory_lines(config: GrpoConfig, model: ModelConfig, sizes: Sequence[float]) -> list[str]:
+    """Return what a training takes, a line each, for people. sizes: the GPUs of this machine, in GB.
+
+    Raises ConfigError where it does not fit, with the nearest settings that do.
+    """
+    architecture = architecture_of(model)
+    if architecture is None:
+        return ["memory    not known before the model is fetched"]
+    shape, ranks = ModelShape.from_architecture(architecture), count_ranks(config.launch)
+    size = config.launch.gpu_gb or min(sizes, default=None)
+    plan = plan_memory(shape, config, ranks, size and size * GB)
+    if size is not None and not plan.fits:
+        most = len(sizes) if config.launch.gpu_gb is None else 8
+        changes = nearest(shape, config, ranks, size * GB, most)
+        raise ConfigError("train does not fit. Estimate:\n  " + "\n  ".join(plan.lines()), _advice(changes, size, most))
+    where = "a process on the CPU" if size is None else "a GPU"
+    return [f"memory    {where}, {ranks} of them, {shape.parameters / GB:.2f} B parameters: an estimate", *plan.lines()]
+
+
+def _advice(changes: Mapping[str, Any] | None, size: float, gpus: int) -> str:
+    if changes is None:
+        count = f"{gpus} GPU{'' if gpus == 1 else 's'} of {size:.0f} GB"
+        return f"No setting makes it fit {count} well: take more, larger ones, or a vLLM server."
+    written = {**changes, "optimizer.lora": "{}"} if "optimizer.lora" in changes else changes
+    return "The nearest that fits: " + " ".join(f"--set train.{name}={_yaml(value)}" for name, value in written.items())
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
