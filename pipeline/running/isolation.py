@@ -3,6 +3,8 @@
 There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines. When one fails
 the others are killed: they would wait for it for ever. A crash of vLLM or an out-of-memory kill is one clear error.
 
+SIGTERM and SIGINT are passed on to the processes: a training ends with a checkpoint then, other stages end at once.
+
 The child is `python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD`; a launcher puts arguments of its own
 in front. It dies with its parent. The environment names its rank; only rank 0 reports its progress.
 """
@@ -18,11 +20,11 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer, current_thread, main_thread
 from typing import IO, Any
 
 import orjson
@@ -33,7 +35,7 @@ from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, w
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
 from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.child_process import die_with_parent
-from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
+from truegold.verifiers.sandbox.errors import ERROR_TYPES, Preempted, TruegoldError
 
 LOG_TAIL = 15
 """The error of a crashed stage shows this many lines of its log."""
@@ -55,6 +57,11 @@ RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZ
 """A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
 NO_PIPE = -1
 """It stands in place of the progress pipe for processes that cannot have it."""
+
+
+ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
+"""What is said of a run that one of these signals has ended."""
+GO_ON = "The same command goes on from here."
 
 
 class StageCrashed(RuntimeError):
@@ -105,8 +112,8 @@ def call_isolated(
         if outcomes and not status:
             report: dict[str, Any] = outcomes[0]["report"]
             return report
-    if status == -signal.SIGINT:
-        raise KeyboardInterrupt
+    if -status in ENDINGS:
+        raise Preempted(f"{ENDINGS[-status]} in {fn.rpartition(':')[2]}.", GO_ON, -status)
     if status < 0:
         raise SetupError(
             f"The process of {fn} was killed by {signal.Signals(-status).name}; its log is {log}.",
@@ -138,9 +145,9 @@ def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) 
         finally:
             os.close(write_end)
         try:
-            with os.fdopen(read_end, encoding="utf-8") as lines:
-                relay(lines, progress)
-            return ranks.wait()
+            with os.fdopen(read_end, encoding="utf-8") as lines, ranks.told_to_end():
+                relay(ranks.watched(lines), progress)
+                return ranks.wait()
         finally:
             ranks.end()
 
@@ -181,14 +188,62 @@ class Ranks:
         ]
         self._followers = [Thread(target=self._follow, args=(child,), daemon=True) for child in self._children]
         self._first_failure: int | None = None
+        self._told: int | None = None
+        """The signal that was passed on."""
+        self._is_saving = False
+        """Whether the processes, told to end, have said that they save their work."""
         for follower in self._followers:
             follower.start()
 
     def wait(self) -> int:
-        """Wait for all processes, and return 0 or the status of the one that failed first."""
+        """Wait for all processes, and return 0 or the status of the one that failed first; after a signal that was
+        passed on, minus its number."""
         for follower in self._followers:
             follower.join()
+        if self._first_failure and self._told is not None:
+            return -self._told
         return self._first_failure or 0
+
+    @contextmanager
+    def told_to_end(self) -> Iterator[None]:
+        """Pass SIGTERM and SIGINT on while it lasts, once; a second SIGINT ends everything at once.
+
+        They wait for the work in hand, which a training saves. Without any sign of that they are killed.
+        """
+        if current_thread() is not main_thread():
+            yield
+            return
+
+        def pass_on(number: int, frame: object) -> None:
+            if self._told is not None:
+                if number == signal.SIGINT:
+                    raise KeyboardInterrupt
+                return
+            self._told = number
+            for child in self._children:
+                if child.poll() is None:
+                    child.send_signal(number)
+            killer = Timer(PATIENCE, self._kill_silent)
+            killer.daemon = True
+            killer.start()
+
+        earlier = {number: signal.signal(number, pass_on) for number in ENDINGS}
+        try:
+            yield
+        finally:
+            for number, handler in earlier.items():
+                signal.signal(number, handler)
+
+    def watched(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of the progress, and note that one came after the processes were told to end."""
+        for line in lines:
+            self._is_saving |= self._told is not None and line.startswith('["start"')
+            yield line
+
+    def _kill_silent(self) -> None:
+        if not self._is_saving:
+            for child in self._children:
+                child.kill()
 
     def end(self) -> None:
         """End the processes that still run. A launcher is asked first, since it has to end its ranks."""
@@ -240,6 +295,8 @@ def main() -> None:
     spec = orjson.loads(Path(path).read_bytes())
     if spec["parent"] is not None:
         die_with_parent(spec["parent"])
+    # A stage that has something to save listens itself.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
     config = config_type.model_validate(spec["config"])
