@@ -55,6 +55,8 @@ PATIENCE = 10.0
 """A process that was asked to end is killed after this many seconds."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 """A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
+HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")
+"""Variables of trackers and of the hub begin with one of these: ranks on other machines get them too."""
 NO_PIPE = -1
 """It stands in place of the progress pipe for processes that cannot have it."""
 
@@ -99,6 +101,8 @@ def call_isolated(
                     "out_dir": str(out_dir.resolve()),
                     "answers": str(spec.parent),
                     "parent": None if launch.hostfile else os.getpid(),
+                    # DeepSpeed's launcher hands on few variables, and on command lines that everybody can read.
+                    "variables": {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)},
                 }
             )
         )
@@ -297,6 +301,7 @@ def main() -> None:
         die_with_parent(spec["parent"])
     # A stage that has something to save listens itself.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.environ.update(spec["variables"])
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
     config = config_type.model_validate(spec["config"])

@@ -178,7 +178,7 @@ def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: in
     progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
     end_if_asked()
     if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-        # Whoever goes on from the checkpoint gives the sampler its weights, and so does this run.
+        # A run that goes on from the checkpoint gives the sampler its weights, and so does this one.
         trainer.update_sampler()
         responder.save(step + 1)
 

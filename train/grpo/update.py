@@ -301,7 +301,7 @@ class StepLoss:
             old = objective.interpolated_proximal(detached, rollout, self._staleness_by_token(detached, indices))
         token = _policy_loss(config, current, old, advantages, mask)
         factors = mask
-        for correction in config.corrections:
+        for correction in config.resolved_corrections:
             factors = factors * objective.engine_weights(
                 old, rollout, mask, correction.kind, correction.high, correction.low or 0.0
             )

@@ -5,7 +5,7 @@
         end_if_asked()             between two steps
 
 Either raises EndAsked, on every rank, where any rank was asked to end. In between, an update is not broken off once it
-has changed weights. Whoever catches it saves what the last finished step has left.
+has changed weights. The stage catches it, and saves what the last finished step has left.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ class TrainingEngine:
             add_lora(causal_lm, config.lora)
         policy = PolicyModel(causal_lm).to(distributed.local_device())
         policy.match_logits()
+        _gather_experts_together(policy)
         self._config = config
         self._note = note
         self._folder: Path | None = None
@@ -539,6 +540,21 @@ def _restore_random_states(states: Mapping[str, Tensor]) -> None:
     torch.set_rng_state(states["cpu"])
     if "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"])
+
+
+def _gather_experts_together(model: torch.nn.Module) -> None:
+    """Have ZeRO 3 gather all experts of a layer: each rank runs others, and would wait for ranks that do not run its
+    own. Experts whose weights are one tensor are one module as it is."""
+    from deepspeed.utils import set_z3_leaf_modules
+
+    layers = [
+        type(module)
+        for module in model.modules()
+        for name, child in module.named_children()
+        if "experts" in name and isinstance(child, torch.nn.ModuleList)
+    ]
+    if layers:
+        set_z3_leaf_modules(model, sorted(set(layers), key=lambda layer: layer.__name__))
 
 
 def _gather_head_at_once(policy: PolicyModel) -> None:
