@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from threading import Thread, Timer, current_thread, main_thread
@@ -33,6 +33,7 @@ from pydantic import BaseModel
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, write_whole
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
+from truegold.pipeline.running.tether import DONE, FAILED, Tether, hold
 from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.child_process import die_with_parent
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, Preempted, TruegoldError
@@ -88,7 +89,11 @@ def call_isolated(
     log.parent.mkdir(parents=True, exist_ok=True)
     if launch.hostfile:
         shared.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="truegold-", dir=shared if launch.hostfile else None) as scratch:
+    tether = None if launch.hostfile is None else Tether(_hosts(Path(launch.hostfile)))
+    with (
+        nullcontext() if tether is None else closing(tether),
+        tempfile.TemporaryDirectory(prefix="truegold-", dir=shared if launch.hostfile else None) as scratch,
+    ):
         spec = Path(scratch).resolve() / "spec.json"
         config_type = type(config)
         spec.write_bytes(
@@ -101,12 +106,13 @@ def call_isolated(
                     "out_dir": str(out_dir.resolve()),
                     "answers": str(spec.parent),
                     "parent": None if launch.hostfile else os.getpid(),
+                    "tether": None if tether is None else (tether.addresses, tether.token),
                     # DeepSpeed's launcher hands on few variables, and on command lines that everybody can read.
                     "variables": {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)},
                 }
             )
         )
-        status = _run_ranks(spec, log, progress, launch)
+        status = _run_ranks(spec, log, progress, launch, tether)
         outcomes: list[dict[str, Any]] = [
             orjson.loads(answer.read_bytes()) for answer in sorted(spec.parent.glob("answer-*.json"))
         ]
@@ -116,6 +122,8 @@ def call_isolated(
         if outcomes and not status:
             report: dict[str, Any] = outcomes[0]["report"]
             return report
+    if tether is not None and tether.is_broken:
+        raise SetupError(f"A process of {fn} is gone, or its machine; the log is {log}.", GO_ON)
     if -status in ENDINGS:
         raise Preempted(f"{ENDINGS[-status]} in {fn.rpartition(':')[2]}.", GO_ON, -status)
     if status < 0:
@@ -138,11 +146,17 @@ def _environment(scratch: Path) -> dict[str, str]:
     return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
 
 
-def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:
+def _hosts(hostfile: Path) -> list[str]:
+    """Return the machines of DeepSpeed's list."""
+    lines = hostfile.read_text(encoding="utf-8").splitlines() if hostfile.exists() else []
+    return [line.split()[0] for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig, tether: Tether | None) -> int:
     read_end, write_end = os.pipe()
     with log.open("ab") as sink:
         try:
-            ranks = Ranks(launch, spec, write_end, _environment(spec.parent), sink)
+            ranks = Ranks(launch, spec, write_end, _environment(spec.parent), sink, tether)
         except BaseException:
             os.close(read_end)
             raise
@@ -160,7 +174,13 @@ class Ranks:
     """The running processes of one stage."""
 
     def __init__(
-        self, launch: LaunchConfig, spec: Path, pipe: int, environment: Mapping[str, str], sink: IO[bytes]
+        self,
+        launch: LaunchConfig,
+        spec: Path,
+        pipe: int,
+        environment: Mapping[str, str],
+        sink: IO[bytes],
+        tether: Tether | None = None,
     ) -> None:
         """Start the processes of the stage that the file `spec` describes, which every rank has to see.
 
@@ -192,6 +212,7 @@ class Ranks:
         ]
         self._followers = [Thread(target=self._follow, args=(child,), daemon=True) for child in self._children]
         self._first_failure: int | None = None
+        self._tether = tether
         self._told: int | None = None
         """The signal that was passed on."""
         self._is_saving = False
@@ -224,6 +245,10 @@ class Ranks:
                     raise KeyboardInterrupt
                 return
             self._told = number
+            if self._tether is not None:
+                # DeepSpeed's launcher would kill its ranks, which cannot say that they save.
+                self._tether.tell(number)
+                return
             for child in self._children:
                 if child.poll() is None:
                     child.send_signal(number)
@@ -299,6 +324,7 @@ def main() -> None:
     spec = orjson.loads(Path(path).read_bytes())
     if spec["parent"] is not None:
         die_with_parent(spec["parent"])
+    last_word = hold(*spec["tether"]) if spec["tether"] is not None else lambda word: None
     # A stage that has something to save listens itself.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.update(spec["variables"])
@@ -312,9 +338,13 @@ def main() -> None:
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
         outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
+    except BaseException:
+        last_word(FAILED)
+        raise
     answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
+    last_word(FAILED if "error" in outcome else DONE)
     # The answer is written, and engines that are torn down at the interpreter's exit hang or crash now and then.
     os._exit(int("error" in outcome))
 
