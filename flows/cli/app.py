@@ -76,7 +76,7 @@ def main() -> None:
     """Run the command line: an error that the user can act on is one line, a bug has its traceback."""
     is_preempted = Event()
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt(signum: int, frame: object) -> None:
         is_preempted.set()
         raise KeyboardInterrupt
 

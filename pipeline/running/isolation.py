@@ -213,7 +213,7 @@ class Ranks:
         self._followers = [Thread(target=self._follow, args=(child,), daemon=True) for child in self._children]
         self._first_failure: int | None = None
         self._tether = tether
-        self._told: int | None = None
+        self._passed_on: int | None = None
         """The signal that was passed on."""
         self._is_saving = False
         """Whether the processes, told to end, have said that they save their work."""
@@ -225,8 +225,8 @@ class Ranks:
         passed on, minus its number."""
         for follower in self._followers:
             follower.join()
-        if self._first_failure and self._told is not None:
-            return -self._told
+        if self._first_failure and self._passed_on is not None:
+            return -self._passed_on
         return self._first_failure or 0
 
     @contextmanager
@@ -239,34 +239,34 @@ class Ranks:
             yield
             return
 
-        def pass_on(number: int, frame: object) -> None:
-            if self._told is not None:
-                if number == signal.SIGINT:
+        def pass_on(signum: int, frame: object) -> None:
+            if self._passed_on is not None:
+                if signum == signal.SIGINT:
                     raise KeyboardInterrupt
                 return
-            self._told = number
+            self._passed_on = signum
             if self._tether is not None:
                 # DeepSpeed's launcher would kill its ranks, which cannot say that they save.
-                self._tether.tell(number)
+                self._tether.tell(signum)
                 return
             for child in self._children:
                 if child.poll() is None:
-                    child.send_signal(number)
+                    child.send_signal(signum)
             killer = Timer(PATIENCE, self._kill_silent)
             killer.daemon = True
             killer.start()
 
-        earlier = {number: signal.signal(number, pass_on) for number in ENDINGS}
+        earlier = {signum: signal.signal(signum, pass_on) for signum in ENDINGS}
         try:
             yield
         finally:
-            for number, handler in earlier.items():
-                signal.signal(number, handler)
+            for signum, handler in earlier.items():
+                signal.signal(signum, handler)
 
     def watched(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield the lines of the progress, and note that one came after the processes were told to end."""
         for line in lines:
-            self._is_saving |= self._told is not None and line.startswith('["start"')
+            self._is_saving |= self._passed_on is not None and line.startswith('["start"')
             yield line
 
     def _kill_silent(self) -> None:

@@ -49,12 +49,12 @@ class Tether:
         """Whether a process has gone without a word."""
         Thread(target=self._accept, daemon=True).start()
 
-    def tell(self, number: int) -> None:
+    def tell(self, signum: int) -> None:
         """Have every process get a signal."""
         with self._lock:
             for connection in self._held:
                 with suppress(OSError):
-                    connection.send(SIGNALS[signal.Signals(number)])
+                    connection.send(SIGNALS[signal.Signals(signum)])
 
     def close(self) -> None:
         """Let go; processes that still hold on end."""
@@ -109,7 +109,7 @@ def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
 
 def _obey(connection: socket.socket) -> None:
     """Pass on signals until the connection breaks, and end this process then."""
-    numbers = {word: number for number, word in SIGNALS.items()}
+    numbers = {word: signum for signum, word in SIGNALS.items()}
     with suppress(OSError):
         while word := connection.recv(1):
             os.kill(os.getpid(), numbers[word])

@@ -27,18 +27,18 @@ def ear() -> Iterator[None]:
         yield
 
 
-def ask(number: int = signal.SIGTERM) -> None:
-    os.kill(os.getpid(), number)
+def ask(signum: int = signal.SIGTERM) -> None:
+    os.kill(os.getpid(), signum)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_may_be_broken_off_is_broken_off_at_once(ear: None, number: int) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_what_may_be_broken_off_is_broken_off_at_once(ear: None, signum: int) -> None:
     began = time.monotonic()
     with pytest.raises(EndAsked), interruptible():
-        ask(number)
+        ask(signum)
         time.sleep(60)
     assert time.monotonic() - began < 5
-    assert preempted(7).exit_code == 128 + number
+    assert preempted(7).exit_code == 128 + signum
     assert "checkpoint of all 7 finished steps" in str(preempted(7))
 
 

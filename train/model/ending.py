@@ -35,9 +35,9 @@ class _Ear:
     """Whether what runs now may be broken off."""
 
 
-def _hear(number: int, frame: object) -> None:
-    if number in ENDINGS:
-        _Ear.heard = _Ear.heard or number
+def _hear(signum: int, frame: object) -> None:
+    if signum in ENDINGS:
+        _Ear.heard = _Ear.heard or signum
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
     if _Ear.may_break:
         raise EndAsked
@@ -47,13 +47,13 @@ def _hear(number: int, frame: object) -> None:
 def listening() -> Iterator[None]:
     """Note the signals that ask for the end while it lasts. Only a main thread can."""
     _Ear.heard = None
-    earlier = {number: signal.signal(number, _hear) for number in (*ENDINGS, signal.SIGALRM)}
+    earlier = {signum: signal.signal(signum, _hear) for signum in (*ENDINGS, signal.SIGALRM)}
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+        for signum, handler in earlier.items():
+            signal.signal(signum, handler)
 
 
 @contextmanager
@@ -92,6 +92,6 @@ def end_if_asked() -> None:
 
 def preempted(step: int) -> Preempted:
     """Return the error of a training that was asked to end, whose checkpoint has everything before step `step`."""
-    number = signal.Signals(_Ear.heard or signal.SIGTERM)
-    message = f"{ENDINGS[number]}: the training has ended with a checkpoint of all {step} finished steps."
-    return Preempted(message, GO_ON, number)
+    signum = signal.Signals(_Ear.heard or signal.SIGTERM)
+    message = f"{ENDINGS[signum]}: the training has ended with a checkpoint of all {step} finished steps."
+    return Preempted(message, GO_ON, signum)

@@ -87,9 +87,9 @@ class Usage:
 def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     """Serve the trainer at the other end of `connection`, in a process of its own, until it ends."""
     die_with_process(parent)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for signum in (signal.SIGTERM, signal.SIGINT):
         # The trainer hears it too, and ends this process when it is done.
-        signal.signal(number, lambda *_: None)
+        signal.signal(signum, lambda *_: None)
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
     if setup.devices is not None:
