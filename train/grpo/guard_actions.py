@@ -173,7 +173,9 @@ class Responder:
         step, remembered = self._finished
         if step not in checkpoint_steps(self._checkpoints):
             state, random_states = pickle.loads(remembered)
-            kept = kept_checkpoints({*checkpoint_steps(self._checkpoints), step}, step, self._best and self._best[0])
+            kept = kept_checkpoints(
+                {*checkpoint_steps(self._checkpoints), step}, step, self._best[0] if self._best else None
+            )
             self._engine.save(self._checkpoints, step, state, kept, random_states)
         return step
 
