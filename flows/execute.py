@@ -34,6 +34,7 @@ from truegold.pipeline.running.stage import (
     StageReport,
     StageResult,
     cached_result,
+    free_reserve,
     load_record,
     run_stage,
     work_folder,
@@ -141,6 +142,7 @@ def _leave_traces(
     try:
         if stage.name == TRAIN:
             unfinished = work_folder(stage, run_dir, DigestCache(run_dir / ".digests.json"))
+            free_reserve(unfinished)
             if load_record(unfinished) is None:  # A finished training must stay as its record describes it.
                 record_stop(unfinished, error)
         if isinstance(last.config, ReportConfig) and "ingest" in finished:

@@ -71,7 +71,10 @@ def prefect_api() -> Iterator[str]:
         environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_UI_ENABLED": "false"}
         log = stack.enter_context((home / "server.log").open("wb"))
         command = [sys.executable, "-P", "-m", "truegold.flows.server", str(os.getpid()), str(port)]
-        server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        # A signal to the group (Ctrl-C, a preemption) leaves it up until the run has told how it ended.
+        server = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
         stack.callback(_stop, server)
         _wait_until_ready(server, url, home)
         # Prefect reads PREFECT_HOME once in a process, so that the variable stays; the URL goes with its server.

@@ -58,7 +58,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     Hugging Face checkpoint), metrics.jsonl and tensorboard/.
     """
     progress.start("loading the model")
-    from truegold.train.model.distributed import rank, world_size
+    from truegold.train.model.distributed import rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import pad_id
     from truegold.train.model.segment import read_distilled
@@ -94,22 +94,50 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     if rank() == 0:
         for change in record_settings(out_dir, first, config, TUNABLE_SFT):
             progress.note(f"from step {first} on {change}")
+    loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
+    engine.export(out_dir / "checkpoint", encoder.tokenizer)
+    facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
+    return StageReport(len(examples), len(fitting), counts, facts | {"changes": changes_of(out_dir)})
+
+
+def _take_steps(
+    engine: TrainingEngine,
+    examples: Sequence[Segment],
+    weights: Sequence[Tensor] | None,
+    steps: Sequence[Sequence[int]],
+    first: int,
+    config: SftConfig,
+    out_dir: Path,
+    progress: Progress,
+) -> float:
+    """Take the steps from `first` on, each of the examples with its indices, and return the last loss. Raises Preempted
+    where a signal ends it, with a checkpoint."""
+    from truegold.train.model.distributed import rank, world_size
+    from truegold.train.model.ending import EndAsked, listening, preempted
+    from truegold.train.model.engine import generator_states
+
     loss = float("nan")
-    with MetricsLog(out_dir, first, config.trackers) as log:
+    # Until an update has changed them, weights are those of the last finished step.
+    engine.may_end = True
+    with MetricsLog(out_dir, first, config.trackers) as log, listening():
         for step in range(first, len(steps)):
             local = steps[step][rank() :: world_size()]
-            local_examples = [fitting[index] for index in local]
+            local_examples = [examples[index] for index in local]
             local_weights = [weights[index] for index in local] if weights is not None else None
             loss_function = negative_log_likelihood(engine.totals(local_examples), local_weights)
-            metrics = engine.update(local_examples, loss_function, step, len(steps))
+            random_states = generator_states()
+            try:
+                metrics = engine.update(local_examples, loss_function, step, len(steps))
+            except EndAsked:
+                progress.start("saving what is finished")
+                engine.save(out_dir / CHECKPOINTS, step, {}, random_states=random_states)
+                raise preempted(step) from None
             loss = metrics["loss"]
             log.write(step, metrics)
             progress.advance(1, f"loss {loss:.3f}")
             if (step + 1) % config.checkpoint_every == 0 and step + 1 < len(steps):
                 engine.save(out_dir / CHECKPOINTS, step + 1, {})
-    engine.export(out_dir / "checkpoint", encoder.tokenizer)
-    facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
-    return StageReport(len(examples), len(fitting), counts, facts | {"changes": changes_of(out_dir)})
+    return loss
 
 
 def distilled_weights(

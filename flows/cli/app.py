@@ -2,15 +2,17 @@
 
 Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the command line is wrong; 3 the data is;
 4 the machine lacks something; 5 a training guard stopped the run; 6 a verifier breaks its contract;
-7 it errs more often than was allowed; 8 a data set fails its gate; 130 interrupted.
+7 it errs more often than was allowed; 8 a data set fails its gate; 130 interrupted (SIGINT); 143 preempted (SIGTERM).
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -26,13 +28,14 @@ from truegold.flows.console import errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
+from truegold.verifiers.sandbox.errors import Preempted
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands in the help, in their order."""
 
-INTERRUPTED = 130
+INTERRUPTED, PREEMPTED = 130, 143
 RESUMED = ("train", "demo", "flag", "testcases")
 """The commands besides those of the phases whose finished stages are kept."""
 
@@ -71,9 +74,21 @@ app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 
 def main() -> None:
     """Run the command line: an error that the user can act on is one line, a bug has its traceback."""
+    is_preempted = Event()
+
+    def interrupt(signum: int, frame: object) -> None:
+        is_preempted.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    # A shell script starts what runs beside it (`&`) deaf to SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with disk_errors_reported(Path.cwd()):
             app()
+    except Preempted as error:
+        errors.print(str(error), markup=False, soft_wrap=True)
+        sys.exit(error.exit_code)
     except TruegoldError as error:
         _fail(str(error), error.exit_code)
     except ModuleNotFoundError as error:
@@ -83,7 +98,9 @@ def main() -> None:
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             keeps_stages = bool({*RESUMED, *PHASE_COMMANDS} & set(sys.argv[1:2]))
-            errors.print(f"interrupted; the same command {'goes on from here' if keeps_stages else 'begins anew'}.")
+            how = "preempted" if is_preempted.is_set() else "interrupted"
+            errors.print(f"{how}; the same command {'goes on from here' if keeps_stages else 'begins anew'}.")
+            sys.exit(PREEMPTED if is_preempted.is_set() else INTERRUPTED)
         raise
 
 

@@ -3,6 +3,8 @@
 There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines. When one fails
 the others are killed: they would wait for it for ever. A crash of vLLM or an out-of-memory kill is one clear error.
 
+SIGTERM and SIGINT are passed on to the processes: a training ends with a checkpoint then, other stages end at once.
+
 The child is `python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD`; a launcher puts arguments of its own
 in front. It dies with its parent. The environment names its rank; only rank 0 reports its progress.
 """
@@ -18,11 +20,11 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer, current_thread, main_thread
 from typing import IO, Any
 
 import orjson
@@ -31,9 +33,10 @@ from pydantic import BaseModel
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, write_whole
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
+from truegold.pipeline.running.tether import DONE, FAILED, Tether, hold
 from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.child_process import die_with_parent
-from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
+from truegold.verifiers.sandbox.errors import ERROR_TYPES, Preempted, TruegoldError
 
 LOG_TAIL = 15
 """The error of a crashed stage shows this many lines of its log."""
@@ -53,8 +56,15 @@ PATIENCE = 10.0
 """A process that was asked to end is killed after this many seconds."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 """A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
+HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")
+"""Variables of trackers and of the hub begin with one of these: ranks on other machines get them too."""
 NO_PIPE = -1
 """It stands in place of the progress pipe for processes that cannot have it."""
+
+
+ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
+"""What is said of a run that one of these signals has ended."""
+GO_ON = "The same command goes on from here."
 
 
 class StageCrashed(RuntimeError):
@@ -79,7 +89,11 @@ def call_isolated(
     log.parent.mkdir(parents=True, exist_ok=True)
     if launch.hostfile:
         shared.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="truegold-", dir=shared if launch.hostfile else None) as scratch:
+    tether = None if launch.hostfile is None else Tether(_hosts(Path(launch.hostfile)))
+    with (
+        nullcontext() if tether is None else closing(tether),
+        tempfile.TemporaryDirectory(prefix="truegold-", dir=shared if launch.hostfile else None) as scratch,
+    ):
         spec = Path(scratch).resolve() / "spec.json"
         config_type = type(config)
         spec.write_bytes(
@@ -92,10 +106,13 @@ def call_isolated(
                     "out_dir": str(out_dir.resolve()),
                     "answers": str(spec.parent),
                     "parent": None if launch.hostfile else os.getpid(),
+                    "tether": None if tether is None else (tether.addresses, tether.token),
+                    # DeepSpeed's launcher hands on few variables, and on command lines that everybody can read.
+                    "variables": {name: value for name, value in os.environ.items() if name.startswith(HANDED_ON)},
                 }
             )
         )
-        status = _run_ranks(spec, log, progress, launch)
+        status = _run_ranks(spec, log, progress, launch, tether)
         outcomes: list[dict[str, Any]] = [
             orjson.loads(answer.read_bytes()) for answer in sorted(spec.parent.glob("answer-*.json"))
         ]
@@ -105,8 +122,10 @@ def call_isolated(
         if outcomes and not status:
             report: dict[str, Any] = outcomes[0]["report"]
             return report
-    if status == -signal.SIGINT:
-        raise KeyboardInterrupt
+    if tether is not None and tether.is_broken:
+        raise SetupError(f"A process of {fn} is gone, or its machine; the log is {log}.", GO_ON)
+    if -status in ENDINGS:
+        raise Preempted(f"{ENDINGS[-status]} in {fn.rpartition(':')[2]}.", GO_ON, -status)
     if status < 0:
         raise SetupError(
             f"The process of {fn} was killed by {signal.Signals(-status).name}; its log is {log}.",
@@ -127,20 +146,26 @@ def _environment(scratch: Path) -> dict[str, str]:
     return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
 
 
-def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:
+def _hosts(hostfile: Path) -> list[str]:
+    """Return the machines of DeepSpeed's list."""
+    lines = hostfile.read_text(encoding="utf-8").splitlines() if hostfile.exists() else []
+    return [line.split()[0] for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig, tether: Tether | None) -> int:
     read_end, write_end = os.pipe()
     with log.open("ab") as sink:
         try:
-            ranks = Ranks(launch, spec, write_end, _environment(spec.parent), sink)
+            ranks = Ranks(launch, spec, write_end, _environment(spec.parent), sink, tether)
         except BaseException:
             os.close(read_end)
             raise
         finally:
             os.close(write_end)
         try:
-            with os.fdopen(read_end, encoding="utf-8") as lines:
-                relay(lines, progress)
-            return ranks.wait()
+            with os.fdopen(read_end, encoding="utf-8") as lines, ranks.told_to_end():
+                relay(ranks.watched(lines), progress)
+                return ranks.wait()
         finally:
             ranks.end()
 
@@ -149,7 +174,13 @@ class Ranks:
     """The running processes of one stage."""
 
     def __init__(
-        self, launch: LaunchConfig, spec: Path, pipe: int, environment: Mapping[str, str], sink: IO[bytes]
+        self,
+        launch: LaunchConfig,
+        spec: Path,
+        pipe: int,
+        environment: Mapping[str, str],
+        sink: IO[bytes],
+        tether: Tether | None = None,
     ) -> None:
         """Start the processes of the stage that the file `spec` describes, which every rank has to see.
 
@@ -181,14 +212,67 @@ class Ranks:
         ]
         self._followers = [Thread(target=self._follow, args=(child,), daemon=True) for child in self._children]
         self._first_failure: int | None = None
+        self._tether = tether
+        self._passed_on: int | None = None
+        """The signal that was passed on."""
+        self._is_saving = False
+        """Whether the processes, told to end, have said that they save their work."""
         for follower in self._followers:
             follower.start()
 
     def wait(self) -> int:
-        """Wait for all processes, and return 0 or the status of the one that failed first."""
+        """Wait for all processes, and return 0 or the status of the one that failed first; after a signal that was
+        passed on, minus its number."""
         for follower in self._followers:
             follower.join()
+        if self._first_failure and self._passed_on is not None:
+            return -self._passed_on
         return self._first_failure or 0
+
+    @contextmanager
+    def told_to_end(self) -> Iterator[None]:
+        """Pass SIGTERM and SIGINT on while it lasts, once; a second SIGINT ends everything at once.
+
+        They wait for the work in hand, which a training saves. Without any sign of that they are killed.
+        """
+        if current_thread() is not main_thread():
+            yield
+            return
+
+        def pass_on(signum: int, frame: object) -> None:
+            if self._passed_on is not None:
+                if signum == signal.SIGINT:
+                    raise KeyboardInterrupt
+                return
+            self._passed_on = signum
+            if self._tether is not None:
+                # DeepSpeed's launcher would kill its ranks, which cannot say that they save.
+                self._tether.tell(signum)
+                return
+            for child in self._children:
+                if child.poll() is None:
+                    child.send_signal(signum)
+            killer = Timer(PATIENCE, self._kill_silent)
+            killer.daemon = True
+            killer.start()
+
+        earlier = {signum: signal.signal(signum, pass_on) for signum in ENDINGS}
+        try:
+            yield
+        finally:
+            for signum, handler in earlier.items():
+                signal.signal(signum, handler)
+
+    def watched(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of the progress, and note that one came after the processes were told to end."""
+        for line in lines:
+            self._is_saving |= self._passed_on is not None and line.startswith('["start"')
+            yield line
+
+    def _kill_silent(self) -> None:
+        if not self._is_saving:
+            for child in self._children:
+                child.kill()
 
     def end(self) -> None:
         """End the processes that still run. A launcher is asked first, since it has to end its ranks."""
@@ -240,6 +324,10 @@ def main() -> None:
     spec = orjson.loads(Path(path).read_bytes())
     if spec["parent"] is not None:
         die_with_parent(spec["parent"])
+    last_word = hold(*spec["tether"]) if spec["tether"] is not None else lambda word: None
+    # A stage that has something to save listens itself.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.environ.update(spec["variables"])
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
     config = config_type.model_validate(spec["config"])
@@ -250,9 +338,13 @@ def main() -> None:
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
         outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
+    except BaseException:
+        last_word(FAILED)
+        raise
     answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()
+    last_word(FAILED if "error" in outcome else DONE)
     # The answer is written, and engines that are torn down at the interpreter's exit hang or crash now and then.
     os._exit(int("error" in outcome))
 

@@ -14,6 +14,7 @@ training goes on where it stopped. A finished stage's key has them all.
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import shutil
 import sys
@@ -38,6 +39,9 @@ RECORD = "stage.json"
 """The file in a stage's folder that says what was done; a folder with it is complete."""
 SCRATCH = "scratch"
 """A folder of this name inside a stage's folder holds what only a resumed run needs; it goes when the stage is done."""
+
+RESERVE, RESERVED = "reserve", 4 * 2**20
+"""A file in a stage's scratch folder and its bytes: room for alarms and the report of a stage that fills the disk."""
 
 STORE = "store"
 """The name of the input by which a stage function gets its store, where it has one: a folder that stays for as long as
@@ -286,6 +290,7 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     if stage.isolated:
         log = run_dir / "logs" / f"{stage.name}.log"
         scratch = partial / SCRATCH
+        reserve_room(scratch)
         report_fields = call_isolated(stage.fn, inputs, stage.config, partial, progress, log, stage.launch, scratch)
         report = StageReport(**report_fields)
     else:
@@ -297,6 +302,18 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     _set_aside(run_dir, stage.name)
     partial.rename(final)
     return StageResult(stage.name, final, key, report, seconds, cached=False)
+
+
+def reserve_room(scratch: Path) -> None:
+    """Write a file of noise, which `free_reserve` removes where the disk is full in the end."""
+    scratch.mkdir(exist_ok=True)
+    if not (scratch / RESERVE).exists():
+        write_whole(scratch / RESERVE, os.urandom(RESERVED))
+
+
+def free_reserve(partial: Path) -> None:
+    """Make room for what is written of a stage that has failed."""
+    (partial / SCRATCH / RESERVE).unlink(missing_ok=True)
 
 
 def cached_result(stage: Stage, run_dir: Path, digests: DigestCache) -> StageResult | None:

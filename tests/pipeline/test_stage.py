@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage, work_key
 from truegold.pipeline.tables.rows import ROW_SCHEMA, write_rows
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError
+from truegold.verifiers.sandbox.errors import Preempted
 
 HERE = f"{__name__}:"
 
@@ -340,6 +342,18 @@ def test_a_bug_in_an_isolated_stage_shows_the_end_of_its_log(child: Any, tmp_pat
 def test_a_killed_isolated_stage_is_a_setup_error(child: Any, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="killed by SIGKILL"):
         go(isolated(child, "killed"), tmp_path / "run")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_this_process_alone_ends_an_isolated_stage_at_once(
+    child: Any, tmp_path: Path, number: signal.Signals
+) -> None:
+    Timer(2.0, os.kill, (os.getpid(), number)).start()
+    began = time.monotonic()
+    with pytest.raises(Preempted, match=number.name) as ended:
+        go(isolated(child, "wait"), tmp_path / "run")
+    assert time.monotonic() - began < 12
+    assert ended.value.exit_code == 128 + number
 
 
 def test_an_isolated_stage_dies_with_its_parent(child: Any, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +13,22 @@ from typing import Any
 import pytest
 import torch
 from architectures import tiny_causal_lm
-from deepspeed.utils import safe_get_full_grad
+from deepspeed.utils import safe_get_full_grad, z3_leaf_module
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from truegold.train.config.models import LoraConfig, OptimizerConfig
 from truegold.train.model.distributed import deepspeed_config
-from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.engine import (
+    ROOM,
+    NoRoomError,
+    TrainingEngine,
+    _gather_experts_together,
+    checkpoint_steps,
+)
 from truegold.train.model.segment import Segment
 from truegold.train.sft import negative_log_likelihood
-from truegold.verifiers import ConfigError
+from truegold.verifiers import ConfigError, SetupError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -171,6 +178,93 @@ def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path,
         take_step(resumed, batches[step], step)
     for (name, left), (_, right) in zip(straight.named_tensors(), resumed.named_tensors(), strict=True):
         assert torch.equal(left, right), name
+
+
+@pytest.mark.parametrize("kind", ["limit_on_file_sizes", "full_disk"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_checkpoint_that_finds_no_room_leaves_the_one_before_and_a_line(
+    tiny_model: Path, tmp_path: Path, kind: str, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = TrainingEngine(tiny_model, OptimizerConfig(lr=LR, dtype=dtype), pad_id=0, seed=0)
+    take_step(engine, some_segments(3, 0), 0)
+    engine.save(tmp_path, 1, {"note": "first"})
+    largest = max(path.stat().st_size for path in tmp_path.rglob("*.pt"))
+    written = sum(path.stat().st_size for path in tmp_path.rglob("*.pt"))
+    assert written <= engine.checkpoint_bytes() + ROOM < 1.2 * written + ROOM
+    take_step(engine, some_segments(3, 1), 1)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if kind == "full_disk":
+        usage = shutil.disk_usage(tmp_path)._replace(free=largest)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    else:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, limits[1]))
+    try:
+        with pytest.raises(SetupError, match=r"of step 2 cannot be written: .*MB in .* goes on from .* step 1\."):
+            engine.save(tmp_path, 2, {"note": "second"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["step-000001"]
+    assert engine.load(tmp_path) == (1, {"note": "first"})
+    engine.save(tmp_path, 2, {"note": "second"})
+    assert engine.load(tmp_path) == (2, {"note": "second"})
+
+
+def test_a_full_gpu_is_one_line_and_the_next_start_halves_the_micro_batch(tiny_model: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    config = OptimizerConfig(lr=LR, dtype="float32", micro_batch_tokens=64)
+    segments = some_segments(6, 0)
+
+    def full(*_: Any) -> Any:
+        # A stand-in for a GPU.
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    for tokens, longest in ((64, 20), (32, 40)):
+        engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0, note=lines.append)
+        engine.load(tmp_path)
+        before = [tensor.clone() for _, tensor in engine.named_tensors()]
+        advice = f"goes on with {tokens // 2}" if longest < tokens else "fills one alone"
+        with pytest.raises(NoRoomError, match=rf"rank 0 has no memory left .*of {tokens} tokens.* {advice}"):
+            engine.update([replace(segments[0], output_ids=(7,) * longest), *segments[1:]], full, 0, 5)
+        engine.save(tmp_path, 0, {})
+        assert all(
+            torch.equal(*pair) for pair in zip(before, (each for _, each in engine.named_tensors()), strict=True)
+        )
+    assert lines == ["the GPU had no room for 64 tokens; a micro-batch now has 32"]
+    smaller = TrainingEngine(tiny_model, config.model_copy(update={"micro_batch_tokens": 16}), pad_id=0, seed=0)
+    smaller.load(tmp_path)
+    assert smaller._config.micro_batch_tokens == 16
+
+
+def test_experts_that_are_modules_are_gathered_together() -> None:
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.experts = torch.nn.ModuleList([torch.nn.Linear(2, 2)])
+
+    model = torch.nn.Sequential(Layer(), torch.nn.Linear(2, 2))
+    _gather_experts_together(model)
+    assert z3_leaf_module(model[0])
+    assert not z3_leaf_module(model[1])
+    _gather_experts_together(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+
+
+def test_older_checkpoints_make_room_for_the_newest_one(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    engine = TrainingEngine(tiny_model, OptimizerConfig(dtype="float32"), pad_id=0, seed=0, note=lines.append)
+    for step in (0, 1, 2):
+        engine.save(tmp_path, step, {}, kept={0, 1, 2})
+    room = 3 * engine.checkpoint_bytes()
+    usage = shutil.disk_usage(tmp_path)
+    # A stand-in for a disk on which two checkpoints lie.
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: usage._replace(free=ROOM + room - len(checkpoint_steps(path)) * room // 3)
+    )
+    engine.save(tmp_path, 3, {}, kept={0, 1, 2, 3})
+    assert checkpoint_steps(tmp_path) == [1, 2, 3]
+    assert "step 0 was removed" in "".join(lines)
 
 
 def test_logprobs_are_at_each_segment_s_own_temperature(tiny_model: Path) -> None:

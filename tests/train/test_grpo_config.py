@@ -10,11 +10,21 @@ from pydantic import BaseModel, ValidationError
 from transformers import PreTrainedTokenizerBase
 
 from truegold.train.config.grpo import NEUTRAL, GrpoConfig
+from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.config.turns import RESERVED
 
 
 def config(**settings: object) -> GrpoConfig:
     return GrpoConfig.model_validate(settings)
+
+
+@pytest.mark.parametrize("loss", ["ppo", "gspo", "gspo_token", "cispo", "topr"])
+def test_losses_have_the_corrections_of_their_papers(loss: str) -> None:
+    kinds = [each.kind for each in ObjectiveConfig.model_validate({"loss": loss}).resolved_corrections]
+    assert kinds == (["tis"] if loss == "ppo" else [])
+    chosen = ObjectiveConfig.model_validate({"loss": loss, "corrections": [{"kind": "tis", "high": 3.0}]})
+    assert [each.high for each in chosen.resolved_corrections] == [3.0]
+    assert ObjectiveConfig.model_validate({"loss": loss, "corrections": []}).resolved_corrections == ()
 
 
 def corrections(*weights: dict[str, object]) -> dict[str, object]:

@@ -212,8 +212,9 @@ class ObjectiveConfig(StageConfig):
     policy before the batch's first update, by a forward pass (decoupled PPO, arXiv 2110.00641). interpolated: without
     one, log-probabilities between the sampler's and the current ones, the nearer to the sampler's the fresher they are,
     1/d of the way for d versions (A-3PO, arXiv 2512.06547)."""
-    corrections: tuple[CorrectionConfig, ...] = (CorrectionConfig(kind="tis", high=2.0),)
-    """One that weighs, and masks, multiplied. Empty: none."""
+    corrections: tuple[CorrectionConfig, ...] | None = None
+    """One that weighs, and masks, multiplied. Empty: none. Left out: tis up to 2 for the loss ppo; none for gspo, cispo
+    and topr, whose papers have none."""
     masks: MaskConfig = MaskConfig()
     """Tokens and completions that have no part in the loss."""
     covariance: CovarianceConfig = CovarianceConfig()
@@ -242,7 +243,7 @@ class ObjectiveConfig(StageConfig):
                 "covariance.kind kl pulls back to the old policy, which is the present one where a batch is updated on "
                 "once: set minibatches or num_iterations to 2 or more, or take the kind clip"
             )
-        weighing = [correction.kind for correction in self.corrections if correction.kind != "geometric_mask"]
+        weighing = [correction.kind for correction in self.corrections or () if correction.kind != "geometric_mask"]
         if len(weighing) > 1:
             raise ValueError(f"corrections: {' and '.join(weighing)} would weigh by the same ratio twice; choose one")
         return self
@@ -263,6 +264,13 @@ class ObjectiveConfig(StageConfig):
         if self.aggregation != "auto":
             return self.aggregation
         return "sequence" if self.loss.startswith("gspo") else "token"
+
+    @property
+    def resolved_corrections(self) -> tuple[CorrectionConfig, ...]:
+        """The corrections, where none are set those that go with the loss."""
+        if self.corrections is not None:
+            return self.corrections
+        return (CorrectionConfig(kind="tis", high=2.0),) if self.loss == "ppo" else ()
 
     @property
     def updates(self) -> int:

@@ -33,6 +33,7 @@ from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.groups import CompletionScore, CountMissing, RequestedGroup, SampledGroups, StepCompletion
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
+from truegold.train.model.ending import interruptible
 from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler_child import Usage
 from truegold.train.rollout.samplers import FinishedSample, SamplerPool
@@ -66,8 +67,11 @@ class AsynchronousGroups:
         self.draws = []
         for _ in range((config.sampling.refills or 0) + 1):
             shares: list[tuple[list[Draw], list[RequestedGroup], Usage]] = []
+            taken: list[RequestedGroup] = []
+            with interruptible():
+                if self.pipeline is not None:
+                    taken = self.pipeline.take(missing, version, step)
             if self.pipeline is not None:
-                taken = self.pipeline.take(missing, version, step)
                 draws = [group.draw for group in taken]
                 shares = [(draws, taken[other :: world_size()], self.pool.usage) for other in range(world_size())]
             draws, groups, usage = scattered(shares)

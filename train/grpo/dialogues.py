@@ -14,6 +14,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -39,6 +40,7 @@ from truegold.train.grpo.groups import (
 )
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.distributed import gathered, rank
+from truegold.train.model.ending import interruptible
 from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import engine_deaths_reported
 from truegold.train.rollout.sampler_child import Usage
@@ -138,7 +140,8 @@ class DialogueGroups(SampledGroups):
         episodes: Sequence[Episode] = [
             Episode(row, group, index) for row, group in zip(rows, groups, strict=True) for index in range(size)
         ]
-        with engine_deaths_reported(step):
+        alone = nullcontext() if isinstance(self.runner, SamplerPool) else interruptible()
+        with alone, engine_deaths_reported(step):
             episodes = self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)
         return self._judge(episodes, step, sampling.temperature, self.runner.faults, self.runner.waited_share)
 
@@ -150,7 +153,8 @@ class DialogueGroups(SampledGroups):
         if faults.close_errors and not self.has_named_close_error:
             self.has_named_close_error = True
             _LOG.warning("An environment could not be closed (row %s)", faults.first_close_error)
-        return score_episodes(episodes, self.scorer, self.turns, temperature)
+        with interruptible():
+            return score_episodes(episodes, self.scorer, self.turns, temperature)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
         """Write where the tokenizer makes other tokens of a turn's text than the model has sampled.

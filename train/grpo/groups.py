@@ -35,6 +35,7 @@ from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.distributed import from_first_rank, rank, world_size
+from truegold.train.model.ending import interruptible
 from truegold.train.model.segment import Segment
 from truegold.train.objective.advantages import advantages
 from truegold.train.objective.weights import Mismatch
@@ -282,7 +283,8 @@ class SampledGroups:
         """Return a group of scored completions for each row."""
         sampling = [self.sampling_params(step, row["pass_rate"]) for row in rows]
         prompts, completions = self.rollout.sample(rows, sampling, step, groups, self.config.group_size)
-        scores = iter(self.scorer.score(rows, completions))
+        with interruptible():
+            scores = iter(self.scorer.score(rows, completions))
         version = self.rollout.version
         return [
             score_completion(row, prompt, completion, next(scores), group, params.temperature, [(version, 0)])
@@ -301,7 +303,8 @@ class SampledGroups:
         """Return the scored completions of groups that were sampled beside the update, numbered by `indices`."""
         temperature = self.config.sampling.temperature_for(0, None)
         answers = [[cast("Completion", done.answer) for done in group.ordered()] for group in groups]
-        scores = iter(self.scorer.score([group.row for group in groups], answers))
+        with interruptible():
+            scores = iter(self.scorer.score([group.row for group in groups], answers))
         return [
             score_completion(group.row, group.prompt, answer, next(scores), index, temperature, done.versions)
             for index, group, members in zip(indices, groups, answers, strict=True)
@@ -320,7 +323,8 @@ class SampledGroups:
         held-out ones."""
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
-        return self.scorer.score(rows, completions, correctness_only=True)
+        with interruptible():
+            return self.scorer.score(rows, completions, correctness_only=True)
 
     def send_weights(self, version: int) -> Mismatch | None:
         """Give the sampler the weights in training, and return what the probe measured."""

@@ -9,6 +9,7 @@ step number and the next rows: the same weights do not meet the same batch again
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -25,7 +26,7 @@ from truegold.train.guards.run_log import ALARMS
 from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank
-from truegold.train.model.engine import TrainingEngine, checkpoint_steps
+from truegold.train.model.engine import TrainingEngine, checkpoint_steps, generator_states
 from truegold.verifiers import GuardError
 
 QUARANTINE = "quarantine"
@@ -81,6 +82,8 @@ class Responder:
         """The metrics `SAMPLED` of the steps that began with the weights of a checkpoint, by step."""
         self._rolled_back: tuple[int, int, str] | None = None
         """Of the last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
+        self._finished: tuple[int, bytes] | None = None
+        """How many steps are finished, and what a checkpoint of them keeps beside weights and optimizer."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
@@ -151,6 +154,30 @@ class Responder:
         kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
         self._sampled = {taken: values for taken, values in self._sampled.items() if taken in kept or taken >= step - 1}
         self._engine.save(self._checkpoints, step, {**self._trainer.state(), "guards": self.state()}, kept)
+
+    def remember(self, step: int) -> None:
+        """Remember what a checkpoint of so many finished steps keeps, as it is now."""
+        state = {**self._trainer.state(), "guards": self.state()}
+        self._finished = (step, pickle.dumps((state, generator_states())))
+
+    @property
+    def may_save(self) -> bool:
+        """Whether the weights are those of the last finished step."""
+        return self._engine.may_end
+
+    def save_finished(self, first_step: int) -> int:
+        """Write a checkpoint of the finished steps, if there is none, while the weights are still theirs; return how
+        many there are. `first_step` was the first since the start."""
+        if self._finished is None:
+            return first_step
+        step, remembered = self._finished
+        if step not in checkpoint_steps(self._checkpoints):
+            state, random_states = pickle.loads(remembered)
+            kept = kept_checkpoints(
+                {*checkpoint_steps(self._checkpoints), step}, step, self._best[0] if self._best else None
+            )
+            self._engine.save(self._checkpoints, step, state, kept, random_states)
+        return step
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
@@ -253,9 +280,10 @@ class Responder:
     def _last_healthy(self, alarm: Alarm) -> int | None:
         """Return the step of the checkpoint to roll back to: the best one where the held-out pass rate has fallen, else
         the newest one from before the trouble; None where there is none."""
-        if alarm.metric == HELDOUT and self._best is not None:
+        steps = checkpoint_steps(self._checkpoints)
+        if alarm.metric == HELDOUT and self._best is not None and self._best[0] in steps:
             return self._best[0]
-        return healthy_checkpoint(checkpoint_steps(self._checkpoints), alarm.since)
+        return healthy_checkpoint(steps, alarm.since)
 
     def _roll_back(self, step: int, alarm: Alarm) -> int | None:
         """Go back to the last healthy checkpoint, at a lower rate, and return its step; None where there is none."""

@@ -123,39 +123,65 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
-    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards."""
-    from truegold.train.grpo.shown_completions import show_completions
-    from truegold.train.model.distributed import rank
+    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards. Raises Preempted where a
+    signal ends it, and SetupError where an update has no room on its GPU."""
+    from truegold.train.model.distributed import world_size
+    from truegold.train.model.ending import EndAsked, listening, preempted
+    from truegold.train.model.engine import NoRoomError
 
     config, out_dir = trainer.config, trainer.out_dir
     progress.start("GRPO", config.steps)
     progress.advance(first_step)
-    with closing(trainer.groups), MetricsLog(out_dir, first_step, config.trackers) as log:
+    with (
+        closing(trainer.groups),
+        MetricsLog(out_dir, first_step, config.trackers) as log,
+        listening(),
+    ):
         trainer.groups.begin()
         if first_step == 0:
             # There has to be something to return to from the first step on.
             responder.save(0)
-        for step in range(first_step, config.steps):
-            evaluation: Metrics = {}
-            if config.evaluation.every and step % config.evaluation.every == 0:
-                evaluation = trainer.evaluate()
-                responder.evaluated(step, evaluation)
-            metrics = evaluation | trainer.step(step)
-            for line in trainer.groups.answers.scorer.count_unread():
-                progress.note(line)
-            log.write(step, metrics)
-            if rank() == 0:
-                show_completions(out_dir, step, config.completions, log, progress)
-            responder.respond(step, metrics)
-            progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
-            if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
-                # Whoever goes on from the checkpoint gives the sampler its weights, and so does this run.
-                trainer.update_sampler()
-                responder.save(step + 1)
-        last_evaluation = trainer.evaluate() if config.evaluation.every else {}
+        try:
+            for step in range(first_step, config.steps):
+                _take_step(trainer, responder, log, step, progress)
+            last_evaluation = trainer.evaluate() if config.evaluation.every else {}
+        except EndAsked:
+            progress.start("saving what is finished")
+            raise preempted(responder.save_finished(first_step)) from None
+        except NoRoomError:
+            if world_size() == 1 and responder.may_save:
+                responder.save_finished(first_step)
+            raise
         if last_evaluation:
             log.write(config.steps, last_evaluation)
         responder.finish(config.steps, last_evaluation)
+
+
+def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:
+    """Take one step, with what stands before and behind it. Raises EndAsked where a signal has asked for the end."""
+    from truegold.train.grpo.shown_completions import show_completions
+    from truegold.train.model.distributed import rank
+    from truegold.train.model.ending import end_if_asked
+
+    config = trainer.config
+    evaluation: Metrics = {}
+    if config.evaluation.every and step % config.evaluation.every == 0:
+        evaluation = trainer.evaluate()
+        responder.evaluated(step, evaluation)
+    metrics = evaluation | trainer.step(step)
+    for line in trainer.groups.answers.scorer.count_unread():
+        progress.note(line)
+    log.write(step, metrics)
+    if rank() == 0:
+        show_completions(trainer.out_dir, step, config.completions, log, progress)
+    responder.respond(step, metrics)
+    responder.remember(step + 1)
+    progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
+    end_if_asked()
+    if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
+        # A run that goes on from the checkpoint gives the sampler its weights, and so does this one.
+        trainer.update_sampler()
+        responder.save(step + 1)
 
 
 def _pass_rate_facts(out_dir: Path) -> dict[str, Any]:

@@ -39,7 +39,8 @@ from truegold.train.grpo.groups import (
 from truegold.train.grpo.prompt_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.self_distillation import self_teachers
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
-from truegold.train.model.distributed import all_sum, gathered, rank, world_size
+from truegold.train.model.distributed import all_max, all_sum, gathered, rank, world_size
+from truegold.train.model.ending import is_heard
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.objective.weights import Mismatch
@@ -127,7 +128,8 @@ class Trainer:
             updated = time.monotonic()
             if is_sync_due:
                 self.rollout.engine.wake()
-        probe = self.update_sampler() if is_sync_due else None
+        # A training that was asked to end gives its sampler nothing more.
+        probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
         write_completions(self.out_dir, step, completions, config.reward.composition, self.rollout.encoder, rank())

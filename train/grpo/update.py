@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from math import nan
@@ -136,8 +137,9 @@ class Updater:
         advantages, is_distilled = weighed.advantages[weighed.trained], is_distilled[weighed.trained]
         episode_tokens = None if weighed.episode_tokens is None else weighed.episode_tokens[weighed.trained]
         teachers = [each for each, is_trained in zip(weighed.teachers, weighed.trained, strict=False) if is_trained]
-        prepared = self._prepare(segments, advantages, int(self.steps), teachers)
-        metrics = []
+        with self._breakable():
+            prepared = self._prepare(segments, advantages, int(self.steps), teachers)
+        metrics: list[dict[str, float]] = []
         for update in range(config.updates):
             iteration, minibatch = divmod(update, config.minibatches)
             order = list(range(len(segments)))
@@ -160,9 +162,17 @@ class Updater:
                     episode_tokens=None if episode_tokens is None else episode_tokens[chosen],
                     token_staleness=_token_staleness(chosen_segments, version),
                 )
-                metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
+                with nullcontext() if metrics else self._breakable():
+                    metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1
         return metrics
+
+    @contextmanager
+    def _breakable(self) -> Iterator[None]:
+        """Let a signal, or a lack of memory, break off what is computed before the batch has changed the weights."""
+        self.engine.may_end = True
+        yield
+        self.engine.may_end = False
 
     def _prepare(
         self, segments: Sequence[Segment], advantages: Tensor, seed: int, teachers: Sequence[Segment | None]
@@ -291,7 +301,7 @@ class StepLoss:
             old = objective.interpolated_proximal(detached, rollout, self._staleness_by_token(detached, indices))
         token = _policy_loss(config, current, old, advantages, mask)
         factors = mask
-        for correction in config.corrections:
+        for correction in config.resolved_corrections:
             factors = factors * objective.engine_weights(
                 old, rollout, mask, correction.kind, correction.high, correction.low or 0.0
             )

@@ -26,12 +26,14 @@ from truegold.train.guards.table import SEVERITY
 from truegold.train.guards.trends import FEWEST
 from truegold.train.guards.watch import Alarm, GuardWatch
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
+from truegold.verifiers.sandbox.errors import Preempted
 
 SHOWN_SHIFTS = 8
 """Metrics that have moved most, of which a diagnosis tells."""
 SHOWN_COLUMNS = 12
 """Columns that no name is known for, of which it tells."""
 ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
+    (Preempted, "preempted"),
     (SetupError, "machine"),
     (ConfigError, "configuration"),
     (InputError, "data"),
@@ -141,13 +143,14 @@ def record_stop(folder: Path, error: Exception) -> None:
         return
     steps = [line["step"] for line in read_whole_lines(folder / "metrics.jsonl") if "pass_rate" in line]
     message, hint, exit_code = str(error), None, 1
+    action = "pause" if isinstance(error, Preempted) else "stop"
     if isinstance(error, TruegoldError):
         message, hint, exit_code = error.message, error.hint, error.exit_code
     step = int(steps[-1]) + 1 if steps else 0
     record: dict[str, Any] = {
         "step": step,
         "guard": guard,
-        "action": "stop",
+        "action": action,
         **dict.fromkeys(("metric", "value", "baseline", "threshold")),
         "since": step,
         "causes": message.removesuffix("."),

@@ -106,7 +106,12 @@ def all_sum(*values: float) -> list[float]:
 
 def all_max(value: float) -> float:
     """Return the largest value of all ranks."""
-    return _reduce([value], "MAX")[0]
+    return maxima(value)[0]
+
+
+def maxima(*values: float) -> list[float]:
+    """Return the largest of each value over all ranks."""
+    return _reduce(values, "MAX")
 
 
 def gathered(value: Value) -> list[Value]:

@@ -8,8 +8,10 @@ run empty ones, since a rank that stays away from a collective operation stops a
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,14 +29,26 @@ from truegold.pipeline.engines.cpu_memory import trim
 from truegold.pipeline.running.disk import write_whole
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model import distributed
-from truegold.train.model.distributed import Note, all_max, all_sum, gathered, print_note, rank, world_size
+from truegold.train.model.distributed import (
+    Note,
+    all_max,
+    all_sum,
+    barrier,
+    from_first_rank,
+    gathered,
+    maxima,
+    print_note,
+    rank,
+    world_size,
+)
+from truegold.train.model.ending import EndAsked, is_heard
 from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
 from truegold.train.model.push import add_push, with_push_gap
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
-from truegold.verifiers import GuardError
+from truegold.verifiers import GuardError, SetupError
 
 LATEST = "latest.json"
 """Names the checkpoint that counts."""
@@ -42,6 +56,15 @@ TAG_PREFIX = "step-"
 """DeepSpeed calls a checkpoint's name its tag."""
 KEPT_CHECKPOINTS = 2
 """So many stay where `save` is not told which."""
+ASIDE = "writing"
+"""The folder of a checkpoint that is not whole yet."""
+MICRO_BATCH = "micro_batch.json"
+"""Says beside the checkpoints which micro-batch was too large for a GPU, and what is taken instead."""
+ROOM = 4 * 2**20
+"""Bytes that a checkpoint needs beside weights and optimizer."""
+CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error")
+"""What torch says where a file takes no more, in place of the system's error."""
+TOO_LARGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 GENERATION_CONFIG = "generation_config.json"
 """The model card's sampling settings, handed on as they are."""
 
@@ -58,6 +81,10 @@ class NotFiniteError(GuardError):
     """A loss or a gradient is NaN or infinite, on some rank. The weights are as they were."""
 
 
+class NoRoomError(SetupError):
+    """A GPU has no memory left for an update."""
+
+
 class TrainingEngine:
     """The checkpoint in folder `model`, ready to train. At most one of `packed` and `shared` is true."""
 
@@ -65,6 +92,8 @@ class TrainingEngine:
     """Whether micro-batches hold several segments a row."""
     shared = False
     """Whether segments share their prompt's computation (`shared_batches`)."""
+    may_end = False
+    """Whether a signal may break off what it computes: as long as its weights are those of the last finished step."""
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by it; guards lower it."""
 
@@ -83,7 +112,11 @@ class TrainingEngine:
             add_lora(causal_lm, config.lora)
         policy = PolicyModel(causal_lm).to(distributed.local_device())
         policy.match_logits()
+        _gather_experts_together(policy)
         self._config = config
+        self._note = note
+        self._folder: Path | None = None
+        """The checkpoints that this training goes on from."""
         self._model = model
         self._pad_id = pad_id
         self._engine, *_ = deepspeed.initialize(
@@ -116,7 +149,8 @@ class TrainingEngine:
         """Return for each segment the log-probabilities of its output tokens and the entropies of the distributions
         they were drawn from, both [its length] float32 on the CPU, without gradients."""
         self._engine.eval()
-        measured = measure(self._engine, segments, self._batches(segments))
+        with self._lack_of_room_told(segments):
+            measured = measure(self._engine, segments, self._batches(segments))
         self._engine.train()
         return measured
 
@@ -170,6 +204,13 @@ class TrainingEngine:
         NotFiniteError, on every rank, where the loss or the gradient of any rank is not finite: the step is not taken
         then, and weights and optimizer are what they were.
         """
+        with self._lack_of_room_told(segments):
+            return self._update(segments, loss_function, step, steps)
+
+    def _update(
+        self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
+    ) -> dict[str, float]:
+        """Take the step of `update`."""
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
         for group in self._engine.optimizer.param_groups:
@@ -195,6 +236,26 @@ class TrainingEngine:
                 "not_finite",
             )
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
+
+    @contextmanager
+    def _lack_of_room_told(self, segments: Sequence[Segment]) -> Iterator[None]:
+        """Turn what torch says of a full GPU into a line, and have the next start take half the micro-batch. Raises
+        NoRoomError."""
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            # Its frames hold what was computed.
+            raise self._note_no_room(max(segment.length for segment in segments)) from error.with_traceback(None)
+
+    def _note_no_room(self, longest: int) -> NoRoomError:
+        """longest: the tokens of the longest segment, which is never cut."""
+        tokens = self._config.micro_batch_tokens
+        advice = "optimizer.gradient_checkpointing: true, a higher zero_stage, or less memory for vLLM"
+        message = f"The GPU of rank {rank()} has no memory left for an update in micro-batches of {tokens:,} tokens."
+        if self._folder is not None and longest < tokens:
+            write_whole(self._folder / MICRO_BATCH, json.dumps({"too_large": tokens, "tokens": tokens // 2}).encode())
+            return NoRoomError(message, f"The same command goes on with {tokens // 2:,}; or set {advice}.")
+        return NoRoomError(message, f"A completion of {longest:,} tokens fills one alone: set {advice}.")
 
     def _batch_loss(
         self, segments: Sequence[Segment], indices: list[int], batch: SegmentBatch, function: LossFunction, sums: Sums
@@ -253,7 +314,10 @@ class TrainingEngine:
         else:
             layouts = list(micro_batches(segments, max_tokens, self.packed))
         filler = [[Segment((self._pad_id,), (self._pad_id,))]]
-        for batch_index in range(int(all_max(len(layouts)))):
+        batches, is_asked = maxima(len(layouts), is_heard())
+        for batch_index in range(int(batches)):
+            if self.may_end and (is_asked or (world_size() == 1 and is_heard())):
+                raise EndAsked
             layout = layouts[batch_index] if batch_index < len(layouts) else []
             rows = [[segments[index] for index in row] for row in layout] or filler
             batch = collate_shared(list(chain(*rows)), self._pad_id) if self.shared else collate(rows, self._pad_id)
@@ -310,19 +374,73 @@ class TrainingEngine:
             if settings.exists():
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
-    def save(self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int] | None = None) -> None:
+    def save(
+        self,
+        folder: Path,
+        step: int,
+        state: Mapping[str, Any],
+        kept: Collection[int] | None = None,
+        random_states: Mapping[str, Tensor] | None = None,
+    ) -> None:
         """Write a checkpoint of everything a resumed run needs: weights, optimizer, random states and `state`.
 
-        It counts once `latest.json` names it, so a kill half-way leaves the one before in force. kept: the steps whose
-        checkpoints stay; None for the newest two.
+        It is written aside, and counts once `latest.json` names it, so a kill half-way leaves the one before in force.
+        kept: the steps whose checkpoints stay; None for the newest two. random_states: this rank's, where not those of
+        now. Raises SetupError where the disk is full, with what was written taken away.
         """
-        client = {"state": dict(state), "random": gathered(_random_states())}
-        self._engine.save_checkpoint(str(folder), tag=_tag(step), client_state=client, save_latest=False)
+        client = {"state": dict(state), "random": gathered(random_states or generator_states())}
+        self._make_room(folder, step)
+        try:
+            self._engine.save_checkpoint(str(folder), tag=ASIDE, client_state=client, save_latest=False)
+        except (OSError, RuntimeError) as error:
+            shutil.rmtree(folder / ASIDE, ignore_errors=True)
+            is_cut = CUT_SHORT.search(str(error)) or (isinstance(error, OSError) and error.errno in TOO_LARGE)
+            if not is_cut:
+                raise
+            raise _no_room(folder, step, self.checkpoint_bytes(), "its disk takes no more of it") from error
         if rank() == 0:
+            shutil.rmtree(folder / _tag(step), ignore_errors=True)
+            (folder / ASIDE).rename(folder / _tag(step))
             _point_to(folder, step)
             steps = checkpoint_steps(folder)
             for old in set(steps) - {step, *(steps[-KEPT_CHECKPOINTS:] if kept is None else kept)}:
                 shutil.rmtree(folder / _tag(old))
+        barrier()
+
+    def _take_smaller_batches(self, path: Path) -> None:
+        """Halve the micro-batch where it was too large for a GPU before."""
+        smaller = json.loads(path.read_text()) if path.exists() else {"too_large": math.inf}
+        if self._config.micro_batch_tokens >= smaller["too_large"]:
+            self._config = self._config.model_copy(update={"micro_batch_tokens": smaller["tokens"]})
+            self._note(
+                "the GPU had no room for {too_large:,} tokens; a micro-batch now has {tokens:,}".format(**smaller)
+            )
+
+    def checkpoint_bytes(self) -> int:
+        """Return how many bytes a checkpoint takes, of all ranks: the weights, and of what is trained both moments and,
+        where the optimizer has one of its own, the float32 copy."""
+        parameters = list(self._engine.module.parameters())
+        sizes = [int(getattr(parameter, "ds_numel", parameter.numel())) for parameter in parameters]
+        trained = sum(size for size, parameter in zip(sizes, parameters, strict=True) if parameter.requires_grad)
+        weights = sum(size * parameter.element_size() for size, parameter in zip(sizes, parameters, strict=True))
+        return int(weights) + trained * (12 if self._engine.zero_optimization() else 8)
+
+    def _make_room(self, folder: Path, step: int) -> None:
+        """Remove older checkpoints where the disk has no room for another one, but never the one that counts. Raises
+        SetupError, on every rank, where that is not enough."""
+        needed, free = self.checkpoint_bytes() + ROOM, 0
+        if rank() == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(folder / ASIDE, ignore_errors=True)
+            for old in [taken for taken in checkpoint_steps(folder) if taken != _latest_step(folder)]:
+                if shutil.disk_usage(folder).free >= needed:
+                    break
+                shutil.rmtree(folder / _tag(old))
+                self._note(f"the checkpoint of step {old} was removed: the disk of {folder} is nearly full")
+            free = shutil.disk_usage(folder).free
+        free = from_first_rank(free)
+        if free < needed:
+            raise _no_room(folder, step, needed, f"{_in_mb(free)} of its disk are free")
 
     def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
         """Take weights and optimizer of the checkpoint of a step, and return its state; later ones are removed.
@@ -342,6 +460,9 @@ class TrainingEngine:
 
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._take_smaller_batches(folder / MICRO_BATCH)
         pointer = folder / LATEST
         if not pointer.exists():
             return None
@@ -349,6 +470,26 @@ class TrainingEngine:
         _, client = self._engine.load_checkpoint(str(folder), tag=latest["tag"])
         _restore_random_states(client["random"][rank()])
         return int(latest["step"]), client["state"]
+
+
+def _latest_step(folder: Path) -> int | None:
+    """Return the step of the checkpoint that counts; None where there is none."""
+    pointer = folder / LATEST
+    return int(json.loads(pointer.read_text())["step"]) if pointer.exists() else None
+
+
+def _no_room(folder: Path, step: int, needed: int, reason: str) -> SetupError:
+    """Return the error of a checkpoint that cannot be written."""
+    latest = _latest_step(folder)
+    goes_on = "begins anew" if latest is None else f"goes on from the checkpoint of step {latest}"
+    return SetupError(
+        f"The checkpoint of step {step} cannot be written: it takes {_in_mb(needed)} in {folder}, and {reason}.",
+        f"Free some space, and run the same command again: it {goes_on}.",
+    )
+
+
+def _in_mb(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -387,7 +528,7 @@ def _without_sampling_settings(causal_lm: Any) -> Iterator[None]:
     causal_lm.generation_config = known
 
 
-def _random_states() -> dict[str, Tensor]:
+def generator_states() -> dict[str, Tensor]:
     """Return the states of this rank's generators, on the host and on its GPU."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
@@ -399,6 +540,21 @@ def _restore_random_states(states: Mapping[str, Tensor]) -> None:
     torch.set_rng_state(states["cpu"])
     if "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"])
+
+
+def _gather_experts_together(model: torch.nn.Module) -> None:
+    """Have ZeRO 3 gather all experts of a layer: each rank runs others, and would wait for ranks that do not run its
+    own. Experts whose weights are one tensor are one module as it is."""
+    from deepspeed.utils import set_z3_leaf_modules
+
+    layers = [
+        type(module)
+        for module in model.modules()
+        for name, child in module.named_children()
+        if "experts" in name and isinstance(child, torch.nn.ModuleList)
+    ]
+    if layers:
+        set_z3_leaf_modules(model, sorted(set(layers), key=lambda layer: layer.__name__))
 
 
 def _gather_head_at_once(policy: PolicyModel) -> None:

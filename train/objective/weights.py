@@ -243,8 +243,7 @@ def shaped_imitation(current: PerToken, advantages: PerCompletion, gamma: float 
     """Return -A p / (p + gamma) with p = exp(current).
 
     It is imitation that cares most for tokens the policy finds unlikely: LUFFY, arXiv 2504.14945, policy shaping, with
-    the behaviour policy's probability taken as 1. No setting chooses it: it is for users' own losses,
-    and `benchmarks/loss_fixture.py` holds it to the reference values.
+    the behaviour policy's probability taken as 1. `distilled.weight: shaped` chooses it, for distilled positives alone.
     """
     p = current.exp()
     return -advantages.unsqueeze(1) * p / (p + gamma)

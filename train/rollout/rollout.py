@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import islice
@@ -21,6 +21,7 @@ from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.guards.table import PROBE
 from truegold.train.model.distributed import all_max
+from truegold.train.model.ending import interruptible
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective.weights import Mismatch, mismatch
@@ -80,7 +81,9 @@ class RolloutSampler:
         ]
         repeated_sampling = [params for params in sampling for _ in range(size)]
         repeated_prompts = [prompt for prompt in prompts for _ in range(size)]
-        with engine_deaths_reported(step):
+        # A pool of samplers is shared by the ranks, and breaks off its own part.
+        alone = nullcontext() if isinstance(self.engine, SamplerPool) else interruptible()
+        with alone, engine_deaths_reported(step):
             # Ranks may share an engine, so that one without rows asks it too.
             completions = iter(self.engine.generate(repeated_prompts, repeated_sampling, seeds))
         return prompts, [list(islice(completions, size)) for _ in rows]

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import threading
 import time
 from collections import deque
@@ -86,6 +87,9 @@ class Usage:
 def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     """Serve the trainer at the other end of `connection`, in a process of its own, until it ends."""
     die_with_process(parent)
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        # The trainer hears it too, and ends this process when it is done.
+        signal.signal(signum, lambda *_: None)
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
     if setup.devices is not None:

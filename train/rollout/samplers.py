@@ -27,6 +27,7 @@ from torch import Tensor
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, check_room
 from truegold.train.model.distributed import from_first_rank, gathered, rank, scattered
+from truegold.train.model.ending import interruptible
 from truegold.train.model.segment import Versions
 from truegold.train.rollout import sampler_child
 from truegold.train.rollout.sampler_child import SamplerSetup, Usage
@@ -189,6 +190,7 @@ class SamplerPool:
         if not requests:
             return []
         if not self.samplers:
+            self._call(())
             return scattered(())
         parts: list[list[int]] = [[] for _ in self.samplers]
         owners: dict[object, int] = {}
@@ -207,7 +209,12 @@ class SamplerPool:
         return self._call([call] * len(self.samplers))
 
     def _call(self, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        """Have methods called, one of each sampler at the same time, while the background pauses."""
+        """Have methods called, one of each sampler at the same time, while the background pauses. A signal breaks it
+        off, for which every rank comes here."""
+        with interruptible():
+            return self._ask_each(calls)
+
+    def _ask_each(self, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         for sampler in self.samplers:
             sampler.pause()
         for sampler in self.samplers:

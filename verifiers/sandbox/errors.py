@@ -8,10 +8,13 @@ command line prints exactly that and exits with `exit_code`. Anything else that 
     ├── ConfigError   2   the configuration or the command line
     ├── InputError    3   the data it was pointed at
     ├── SetupError    4   the machine: a package, a model, disk space, a server
-    └── GuardError    5   training stopped itself because going on would have been wrong
+    ├── GuardError    5   training stopped itself because going on would have been wrong
+    └── Preempted     143 or 130   SIGTERM or SIGINT has ended a run, which goes on from there
 """
 
 from __future__ import annotations
+
+import signal
 
 
 class TruegoldError(Exception):
@@ -58,7 +61,18 @@ class GuardError(TruegoldError):
         """The name of what stopped it, as the record of alarms has it."""
 
 
+class Preempted(TruegoldError):
+    """A signal asked the run to end: SIGTERM where the machine is needed (Slurm, a spot instance), SIGINT by Ctrl-C."""
+
+    def __init__(self, message: str, hint: str | None = None, signal_number: int = signal.SIGTERM) -> None:
+        super().__init__(message, hint)
+        self.args = (message, hint, int(signal_number))
+        self.signal_number = int(signal_number)
+        """The signal."""
+        self.exit_code = 128 + self.signal_number
+
+
 ERROR_TYPES: dict[str, type[TruegoldError]] = {
-    cls.__name__: cls for cls in (TruegoldError, ConfigError, InputError, SetupError, GuardError)
+    cls.__name__: cls for cls in (TruegoldError, ConfigError, InputError, SetupError, GuardError, Preempted)
 }
 """The classes by their names, by which an error travels from a child process to its parent."""
