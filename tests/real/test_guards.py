@@ -6,15 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 from tiny_trainer import TorchSampler, make_trainer
 from torch import Tensor
 
+from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.grpo.guard_actions import Responder
 from truegold.train.grpo.step import Trainer
 from truegold.train.grpo.update import Updater, WeighedBatch
 from truegold.train.model.distributed import init_distributed
@@ -196,3 +200,44 @@ def test_weights_that_move_have_another_digest(tiny_model: Path) -> None:
     trainer.rate_factor = 1e-3
     trainer.update(SEGMENTS, minus_mean, 1, 10)
     assert trainer.weights_digest() != before
+
+
+STEP: dict[str, float | None] = {"pass_rate": 0.3, "groups": 4.0, "groups_teaching": 0.5, "trained_completions": 8.0}
+IDLE = STEP | {"groups_teaching": 0.0, "trained_completions": 0.0, "feed_expected_teaching": 0.1}
+
+
+def responder(folder: Path) -> Responder:
+    """Return a responder whose only checkpoint is that of step 0."""
+    config = GrpoConfig.model_validate({"steps": 4})
+    (folder / "checkpoints" / "step-000000").mkdir(parents=True)
+    trainer = SimpleNamespace(config=config, out_dir=folder)
+    held = SimpleNamespace(rate_factor=1.0, return_to=lambda checkpoints, step: {})
+    return Responder(cast("Any", trainer), cast("Any", held), folder / "checkpoints", 0, NullProgress())
+
+
+@pytest.mark.parametrize(
+    ("steps", "guard"),
+    [
+        ([IDLE] * 4, "nothing_trained"),
+        ([STEP, STEP, STEP, STEP | {"trained_completions": 0.0, "not_finite": 1.0}], "not_finite"),
+    ],
+)
+def test_a_run_with_nothing_to_export_ends_in_an_error(
+    tmp_path: Path, steps: list[dict[str, float | None]], guard: str
+) -> None:
+    watcher = responder(tmp_path)
+    for step, metrics in enumerate(steps):
+        watcher.respond(step, metrics)
+    with pytest.raises(GuardError) as stopped:
+        watcher.finish(len(steps), {})
+    assert (stopped.value.guard, stopped.value.exit_code) == (guard, 5)
+
+
+def test_a_run_that_ends_soon_after_a_return_to_its_start_has_nothing_to_export(tmp_path: Path) -> None:
+    watcher = responder(tmp_path)
+    for step in range(4):
+        watcher.respond(step, STEP)
+    watcher.finish(4, {})
+    watcher._rolled_back = (2, 0, "truncated")
+    with pytest.raises(GuardError, match="nothing that was learnt is left"):
+        watcher.finish(4, {})

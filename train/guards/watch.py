@@ -176,6 +176,7 @@ class GuardWatch:
     def _judge(self, guard: MetricGuard, measured: StepMean, values: Mapping[str, float]) -> tuple[Alarm | None, bool]:
         """Return a guard's alarm, if it fires, and whether it finds the value wrong."""
         step, value, longer = measured.step, measured.value, None
+        bound: tuple[float | None, float] | None
         if guard.noise is not None and measured.groups is not None and math.isfinite(value):
             series = self.series.get(guard.metric, Series())
             last = [*series.last, measured]
