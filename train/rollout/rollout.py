@@ -296,8 +296,10 @@ class Probe:
     def _compare_layers(self) -> tuple[set[str], set[str]]:
         """Return the layers that both engines hold alike, as far as their one-dimensional weights (norms, biases) tell,
         and those that differ or of which some weights are never handed over."""
-        engine_vectors, handed = self.engine.vectors(), set()
-        current, stale = set(), set()
+        engine_vectors = self.engine.vectors()
+        handed: set[str] = set()
+        current: set[str] = set()
+        stale: set[str] = set()
         for name, tensor in self.trainer.named_tensors():
             handed.add(name)
             vector = engine_vectors.get(name)
@@ -313,7 +315,7 @@ class Probe:
             parameters = (name for name, _ in self.trainer.causal_lm.named_parameters())
             # Where the output head is not handed over, its logits say so.
             stale |= {_layer(name) for name in parameters if name not in handed and "lm_head" not in name}
-        stale = set().union(*gathered(stale))
+        stale = set[str]().union(*gathered(stale))
         return current - stale, stale
 
     def _head_difference(self) -> float:
