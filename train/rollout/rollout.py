@@ -336,5 +336,5 @@ class Probe:
 def _layer(name: str) -> str:
     """Return the layer of a weight: `model.layers.3` of model.layers.3.mlp.down_proj.weight, `model.norm`."""
     parts = name.split(".")
-    number = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 2)
-    return ".".join(parts[: number + 1])
+    position = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 2)
+    return ".".join(parts[: position + 1])
