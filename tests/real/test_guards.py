@@ -3,21 +3,29 @@ and clipping is put down to what caused it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
+from tiny_trainer import TorchSampler, make_trainer
 from torch import Tensor
 
+from truegold.pipeline.running.progress import NullProgress
+from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig
+from truegold.train.grpo.guard_actions import Responder
+from truegold.train.grpo.step import Trainer
 from truegold.train.grpo.update import Updater, WeighedBatch
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment, SegmentBatch
 from truegold.train.objective.weights import CAUSES
+from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -121,3 +129,115 @@ def test_clipping_is_put_down_to_the_cause_that_was_injected(tiny_model: Path, c
     assert sums["clip_share"] > 0.05
     assert sums[f"clip_{cause}"] > 0.9 * sums["clip_share"]
     assert sum(sums[f"clip_{name}"] for name in CAUSES) == pytest.approx(sums["clip_share"], rel=1e-4)
+
+
+class ShowingSampler(TorchSampler):
+    """Shows its norms as vLLM does, and may hold another dtype or forget a layer."""
+
+    dtype, forgotten = torch.float32, "nothing"
+
+    def vectors(self) -> dict[str, Tensor]:
+        return {name: value.to(self.dtype) for name, value in self._model.named_parameters() if value.dim() == 1}
+
+    def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
+        kept = {name: value.to(self.dtype) for name, value in named_tensors if self.forgotten not in name}
+        self._model.load_state_dict(kept, strict=False)
+
+
+def probed(model: Path, folder: Path) -> tuple[Trainer, ShowingSampler]:
+    trainer = make_trainer(model, folder, optimizer={"lr": 0.05, "dtype": "float32"})
+    sampler = ShowingSampler(model)
+    trainer.rollout.engine = sampler
+    trainer.rollout.probe = replace(trainer.rollout.probe, engine=sampler, floor=None)
+    for step in range(2):
+        trainer.updater.engine.update(SEGMENTS, minus_mean, step, 10)
+    return trainer, sampler
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "cause"),
+    [
+        ("layers.1.", "weights of model.layers.1 do not arrive"),
+        ("model.", "Norms and biases of the sampling engine are others"),
+    ],
+)
+def test_a_layer_that_never_arrives_is_named(tiny_model: Path, tmp_path: Path, forgotten: str, cause: str) -> None:
+    trainer, sampler = probed(tiny_model, tmp_path)
+    sampler.forgotten = forgotten
+    with pytest.raises(GuardError, match=cause):
+        trainer.rollout.sync(1)
+
+
+def test_a_matrix_that_is_never_handed_over_is_named(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer, _ = probed(tiny_model, tmp_path)
+    whole = TrainingEngine.named_tensors
+
+    def without_a_matrix(self: TrainingEngine) -> Iterator[tuple[str, Tensor]]:
+        return (pair for pair in whole(self) if "layers.0.mlp.down_proj" not in pair[0])
+
+    monkeypatch.setattr(TrainingEngine, "named_tensors", without_a_matrix)
+    with pytest.raises(GuardError, match=r"weights of model\.layers\.0 do not arrive"):
+        trainer.rollout.sync(1)
+
+
+def test_rounding_to_another_dtype_is_no_fault(tiny_model: Path, tmp_path: Path) -> None:
+    trainer, sampler = probed(tiny_model, tmp_path)
+    sampler.dtype = torch.bfloat16
+    distance = trainer.rollout.sync(1)
+    assert 1e-4 < distance.mean_abs < trainer.rollout.probe._limit()
+    assert trainer.rollout.probe.dtype == "bfloat16"
+
+
+def test_weights_that_move_have_another_digest(tiny_model: Path) -> None:
+    trainer = engine(tiny_model)
+    before = trainer.weights_digest()
+    assert trainer.weights_digest() == before
+    trainer.rate_factor = 0.0
+    trainer.update(SEGMENTS, minus_mean, 0, 10)
+    assert trainer.weights_digest() == before
+    trainer.rate_factor = 1e-3
+    trainer.update(SEGMENTS, minus_mean, 1, 10)
+    assert trainer.weights_digest() != before
+
+
+STEP: dict[str, float | None] = {"pass_rate": 0.3, "groups": 4.0, "groups_teaching": 0.5, "trained_completions": 8.0}
+IDLE = STEP | {"groups_teaching": 0.0, "trained_completions": 0.0, "feed_expected_teaching": 0.1}
+
+
+def responder(folder: Path) -> Responder:
+    """Return a responder whose only checkpoint is that of step 0."""
+    config = GrpoConfig.model_validate({"steps": 4})
+    (folder / "checkpoints" / "step-000000").mkdir(parents=True)
+    trainer = SimpleNamespace(config=config, out_dir=folder)
+    held = SimpleNamespace(rate_factor=1.0, return_to=lambda checkpoints, step: {})
+    return Responder(cast("Any", trainer), cast("Any", held), folder / "checkpoints", 0, NullProgress())
+
+
+@pytest.mark.parametrize(
+    ("steps", "guard"),
+    [
+        ([IDLE] * 4, "nothing_trained"),
+        ([STEP, STEP, STEP, STEP | {"trained_completions": 0.0, "not_finite": 1.0}], "not_finite"),
+    ],
+)
+def test_a_run_with_nothing_to_export_ends_in_an_error(
+    tmp_path: Path, steps: list[dict[str, float | None]], guard: str
+) -> None:
+    watcher = responder(tmp_path)
+    for step, metrics in enumerate(steps):
+        watcher.respond(step, metrics)
+    with pytest.raises(GuardError) as stopped:
+        watcher.finish(len(steps), {})
+    assert (stopped.value.guard, stopped.value.exit_code) == (guard, 5)
+
+
+def test_a_run_that_ends_soon_after_a_return_to_its_start_has_nothing_to_export(tmp_path: Path) -> None:
+    watcher = responder(tmp_path)
+    for step in range(4):
+        watcher.respond(step, STEP)
+    watcher.finish(4, {})
+    watcher._rolled_back = (2, 0, "truncated")
+    with pytest.raises(GuardError, match="nothing that was learnt is left"):
+        watcher.finish(4, {})

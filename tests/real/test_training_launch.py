@@ -123,7 +123,7 @@ def test_an_error_under_the_deepspeed_launcher_ends_all_ranks_and_is_told(
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=2\n")
     # Three steps that are not finite are left out, and the fourth ends a run that may not return.
-    optimizer = OptimizerConfig(lr=1e30, dtype="float32", zero_stage=2)
+    optimizer = OptimizerConfig(dtype="float32", zero_stage=2).model_copy(update={"lr": 1e30})
     diverging = config(optimizer=optimizer, steps=6, guards={"roll_backs": 0})
     with pytest.raises(GuardError):
         train(inputs, diverging, tmp_path / "out", LaunchConfig(hostfile=str(hosts)))

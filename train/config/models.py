@@ -79,10 +79,14 @@ class LoraConfig(StageConfig):
     """Names of linear layers, such as q_proj. Left out: all but the output head."""
 
 
+HIGHEST_RATE = 1.0
+"""Adam moves every weight by about the rate in each step, and nearly all weights of language models are below it."""
+
+
 class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
-    lr: float = Field(default=1e-6, gt=0)
+    lr: float = Field(default=1e-6, gt=0, le=HIGHEST_RATE)
     """The learning rate after the warm-up."""
     betas: tuple[float, float] = (0.9, 0.95)
     """AdamW's decay rates of the first and the second moment."""

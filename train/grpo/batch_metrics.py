@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from statistics import fmean
+from statistics import fmean, stdev
 
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.judge.opinions import RAISED
@@ -103,7 +103,7 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     ended = [done.score.correct.reason for done in completions if not done.segment.truncated]
     right, wrong = (_mean([reward for passed, reward in judged if passed == kind]) for kind in (True, False))
     return {
-        "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
+        "pass_rate": _mean([_passed(score) for score in correct_scores]),
         "profile_pass_rate": _mean([completion.row.get("pass_rate") for completion in completions]),
         "reward": _mean(rewards),
         "reward_spread": max(known_rewards) - min(known_rewards) if known_rewards else None,
@@ -119,12 +119,31 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
 
 
 def _group_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return the shares of groups that teach nothing by their answers: all right (`groups_all_right`) or all wrong."""
-    means = [_mean([member.score.correct.score for member in group]) for group in group_completions(completions)]
+    """Return the shares of groups that teach nothing by their answers: all right (`groups_all_right`) or all wrong; how
+    many groups there are, and how they differ.
+
+    pass_rate_between, truncated_between    the standard deviation of the groups' own shares
+    """
+    groups = group_completions(completions)
+    means = [_mean([member.score.correct.score for member in group]) for group in groups]
+    passed = [_mean([_passed(member.score.correct.score) for member in group]) for group in groups]
     return {
+        "groups": float(len(groups)),
         "groups_all_right": sum(mean == 1.0 for mean in means) / len(means),
         "groups_all_wrong": sum(mean == 0.0 for mean in means) / len(means),
+        "pass_rate_between": _deviation(passed),
+        "truncated_between": _deviation([fmean(member.segment.truncated for member in group) for group in groups]),
     }
+
+
+def _passed(score: float | None) -> float | None:
+    return None if score is None else float(score == 1.0)
+
+
+def _deviation(values: Sequence[float | None]) -> float | None:
+    """Return the standard deviation of what is known; None of fewer than two values."""
+    known = [value for value in values if value is not None]
+    return stdev(known) if len(known) > 1 else None
 
 
 def _length_metrics(completions: Sequence[StepCompletion]) -> Metrics:

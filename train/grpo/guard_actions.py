@@ -23,6 +23,7 @@ from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
 from truegold.train.guards.checkpoint_choice import healthy_checkpoint, kept_checkpoints
 from truegold.train.guards.run_log import ALARMS
+from truegold.train.guards.sampling_error import StepMean
 from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank
@@ -35,7 +36,7 @@ MOST_SKIPS = 3
 """Once so many steps were left out, the next alarm that asks for it rolls the run back instead."""
 ROLL_BACK_RATE = 4
 """Each roll back divides the rate by this: three of them nearly make up for a rate a hundred times too high."""
-SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "idle", "not_finite")
+SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
 """Metrics of what the sampler wrote in a step. At the first step after a roll back the sampler has the checkpoint's
 weights, so that their values should be what they were when the checkpoint was new."""
 HELDOUT = "heldout_pass_rate"
@@ -64,7 +65,7 @@ class Responder:
         off = set(trainer.config.guards.off)
         if any(term.is_correctness and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
-            off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches"}
+            off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches", "nothing_passes"}
         self.watch = GuardWatch(off)
         self._pending: list[Alarm] = []
         """Alarms of the present step that nothing was done about yet."""
@@ -84,6 +85,8 @@ class Responder:
         """Of the last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
         self._finished: tuple[int, bytes] | None = None
         """How many steps are finished, and what a checkpoint of them keeps beside weights and optimizer."""
+        self._spoilt_since: int | None = None
+        """The first of the last steps in a row that were left out as not finite."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
@@ -117,6 +120,10 @@ class Responder:
         alarms, self._pending, self._observed = self._pending, [], set()
         values = {"not_finite": 0.0, **derived_metrics(metrics), **metrics}
         self._sampled[step] = {name: value for name in SAMPLED if (value := values.get(name)) is not None}
+        if not metrics.get("not_finite"):
+            self._spoilt_since = None
+        elif self._spoilt_since is None:
+            self._spoilt_since = step
         if step - self._last_alarm >= HEALED:
             self._counts = dict.fromkeys(self._counts, 0)
         if not alarms:
@@ -131,22 +138,41 @@ class Responder:
         self._act(step, worst, action)
 
     def finish(self, step: int, metrics: Metrics) -> None:
-        """Take in the last evaluation, and roll back where the last weights are dead: they would be exported.
+        """Take in the last evaluation, and roll back where the last weights are dead: they would be exported. Raises
+        GuardError where nothing is left to export but what training began from.
 
-        They are where the evaluation raises a hard alarm. Without an evaluation, a guard that would have raised one had
-        the run gone on (`unfinished`) is enough. With one it is not: the evaluation measures the last weights
-        themselves, while the last batches were sampled by weights before them.
+        They are dead where the evaluation raises a hard alarm, and where the last steps were not finite. Without an
+        evaluation, a guard that would have raised one had the run gone on (`unfinished`) is enough. With one it is not:
+        the evaluation measures the last weights themselves, while the last batches were sampled by weights before them.
+        Weights that do not move are no better for it.
         """
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
-        may_roll_back = "roll_back" not in self._trainer.config.guards.off
-        unfinished = [] if metrics.get(HELDOUT) is not None else self.watch.unfinished(step)
-        for alarm in alarms or unfinished:
-            if may_roll_back and SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
-                self._act(step, alarm, "roll_back")
+        unfinished = self.watch.unfinished(step)
+        if metrics.get(HELDOUT) is not None:
+            unfinished = [alarm for alarm in unfinished if alarm.guard == "weights_still"]
+        endings = [*([] if alarms else unfinished), *self._endings(step)]
+        off = self._trainer.config.guards.off
+        for alarm in [*alarms, *endings]:
+            action: Action = "stop" if self._is_for_nothing(alarm) else "roll_back"
+            if SEVERITY[alarm.action] >= SEVERITY["roll_back"] and action not in off:
+                self._act(step, alarm, action)
                 return
         for alarm in alarms:
             self._log(alarm, "warn", {})
+
+    def _endings(self, step: int) -> list[Alarm]:
+        """Return alarms for what only the end of a run shows."""
+        alarms = [self.watch.untrained(step), self.watch.back_at_start(step, self._rolled_back)]
+        if self._spoilt_since is not None:
+            spoilt = self.watch.alarm("not_finite", step, 1.0, self._spoilt_since)
+            alarms.append(None if spoilt is None else replace(spoilt, action="roll_back"))
+        return [alarm for alarm in alarms if alarm is not None]
+
+    def _is_for_nothing(self, alarm: Alarm) -> bool:
+        """Say whether a run that ends with an alarm has nothing to export: it has trained nothing, or returns to where
+        it began."""
+        return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int) -> None:
         """Write a checkpoint, and drop those that no roll back would take (`kept_checkpoints`)."""
@@ -303,8 +329,8 @@ class Responder:
         # Evaluations of discarded weights are no baseline for those to come.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
         self.watch.series[HELDOUT] = Series()
-        for rate, error in self._heldout.values():
-            self.watch.series[HELDOUT].add(rate, error)
+        for evaluated, (rate, error) in self._heldout.items():
+            self.watch.series[HELDOUT].add(StepMean(evaluated, rate), error)
         if self._best is not None and self._best[0] > target:
             kept = checkpoint_steps(self._checkpoints)
             left = [(evaluated, rate) for evaluated, (rate, _) in self._heldout.items() if evaluated in kept]

@@ -120,7 +120,10 @@ class Trainer:
                 share = self._share_entered(completions, entered)
                 if joining:
                     segments, weighed = join(segments, weighed, positives)
+                digest = self.updater.engine.weights_digest()
                 updates = self.updater.train_on(segments, weighed, f"{config.seed}-{step}", version, share)
+                has_moved = self.updater.engine.weights_digest() != digest
+                metrics["weights_moved"] = float(any(gathered(has_moved)))
             except NotFiniteError:
                 metrics["not_finite"] = 1.0
                 is_trained = False

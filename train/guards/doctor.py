@@ -114,7 +114,9 @@ def recorded_stop(path: Path) -> dict[str, Any] | None:
 def replay(log: RunLog) -> list[Alarm]:
     """Return the alarms that a run would have raised, had it been watched without acting on any."""
     watch = GuardWatch()
-    return [alarm for step, metrics in log.lines for alarm in watch.observe(step, metrics)]
+    alarms = [alarm for step, metrics in log.lines for alarm in watch.observe(step, metrics)]
+    untrained = watch.untrained(log.lines[-1][0] + 1) if log.lines and not alarms else None
+    return alarms if untrained is None else [untrained]
 
 
 def diagnose(alarms: list[Alarm]) -> Alarm:

@@ -71,6 +71,10 @@ class MetricGuard:
     error: str | None = None
     """A metric with the standard error of this one. The bound is at least four standard errors away; against a
     baseline, the errors of both measurements count."""
+    noise: Literal["share", "factor"] | None = None
+    """How the metric scatters, where it is a mean over the groups of a step: within 0 to 1, or by a factor. Such a
+    guard asks for a change beyond that noise in place of deviations, and takes as many steps together as it needs
+    (`sampling_error`)."""
     until: int | None = None
     """The guard watches the steps before this one only."""
 
@@ -153,10 +157,12 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
         derived["rewarded_push"] = push
     if rewards:
         derived["reward_not_finite"] = float(not all(map(math.isfinite, rewards)))
-    if passed is not None and trained is not None:
-        # Where more pass, the groups are right or wrong as a whole: what could be learnt has been, and a policy that
-        # was healthier before is seen by its pass rate.
-        derived["idle"] = float(trained == 0 and passed < ALMOST_NONE)
+    mass = metrics.get("positive_token_mass")
+    if mass is not None and trained != 0:
+        derived["positive_mass"] = mass
+    is_still = 0.0 in (metrics.get("lr"), metrics.get("grad_norm"), metrics.get("weights_moved"))
+    if trained and metrics.get("grad_norm") is not None and metrics.get("groups_teaching") != 0:
+        derived["weights_still"] = float(is_still)
     if passed is not None and spread is not None:
         derived["reward_constant"] = float(spread == 0 and 0.02 < passed < 0.98)
     if passed is not None and profile is not None:

@@ -14,17 +14,25 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import Any
 
 from truegold.pipeline.report.training import TO_DEVIATION
-from truegold.train.guards.table import GUARDS, SEVERITY, Action, MetricGuard, derived_metrics
+from truegold.train.guards.checkpoint_choice import SETTLED
+from truegold.train.guards.idleness import Idleness
+from truegold.train.guards.sampling_error import (
+    RECENT_STEPS,
+    START_GROUPS,
+    START_STEPS,
+    WINDOWS,
+    StepMean,
+    find_shift,
+)
+from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, MetricGuard, derived_metrics
 
-WINDOW = 20
-"""The recent baseline is of so many healthy steps."""
-WARM_UP = 8
-"""The recent baseline is not used before it has so many; the first so many healthy steps are the start."""
+KEPT = 64
+"""So many last steps are kept of each metric."""
 ERRORS = 4.0
 """What was measured on few samples is not wrong before it is so many standard errors away."""
 FEWEST = 3
@@ -63,25 +71,41 @@ class Alarm:
 
 @dataclass
 class Series:
-    """The healthy values of one metric."""
+    """What a metric was."""
 
-    start: list[float] = field(default_factory=list)
-    """The first ones."""
-    recent: list[float] = field(default_factory=list)
-    """The last ones."""
+    first: list[StepMean] = field(default_factory=list)
+    """The first healthy steps: the start."""
+    last: list[StepMean] = field(default_factory=list)
+    """The last steps, the wrong ones included."""
     highest: float = -math.inf
+    """The highest healthy value."""
     lowest: float = math.inf
     error: float = 0.0
     """The standard error of the highest one."""
 
-    def add(self, value: float, error: float = 0.0) -> None:
-        """Take a healthy value in, with its standard error."""
-        if value > self.highest:
+    def add(self, measured: StepMean, error: float = 0.0) -> None:
+        """Take a value in, with its standard error."""
+        self.last = [*self.last, measured][-KEPT:]
+        if not measured.is_usual:
+            return
+        if measured.value > self.highest:
             self.error = error
-        if len(self.start) < WARM_UP:
-            self.start.append(value)
-        self.recent = [*self.recent, value][-WINDOW:]
-        self.highest, self.lowest = max(self.highest, value), min(self.lowest, value)
+        groups = sum(START_GROUPS if each.groups is None else each.groups for each in self.first)
+        if len(self.first) < START_STEPS or groups < START_GROUPS:
+            self.first.append(measured)
+        self.highest, self.lowest = max(self.highest, measured.value), min(self.lowest, measured.value)
+
+    def values(self, against: Baseline) -> list[float]:
+        """Return the healthy values of a baseline."""
+        if against == "recent":
+            return [each.value for each in self.last if each.is_usual][-RECENT_STEPS:]
+        return [each.value for each in self.first]
+
+    def disown(self, since: int) -> None:
+        """Leave the steps from `since` on out of all baselines."""
+        for each in (*self.first, *self.last):
+            each.is_usual = each.is_usual and each.step < since
+        self.first = [each for each in self.first if each.is_usual]
 
 
 @dataclass
@@ -100,6 +124,8 @@ class GuardWatch:
     """By guard: the step from which it watches again."""
     latest: dict[str, float] = field(default_factory=dict)
     """By metric: its last value."""
+    idleness: Idleness = field(default_factory=Idleness)
+    """Of the steps that have trained nothing."""
     known: tuple[int, dict[str, float | None]] = (-1, {})
     """The present step, and what is known of it."""
 
@@ -113,43 +139,73 @@ class GuardWatch:
         derived_before = derived_metrics(before)
         derived = {name: value for name, value in derived_metrics(self.known[1]).items() if name not in derived_before}
         values = {name: value for name, value in {**derived, **metrics}.items() if value is not None}
+        values |= self.idleness.add(self.known[1]) if "trained_completions" in values else {}
         self.latest |= values
+        watched = {guard.metric: guard.error for guard in self.guards}
+        measured = {name: self._measure(step, name, value) for name, value in values.items() if name in watched}
         alarms, wrong = [], set()
         for guard in self.guards:
-            value = values.get(guard.metric)
             is_off = guard.name in self.off or (guard.until is not None and step >= guard.until)
-            if value is None or is_off or step < self.quiet_until.get(guard.name, 0):
+            if guard.metric not in measured or is_off or step < self.quiet_until.get(guard.name, 0):
                 continue
-            bound = self._bound(guard, values)
-            if bound is None or not _is_beyond(guard, value, bound[1]):
-                self.streaks.pop(guard.name, None)
-                continue
-            wrong.add(guard.metric)
-            since, length, last = self.streaks.get(guard.name, [step, 0, step])
-            if step - last > QUIET:
-                since, length = step, 0
-            self.streaks[guard.name] = [since, length + 1, step]
-            if length + 1 >= guard.steps:
-                alarm = self._alarm(guard, step, value, bound, since)
+            alarm, is_wrong = self._judge(guard, measured[guard.metric], values)
+            if is_wrong:
+                wrong.add(guard.metric)
+            if alarm is not None:
                 alarms.append(alarm)
-                del self.streaks[guard.name]
+                self.streaks.pop(guard.name, None)
                 if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
                 if alarm.action == "pause":
                     # Whoever goes on has meant it.
                     self.quiet_until[guard.name] = sys.maxsize
-        watched = {guard.metric: guard.error for guard in self.guards}
-        for name, value in values.items():
-            if name in watched and name not in wrong and math.isfinite(value):
-                self.series.setdefault(name, Series()).add(value, values.get(watched[name] or "", 0.0))
+        for name, each in measured.items():
+            if math.isfinite(each.value):
+                each.is_usual = name not in wrong
+                self.series.setdefault(name, Series()).add(each, values.get(watched[name] or "", 0.0))
+        for alarm in alarms:
+            if alarm.metric in self.series:
+                self.series[alarm.metric].disown(alarm.since)
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
+
+    def _measure(self, step: int, name: str, value: float) -> StepMean:
+        """Return a metric with what is known of its sample."""
+        expected = self.known[1].get("profile_pass_rate") if name == "pass_rate" else None
+        return StepMean(step, value, self.known[1].get("groups"), self.known[1].get(f"{name}_between"), expected)
+
+    def _judge(self, guard: MetricGuard, measured: StepMean, values: Mapping[str, float]) -> tuple[Alarm | None, bool]:
+        """Return a guard's alarm, if it fires, and whether it finds the value wrong."""
+        step, value, longer = measured.step, measured.value, None
+        bound: tuple[float | None, float] | None
+        if guard.noise is not None and measured.groups is not None and math.isfinite(value):
+            series = self.series.get(guard.metric, Series())
+            last = [*series.last, measured]
+            alone = find_shift(guard, series.first, last, WINDOWS[:1])
+            bound = None if alone is None else (alone.baseline, alone.threshold)
+            longer = find_shift(guard, series.first, last, [count for count in WINDOWS if count >= guard.steps])
+        else:
+            bound = self._bound(guard, values)
+            if bound is not None and not _is_beyond(guard, value, bound[1]):
+                bound = None
+        if longer is not None:
+            bound = (longer.baseline, longer.threshold)
+            return self._alarm(guard, step, longer.value, bound, longer.since), True
+        if bound is None:
+            self.streaks.pop(guard.name, None)
+            return None, False
+        since, length, last_wrong = self.streaks.get(guard.name, [step, 0, step])
+        if step - last_wrong > QUIET:
+            since, length = step, 0
+        self.streaks[guard.name] = [since, length + 1, step]
+        return (self._alarm(guard, step, value, bound, since) if length + 1 >= guard.steps else None), True
 
     def start_over(self) -> None:
         """Forget all streaks, and what is recent: after a return to an earlier policy, its values are usual again."""
         self.streaks.clear()
         for series in self.series.values():
-            series.recent = list(series.start)
-            series.highest, series.lowest = max(series.start, default=-math.inf), min(series.start, default=math.inf)
+            series.last, start = list(series.first), series.values("start")
+            series.highest, series.lowest = max(start, default=-math.inf), min(start, default=math.inf)
+        self.idleness.start_over()
 
     def unfinished(self, step: int) -> list[Alarm]:
         """Return alarms for the streaks that are not long enough yet and reach the last step before `step`, the hardest
@@ -162,6 +218,31 @@ class GuardWatch:
         ]
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
 
+    def untrained(self, step: int) -> Alarm | None:
+        """Return an alarm where a whole run of `step` steps has trained nothing; None else."""
+        idleness = self.idleness
+        if idleness.trained or not idleness.is_long:
+            return None
+        named = next((guard for guard in self.guards if guard.metric == idleness.kind), None)
+        # Too few steps to say that chance would not have made them: then no particular cause is named.
+        name = "nothing_trained" if named is None or idleness.evidence < named.floor else named.name
+        alarm = self.alarm(name, step, 0.0, step - len(idleness.streak))
+        return None if alarm is None else replace(alarm, metric="trained_completions", threshold=1.0)
+
+    def back_at_start(self, step: int, rolled_back: tuple[int, int, str] | None) -> Alarm | None:
+        """Return an alarm where a run ends soon after a return to its beginning: it would export what it began with.
+
+        rolled_back: the step of the last return, the step that it returned to, and its metric.
+        """
+        if rolled_back is None or rolled_back[1] > 0 or step - rolled_back[0] > SETTLED:
+            return None
+        return self.alarm("nothing_left", step, float(step - rolled_back[0] - 1), rolled_back[0])
+
+    def alarm(self, name: str, step: int, value: float, since: int) -> Alarm | None:
+        """Return the alarm of a guard by its name; None where it is off."""
+        guard = next((guard for guard in self.guards if guard.name == name and name not in self.off), None)
+        return None if guard is None else self._alarm(guard, step, value, (None, guard.floor), since)
+
     def _bound(self, guard: MetricGuard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
         """Return the baseline, if there is one, and the value from which the metric is wrong; None where there is
         nothing yet to compare with."""
@@ -169,10 +250,8 @@ class GuardWatch:
         if guard.against == "limit":
             return None, max(guard.floor, ERRORS * error) if guard.error else guard.floor
         series = self.series.get(guard.metric)
-        if series is None or not series.start:
-            return None
-        past = series.recent if guard.against == "recent" else series.start
-        if guard.against == "recent" and len(past) < WARM_UP:
+        past = [] if series is None else series.values(guard.against)
+        if series is None or not past or (guard.against == "recent" and len(past) < START_STEPS):
             return None
         baseline = median(past)
         if guard.against == "best":
@@ -192,11 +271,14 @@ class GuardWatch:
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
         values = asdict(self)
-        return {name: values[name] for name in ("series", "streaks", "quiet_until", "latest")}
+        return {name: values[name] for name in ("series", "streaks", "quiet_until", "latest", "idleness")}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint's state."""
-        self.series = {name: Series(**values) for name, values in state["series"].items()}
+        for name, values in state["series"].items():
+            steps = {kind: [StepMean(**each) for each in values[kind]] for kind in ("first", "last")}
+            self.series[name] = Series(**{**values, **steps})
+        self.idleness = Idleness(**state["idleness"])
         self.streaks, self.quiet_until = dict(state["streaks"]), dict(state["quiet_until"])
         self.latest = dict(state["latest"])
 

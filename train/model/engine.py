@@ -158,6 +158,17 @@ class TrainingEngine:
         """Return log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
         return [logprobs for logprobs, _ in self.measure(segments)]
 
+    @torch.no_grad()
+    def weights_digest(self) -> int:
+        """Return a number that is another one once this rank's share of a trained weight is: the sum of all their bits,
+        read as integers."""
+        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+        trained = [parameter for parameter in self._engine.module.parameters() if parameter.requires_grad]
+        # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
+        shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
+        sums = [share.view(integers[share.element_size()]).sum(dtype=torch.int64) for share in shares]
+        return int(torch.stack(sums).sum()) if sums else 0
+
     def pack(self) -> bool:
         """Pack segments from now on, unless this architecture mixes what lies in one row: recurrent layers do.
 

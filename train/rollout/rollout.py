@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.guards.table import PROBE
-from truegold.train.model.distributed import all_max
+from truegold.train.model.distributed import all_max, gathered
 from truegold.train.model.ending import interruptible
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
@@ -132,8 +133,9 @@ def max_length(config: VllmEngineConfig | ServerEngineConfig, asynchronous: Asyn
 
 
 MAX_ABS = {"float32": 1e-3, "bfloat16": 0.1}
-"""Mean |delta log p| between the engines above which a probe fails. Measured noise: 1e-7 in float32 and 0.04 in
-bfloat16; a stale output head gives 0.035 and a stale prefix cache 0.06 in float32, a forgotten temperature 0.2."""
+"""Mean |delta log p| between the engines above which a probe fails, by the coarser dtype of the two. Measured noise is
+1e-7 in float32 and 0.04 in bfloat16; a stale output head gives 0.035 and a stale prefix cache 0.06 in float32, a
+forgotten temperature 0.2."""
 
 FLOOR_FACTOR = 4.0
 """A probe also fails at so many times the noise of the first one, where both engines held the weights just loaded."""
@@ -146,13 +148,16 @@ SAME_DISTANCE = 1e-6
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
 """Tried in search of the one that the sampling engine really uses."""
 
-VECTOR_TOLERANCE = {"float32": 1e-5, "bfloat16": 1e-2}
-"""The largest difference between norms or biases of the two engines that rounding explains."""
+VECTOR_TOLERANCE = 1e-5
+"""The largest difference between norms or biases of the two engines that rounding explains, relative to the largest of
+them where that is above 1."""
 
 HEAD_TOLERANCE = {"float32": 1e-3, "bfloat16": 0.05}
 """The largest difference between the logits of the two output heads for the same hidden states, relative to the
 largest logit."""
 
+SHOWN_LAYERS = 8
+"""So many layers that do not arrive are named."""
 CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.toml").read_text("utf-8"))
 """Why the engines may disagree: each with its `cause` and a `remedy`."""
 
@@ -174,6 +179,18 @@ class Probe:
     floor: float | None = None
     """The noise of the first probe; it has to be restored on resume."""
 
+    @cached_property
+    def sampler_dtype(self) -> str:
+        """The dtype of the sampling engine's weights; the trainer's where the engine does not show them."""
+        dtypes = {str(vector.dtype).removeprefix("torch.") for vector in self.engine.vectors().values()}
+        known = gathered(sorted(dtypes))[0]
+        return known[0] if known else self.config.optimizer.dtype
+
+    @property
+    def dtype(self) -> str:
+        """The coarser dtype of the two engines, whose rounding the limits are of."""
+        return "float32" if self.sampler_dtype == self.config.optimizer.dtype == "float32" else "bfloat16"
+
     def check(self, version: int) -> Mismatch:
         """Compare the engines; every rank calls it. Raises GuardError with the cause where those of any rank
         disagree, unless `guards.off` has the probe."""
@@ -188,7 +205,7 @@ class Probe:
                 PROBE,
             )
         if self.floor is None:
-            self.floor = max(distance.mean_abs, MIN_FLOOR[self.config.optimizer.dtype])
+            self.floor = max(distance.mean_abs, MIN_FLOOR[self.dtype])
         limit = self._limit()
         if distance.mean_abs > limit:
             cause, remedy = self._explain(version, distance.mean_abs)
@@ -201,7 +218,7 @@ class Probe:
         return distance
 
     def _limit(self) -> float:
-        max_abs = MAX_ABS[self.config.optimizer.dtype]
+        max_abs = MAX_ABS[self.dtype]
         return max_abs if self.floor is None else min(max_abs, FLOOR_FACTOR * self.floor)
 
     def _sample(self, version: int) -> list[Segment]:
@@ -233,6 +250,7 @@ class Probe:
             temperature: self._measure_mismatch([replace(segment, temperature=temperature) for segment in segments])
             for temperature in TEMPERATURES
         }
+        layers: Collection[str] = ()
         best = min(distances, key=lambda temperature: distances[temperature].mean_abs)
         apart = [distance.mean_abs for distance in distances.values()]
         if best != assumed and distances[best].mean_abs < max(self._limit(), mean_abs / 4):
@@ -240,33 +258,58 @@ class Probe:
         elif max(apart) - min(apart) < SAME_DISTANCE * max(apart):
             name = "no_temperature"
         else:
-            name = self._find_stale_part(version)
-        return CAUSES[name]["cause"].format(best=best, assumed=assumed), CAUSES[name]["remedy"]
+            name, layers = self._find_stale_part(version)
+        cause = CAUSES[name]["cause"].format(
+            best=best,
+            assumed=assumed,
+            layers=", ".join(sorted(layers)[:SHOWN_LAYERS]),
+            sampler=self.sampler_dtype,
+            trainer=self.config.optimizer.dtype,
+        )
+        return cause, CAUSES[name]["remedy"]
 
-    def _find_stale_part(self, version: int) -> str:
-        """Return the name of what the sampling engine holds of older weights, trying one thing after another."""
-        dtype = self.config.optimizer.dtype
-        vector_difference = all_max(self._vector_difference())
-        if vector_difference == 0 and all_max(self._head_difference()) > HEAD_TOLERANCE[dtype]:
-            return "stale_head"
+    def _find_stale_part(self, version: int) -> tuple[str, Collection[str]]:
+        """Return the name of what the sampling engine holds of older weights, trying one thing after another, and the
+        layers that do not arrive."""
+        _, stale = self._compare_layers()
+        if not stale and all_max(self._head_difference()) > HEAD_TOLERANCE[self.dtype]:
+            return "stale_head", ()
         self.engine.forget_prefixes()
         if self._measure_mismatch(self._sample(version)).mean_abs <= self._limit():
-            return "stale_prefixes"
+            return "stale_prefixes", ()
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.engine.forget_prefixes()
         if self._measure_mismatch(self._sample(version)).mean_abs <= self._limit():
-            return "stale_weights"
-        return "not_arriving" if all_max(self._vector_difference()) > VECTOR_TOLERANCE[dtype] else "unexplained"
+            return "stale_weights", ()
+        current, stale = self._compare_layers()
+        if stale:
+            return ("layers_not_arriving" if current else "not_arriving"), stale
+        return ("other_dtype" if self.sampler_dtype != self.config.optimizer.dtype else "unexplained"), ()
 
-    def _vector_difference(self) -> float:
-        """Return the largest difference between the one-dimensional weights (norms, biases) that both engines hold."""
+    def _compare_layers(self) -> tuple[set[str], set[str]]:
+        """Return the layers that both engines hold alike, as far as their one-dimensional weights (norms, biases) tell,
+        and those that differ or of which some weights are never handed over."""
         engine_vectors = self.engine.vectors()
-        largest = 0.0
+        handed: set[str] = set()
+        current: set[str] = set()
+        stale: set[str] = set()
         for name, tensor in self.trainer.named_tensors():
+            handed.add(name)
             vector = engine_vectors.get(name)
-            if vector is not None and tensor.shape == vector.shape:
-                largest = max(largest, float((tensor.cpu().float() - vector.cpu().float()).abs().max()))
-        return largest
+            if vector is None or tensor.shape != vector.shape:
+                continue
+            # As the sampling engine rounds it.
+            rounded = tensor.detach().cpu().to(vector.dtype).float()
+            difference = float(
+                (rounded - vector.detach().cpu().float()).abs().max() / rounded.abs().max().clamp(min=1.0)
+            )
+            (stale if difference > VECTOR_TOLERANCE else current).add(_layer(name))
+        if self.config.optimizer.lora is None:
+            parameters = (name for name, _ in self.trainer.causal_lm.named_parameters())
+            # Where the output head is not handed over, its logits say so.
+            stale |= {_layer(name) for name in parameters if name not in handed and "lm_head" not in name}
+        stale = set[str]().union(*gathered(stale))
+        return current - stale, stale
 
     def _head_difference(self) -> float:
         """Return the largest difference between the logits of the two output heads for the same hidden states, relative
@@ -281,3 +324,10 @@ class Probe:
         columns = min(trainer_logits.shape[1], engine_logits.shape[1])
         difference = (trainer_logits[:, :columns] - engine_logits[:, :columns].float().cpu()).abs().max()
         return float(difference / trainer_logits.abs().max().clamp(min=1e-9))
+
+
+def _layer(name: str) -> str:
+    """Return the layer of a weight: `model.layers.3` of model.layers.3.mlp.down_proj.weight, `model.norm`."""
+    parts = name.split(".")
+    position = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 2)
+    return ".".join(parts[: position + 1])

@@ -129,9 +129,10 @@ def test_what_moved_most_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "name"), [({"trained_completions": 0.0}, "nothing_teaches"), ({"lr": 0.0}, "rate_zero")]
+    ("change", "name", "count"),
+    [({"trained_completions": 0.0}, "nothing_trained", "1 alarm"), ({"lr": 0.0}, "rate_zero", "0 alarms")],
 )
-def test_our_run_that_learnt_nothing_is_named(tmp_path: Path, change: dict[str, float], name: str) -> None:
+def test_our_run_that_learnt_nothing_is_named(tmp_path: Path, change: dict[str, float], name: str, count: str) -> None:
     lines = [
         {
             "step": step,
@@ -144,5 +145,5 @@ def test_our_run_that_learnt_nothing_is_named(tmp_path: Path, change: dict[str, 
         for step in range(20)
     ]
     shown = list(examine_log(write_lines(tmp_path / "metrics.jsonl", lines)))
-    assert shown[0].endswith("steps 0 to 19, 0 alarms")
-    assert any(line.startswith("what went wrong: Steps 0 to 19: " + name) for line in shown)
+    assert shown[0].endswith(f"steps 0 to 19, {count}")
+    assert name in next(line for line in shown if line.startswith("what went wrong: "))

@@ -205,7 +205,10 @@ def test_nothing_to_learn_is_no_fault_where_all_is_learnt() -> None:
     assert watch_run(lines) == []
     assert watch_run([{**line, "pass_rate": 0.875} for line in lines]) == []
     unlearnt = [{**line, "pass_rate": 0.0} for line in lines]
-    assert [alarm.guard for alarm in watch_run(unlearnt)][:1] == ["nothing_teaches"]
+    assert [alarm.guard for alarm in watch_run(unlearnt)][:1] == ["nothing_passes"]
+    learnt_before: Line = {"step": 0, "pass_rate": 0.3, "trained_completions": 8.0}
+    after = [{**line, "step": line["step"] + 1} for line in unlearnt]
+    assert "nothing_teaches" in {alarm.guard for alarm in watch_run([learnt_before, *after])}
 
 
 @pytest.mark.parametrize(
@@ -281,6 +284,8 @@ def _condition(guard: MetricGuard) -> str:
     else:
         bound = f"{'over' if guard.direction == 'up' else 'under'} the {guard.against} by {guard.floor:g}"
     parts = [bound]
+    if guard.noise is not None:
+        parts.append("noise")
     if guard.mads:
         parts.append(f"{guard.mads:g} MAD")
     if guard.ratio:
@@ -312,3 +317,88 @@ def test_every_guard_has_a_cause_a_remedy_and_a_name_of_its_own() -> None:
 def test_log_probabilities_that_never_agreed_stop_a_run() -> None:
     lines = [{"step": step, "pass_rate": 0.4, "mismatch_abs": 2.35} for step in range(3)]
     assert [(alarm.guard, alarm.action) for alarm in watch_run(lines)][:1] == [("mismatch_always", "stop")]
+
+
+STEADY: Line = {
+    "groups": 16.0,
+    "pass_rate": 0.3,
+    "profile_pass_rate": 0.3,
+    "groups_teaching": 0.6,
+    "feed_expected_teaching": 0.6,
+    "trained_completions": 70.0,
+    "truncated": 0.02,
+    "lr": 1e-6,
+    "grad_norm": 0.3,
+    "weights_moved": 1.0,
+}
+ALIKE = {"trained_completions": 0.0, "groups_teaching": 0.0, "positive_token_mass": 0.0}
+MASKED = {"trained_completions": 0.0, "positive_token_mass": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "guard"),
+    [
+        (ALIKE, "groups_alike"),
+        (ALIKE | {"pass_rate": 0.95}, "groups_alike"),
+        (ALIKE | {"truncated": 1.0, "pass_rate": 0.0}, "never_ends"),
+        (MASKED | {"truncated": 1.0}, "never_ends"),
+        (MASKED, "nothing_trained"),
+        (ALIKE | {"pass_rate": 0.0}, "nothing_passes"),
+        ({"lr": 0.0}, "weights_still"),
+        ({"weights_moved": 0.0}, "weights_still"),
+        ({"grad_norm": 0.0}, "weights_still"),
+    ],
+)
+@pytest.mark.parametrize("groups", [8.0, 16.0, 512.0])
+def test_a_run_that_trains_nothing_is_stopped_within_five_steps_by_its_cause(
+    change: Line, guard: str, groups: float
+) -> None:
+    lines = [{**STEADY, "groups": groups, **change, "step": step} for step in range(6)]
+    alarms = watch_run(lines)
+    assert {alarm.guard for alarm in alarms} == {guard}
+    assert (alarms[0].action, alarms[0].step < 5) == ("stop", True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"feed_expected_teaching": 0.1},  # Problems that are all right or all wrong.
+        {"feed_expected_teaching": 0.02, "pass_rate": 1.0},  # All is learnt.
+        {"profile_pass_rate": None},  # Nothing is known of the problems.
+    ],
+)
+def test_steps_without_a_group_that_teaches_are_left_alone_where_chance_makes_them(change: Line) -> None:
+    lines = [{**STEADY, "groups": 4.0, **ALIKE, **change, "step": step} for step in range(8)]
+    assert watch_run(lines) == []
+    watch = GuardWatch()
+    watch_run(lines, watch)
+    # A whole run of them has nothing to export all the same.
+    assert watch.untrained(8) is not None
+
+
+def test_small_batches_are_taken_together_until_they_tell() -> None:
+    """4 problems a step scatter by .2; 64 by .05."""
+
+    def steps_to_notice(groups: float, between: float, fallen: list[float]) -> int | None:
+        usual = [0.25 + between / groups**0.5 * (1 if step % 2 else -1) for step in range(30)]
+        lines = [
+            {"step": step, "pass_rate": rate, "groups": groups, "pass_rate_between": between}
+            for step, rate in enumerate([*usual, *fallen])
+        ]
+        alarms = watch_run(lines)
+        return alarms[0].step - 29 if alarms else None
+
+    assert steps_to_notice(4, 0.32, [0.06, 0.13, 0.0, 0.25, 0.06]) is None
+    assert steps_to_notice(64, 0.32, [0.0] * 5) == 2
+    assert 5 <= (steps_to_notice(4, 0.32, [0.0] * 20) or 0) <= 16
+
+
+def test_a_fall_that_the_profile_foretold_is_that_of_the_problems() -> None:
+    def alarms_of(foretold: float) -> set[str]:
+        usual = {"pass_rate": 0.6, "profile_pass_rate": 0.6, "groups": 64.0, "pass_rate_between": 0.3}
+        lines: list[Line] = [{"step": step, **usual} for step in range(20)]
+        lines += [{**lines[0], "step": 20 + step, "pass_rate": 0.2, "profile_pass_rate": foretold} for step in range(6)]
+        return {alarm.guard for alarm in watch_run(lines)}
+
+    assert alarms_of(0.2) == set()
+    assert "pass_rate_start" in alarms_of(0.6)
