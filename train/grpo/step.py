@@ -25,6 +25,7 @@ from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
+from truegold.train.grpo.belonging import count_apart
 from truegold.train.grpo.dialogues import make_dialogue_groups
 from truegold.train.grpo.distilled import Distilled, Member, join
 from truegold.train.grpo.feed import Feed, GroupScore
@@ -94,6 +95,7 @@ class Trainer:
             # They join by what was known of their rows before.
             positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
+        ranks_apart = count_apart(self.feed.drawn_ids(), [(done.segment.group, done.row["id"]) for done in completions])
         feed_metrics = self.feed.finish_step(scores)
         bounds, groups = config.sampling.right_share, list(scores)
         entered = {groups[index] for index in choose_groups([*scores.values()], config.prompts_per_step, bounds)}
@@ -107,6 +109,7 @@ class Trainer:
             "trained_completions": float(all_sum(sum(done.trained for done in completions))[0] + joining),
             "distilled_members": float(joining),
             "staleness": float(version - self.rollout.version),
+            "ranks_apart": float(ranks_apart),
             "canaries_changed": self.canaries.check(completions if config.turns is None else ()),
         }
         sampled = updated = time.monotonic()
