@@ -78,7 +78,8 @@ class Feed:
         b = [row.get("posterior_b") or 1.0 for row in self._pool]
         self._easy_first = sorted(range(len(rows)), key=lambda index: -a[index] / (a[index] + b[index]))
         self._posteriors = Posteriors(a, b, group_size)
-        self._forecast = Forecast(*([row.get(name) for row in self._pool] for name in ("posterior_a", "posterior_b")))
+        profiled = [(row.get("posterior_a"), row.get("posterior_b")) for row in self._pool]
+        self._forecast = Forecast([a for a, _ in profiled], [b for _, b in profiled])
         self._step = 0
         self._position = 0
         """Rows that came up in the stream, in a curriculum in its stage."""

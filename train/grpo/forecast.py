@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy.special import betaln, expit, logit, logsumexp
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 STEPS = 20
 """So many steps are foretold: later the policy is another than the profile's."""
@@ -72,23 +73,23 @@ class Forecast:
         if not known or len(self._evidence) >= STEPS:
             return {}
         # Groups of one problem count as one.
-        rows, groups = np.unique(np.array(problems, dtype=np.int64)[known], return_inverse=True)
-        passed = np.bincount(groups, weights=np.array(right, dtype=np.float64)[known])
-        seen = np.bincount(groups, weights=np.array(judged, dtype=np.float64)[known])
+        indices: Indices = np.array(problems, dtype=np.int64)[known]
+        rows, groups = np.unique(indices, return_inverse=True)
+        passed = np.bincount(groups, weights=np.array(right, dtype=np.float64)[known]).astype(np.float64)
+        seen = np.bincount(groups, weights=np.array(judged, dtype=np.float64)[known]).astype(np.float64)
         a = self._a[rows] + self._right[rows, None]
         b = self._b[rows] + (self._judged - self._right)[rows, None]
         likelihood = (betaln(a + passed[:, None], b + (seen - passed)[:, None]) - betaln(a, b)).sum(axis=0)
         self._evidence.append(likelihood[len(SOUND) :] - likelihood[: len(SOUND)].max())
         self._right[rows] += passed
         self._judged[rows] += seen
-        low, high = self._interval(rows, seen)
+        low, high = self._interval(self._mean[rows], self._strength[rows], seen)
         return {"forecast_low": low, "forecast_high": high, "profile_evidence": self._weigh()}
 
-    def _interval(self, rows: npt.NDArray[np.int64], seen: Floats) -> tuple[float, float]:
+    def _interval(self, means: Floats, strength: Floats, seen: Floats) -> tuple[float, float]:
         """Return the interval of the share that passes, the tolerance taken off below."""
         bounds = []
-        for mean, sign in ((expit(logit(self._mean[rows]) - TOLERANCE), -1), (self._mean[rows], 1)):
-            strength = self._strength[rows]
+        for mean, sign in ((expit(logit(means) - TOLERANCE), -1), (means, 1)):
             variance = (seen * mean * (1 - mean) * (strength + seen) / (strength + 1)).sum()
             bounds.append(float((seen * mean).sum() + sign * Z_999 * math.sqrt(variance)) / float(seen.sum()))
         return max(0.0, bounds[0]), min(1.0, bounds[1])
