@@ -320,6 +320,9 @@ class GuardConfig(StageConfig):
     actions, such as roll_back, in whose place there is a warning."""
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
+    rejudged: int = Field(default=4, ge=0)
+    """Completions of each step that are judged again as they were stored, by a process of its own; 0 for none, and no
+    canaries of the first step either."""
 
     @field_validator("off")
     @classmethod

@@ -143,6 +143,10 @@ class Feed:
         """Return the first rows, as they stand in the data."""
         return self._pool[: min(count, self._rows)]
 
+    def all_rows(self) -> Sequence[Row]:
+        """Return all rows and the reserve."""
+        return self._pool
+
     def row(self, draw: Draw) -> Row:
         """Return the row of a draw."""
         return self._pool[draw.index]

@@ -25,12 +25,11 @@ from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
-from truegold.train.grpo.belonging import count_apart
+from truegold.train.grpo.belonging import StoredVerdicts, count_apart, make_stored_verdicts
 from truegold.train.grpo.dialogues import make_dialogue_groups
 from truegold.train.grpo.distilled import Distilled, Member, join
 from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.groups import (
-    Canaries,
     CompletionScorer,
     SampledGroups,
     StepCompletion,
@@ -73,11 +72,12 @@ class Trainer:
     """Metrics of the profile that guards compare each step's with."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
-    canaries: Canaries = field(init=False)
-    """Completions of the first step, judged again at each step."""
+    stored: StoredVerdicts = field(init=False)
+    """Judges completions again as they were stored."""
 
     def __post_init__(self) -> None:
-        self.canaries = Canaries(self.groups.answers.scorer)
+        scorer, rows = self.groups.answers.scorer, self.feed.all_rows()
+        self.stored = make_stored_verdicts(scorer, self.config, self.out_dir, rows)
 
     @cached_property
     def prompts(self) -> str:
@@ -110,7 +110,6 @@ class Trainer:
             "distilled_members": float(joining),
             "staleness": float(version - self.rollout.version),
             "ranks_apart": float(ranks_apart),
-            "canaries_changed": self.canaries.check(completions if config.turns is None else ()),
         }
         sampled = updated = time.monotonic()
         updates: list[dict[str, float]] = []
@@ -135,6 +134,7 @@ class Trainer:
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
         write_completions(self.out_dir, step, completions, config.reward.composition, self.rollout.encoder, rank())
+        metrics |= self.stored.check(step)
         metrics |= mean_metrics(updates)
         if probe is not None:
             metrics["probe_mean_abs"] = probe.mean_abs
@@ -233,7 +233,7 @@ class Trainer:
             "prompts": self.prompts,
             "updates": self.updater.steps,
             "probe_floor": self.rollout.probe.floor,
-            "canaries": (self.canaries.completions, self.canaries.judgements),
+            "canaries": self.stored.canaries,
             **self.feed.state(),
             **self.groups.state(),
         }
@@ -245,7 +245,7 @@ class Trainer:
         self.updater.steps = state["updates"]
         self.version = state["weights_version"]
         self.rollout.probe.floor = state["probe_floor"]
-        self.canaries.completions, self.canaries.judgements = state["canaries"]
+        self.stored.canaries = list(state["canaries"])
         self.feed.restore(state)
         self.groups.restore(state)
 
