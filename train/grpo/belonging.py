@@ -144,7 +144,8 @@ class StoredVerdicts:
         if not count or self.config.turns is not None:
             return {}
         stored = self._read(step)
-        chosen = choose(stored, -(-count // world_size()), step)
+        is_first = rank() == 0 and not self.canaries
+        chosen = choose(stored, CANARIES if is_first else -(-count // world_size()), step)
         canaries = self.canaries if rank() == 0 else []
         verdicts = self.scorer.judge_apart([each.question for each in (*chosen, *canaries)])
         differing = [each.differs(now) for each, now in zip((*chosen, *canaries), verdicts, strict=True)]
@@ -163,11 +164,14 @@ class StoredVerdicts:
         ]
         kinds = Counter[str](golds_moved=sum(not each.is_row_kept for each in stored))
         kinds["rewards_moved"] = sum(_differ(each.reward, each.composed) for each in stored)
-        kinds["advantages_moved"] = self._count_advantages_moved(stored)
+        if not kinds["rewards_moved"]:
+            kinds["advantages_moved"] = self._count_advantages_moved(stored)
         if any(wrong) or not all(each.is_score_kept for each in stored):
             kinds[self._diagnose(stored)] += 1
-        if not self.canaries and rank() == 0:
-            self.canaries = choose(stored, CANARIES, step)
+        elif any(changed):
+            kinds["verifier_random"] += self._draws_lots([each.question for each in canaries] * CANARIES)
+        if is_first:
+            self.canaries = chosen
         kinds_of_ranks = gathered((kinds, wilson_interval(sum(self.compared), len(self.compared), Z_999)[0]))
         return {
             **{name: float(sum(each[name] for each, _ in kinds_of_ranks)) for name in KINDS},
@@ -247,8 +251,12 @@ class StoredVerdicts:
             verdicts = [verdict.score for verdict in self.scorer.judge_apart(others)]
             if agreement([each.score for each, _ in asked], verdicts) > max(own, ALIKE):
                 return "golds_moved"
-        again = [verdict.score for verdict in self.scorer.judge_apart([each.question for each in stored])]
-        return "verifier_random" if agreement(again, now) < 1.0 else "verdicts_wrong"
+        return "verifier_random" if self._draws_lots([each.question for each in stored] * 2) else "verdicts_wrong"
+
+    def _draws_lots(self, questions: Sequence[Item]) -> bool:
+        """Say whether questions that are asked several times get several answers."""
+        scores = [verdict.score for verdict in self.scorer.judge_apart(questions)]
+        return len(set(zip(questions, scores, strict=True))) > len(set(questions))
 
 
 KINDS = (*("golds_moved", "rewards_moved", "advantages_moved", "verdicts_moved", "verifier_random", "verdicts_wrong"),)
