@@ -237,10 +237,12 @@ class StoredVerdicts:
         """Return the kind of a fault in the verdicts of a step."""
         stored = stored[:MOST]
         now = [verdict.score for verdict in self.scorer.judge_apart([each.question for each in stored])]
-        scores, own = [each.score for each in stored], agreement([each.score for each in stored], now)
+        scores, unmoved = [each.score for each in stored], agreement([each.score for each in stored], now)
         size = self.config.group_size
         for shift in (*range(1, NEIGHBOURS + 1), size):
-            if max(agreement(scores[shift:], now[:-shift]), agreement(scores[:-shift], now[shift:])) > max(own, ALIKE):
+            if max(agreement(scores[shift:], now[:-shift]), agreement(scores[:-shift], now[shift:])) > max(
+                unmoved, ALIKE
+            ):
                 return "verdicts_moved"
         golds = [next(members).question for _, members in groupby(stored, key=lambda each: each.group)]
         groups = [group for group, _ in groupby(each.group for each in stored)]
@@ -249,7 +251,7 @@ class StoredVerdicts:
             asked = [(each, pairs[each.group]) for each in stored if each.group in pairs]
             others = [replace(each.question, gold=other.gold) for each, other in asked]
             verdicts = [verdict.score for verdict in self.scorer.judge_apart(others)]
-            if agreement([each.score for each, _ in asked], verdicts) > max(own, ALIKE):
+            if agreement([each.score for each, _ in asked], verdicts) > max(unmoved, ALIKE):
                 return "golds_moved"
         return "verifier_random" if self._draws_lots([each.question for each in stored] * 2) else "verdicts_wrong"
 
@@ -289,8 +291,8 @@ def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[Store
 
 def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> float:
     """Return the share of scores that are alike, of those that both have; 0 where there are fewer than eight."""
-    pairs = [(one, two) for one, two in zip(first, second, strict=True) if one is not None and two is not None]
-    return sum(abs(one - two) <= ROUNDING for one, two in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
+    pairs = [(left, right) for left, right in zip(first, second, strict=True) if left is not None and right is not None]
+    return sum(abs(left - right) <= ROUNDING for left, right in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
 
 
 def _differ(first: float | None, second: float | None) -> bool:
