@@ -36,7 +36,9 @@ class FunctionVerifier:
         version: str,
         options: Sequence[str] | None = None,
         gold_response: str | Callable[[str], str] | None = None,
+        deterministic: bool = True,
     ) -> None:
+        self.deterministic = deterministic
         self.function = function
         self.name = name
         self.version = version
@@ -69,7 +71,8 @@ class FunctionVerifier:
         name = str(self.__qualname__)
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name
-        return FunctionVerifier, (self.function, self.name, self.version, self.options or None, self._right_response)
+        settings = (self.options or None, self._right_response, self.deterministic)
+        return FunctionVerifier, (self.function, self.name, self.version, *settings)
 
 
 @overload
@@ -84,6 +87,7 @@ def verifier(
     version: str = "1",
     options: Sequence[str] | None = None,
     gold_response: str | Callable[[str], str] | None = None,
+    deterministic: bool = True,
 ) -> Callable[[Callable[..., Any]], FunctionVerifier]:
     """Return what makes a verifier of this name, version and options out of a plain function."""
 
@@ -96,18 +100,20 @@ def verifier(
     version: str = "1",
     options: Sequence[str] | None = None,
     gold_response: str | Callable[[str], str] | None = None,
+    deterministic: bool = True,
 ) -> FunctionVerifier | Callable[[Callable[..., Any]], FunctionVerifier]:
     """Make a verifier of a plain function. Change `version` whenever a score could change, so that caches notice.
 
     `options`: the names that it reads of `info`; a configuration that sets another one is refused. Any is accepted
     where it is left out. `gold_response`: how a response looks that is right for a gold, as a template
-    (`"\\boxed{{{gold}}}"`) or a function of the gold; without it gold itself is taken for one. Raises ConfigError for a
-    template without `{gold}`.
+    (`"\\boxed{{{gold}}}"`) or a function of the gold; without it gold itself is taken for one.
+    `deterministic`: False where the same response may get another verdict, as from a model that is asked; a training
+    stops where one that is true to its verdicts changes one. Raises ConfigError for a template without `{gold}`.
     """
 
     def wrap(inner: Callable[..., Any]) -> FunctionVerifier:
         label = name or str(getattr(inner, "__name__", type(inner).__name__))
-        return FunctionVerifier(inner, label, version, options, gold_response)
+        return FunctionVerifier(inner, label, version, options, gold_response, deterministic)
 
     return wrap if function is None else wrap(function)
 

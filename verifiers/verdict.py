@@ -89,7 +89,8 @@ class Verifier(Protocol):
     """What judges a whole response.
 
     It may also have `options`, the names that it reads of `info`; `needed_options`, those without which it judges
-    nothing; and `check_options(info)`, which raises ValueError for a senseless value. What a configuration sets
+    nothing; `check_options(info)`, which raises ValueError for a senseless value; and `deterministic`, which is False
+    where the same response may get another verdict. What a configuration sets
     for all rows is checked by them before any work.
     """
 

@@ -17,6 +17,7 @@ from truegold.train.grpo.prompt_checks import check_prompts
 from truegold.train.grpo.start_checks import (
     choose_eval_sampling,
     choose_max_tokens,
+    find_reworded,
     split_by_leak,
     split_by_room,
     unread_in_profile,
@@ -56,6 +57,27 @@ def test_held_out_rows_that_are_trained_on_are_not_evaluated() -> None:
     assert [row["prompt"] for row in leaked] == ["What is 2+2?"]
     with pytest.raises(InputError, match="All 1 held-out rows"):
         split_by_leak(rows("1+1=?"), rows("1+1=?"))
+
+
+def test_held_out_rows_that_are_trained_on_in_other_words_are_named(tmp_path: Path) -> None:
+    def write(name: str, *prompts: str) -> Path:
+        rows = [{"id": f"{name}{index}", "prompt": prompt, "gold": "7"} for index, prompt in enumerate(prompts)]
+        schema = {"id": pl.String, "prompt": pl.String, "gold": pl.String}
+        pl.DataFrame(rows, schema=schema).write_parquet(tmp_path / f"{name}.parquet")
+        return tmp_path / f"{name}.parquet"
+
+    heldout = write(
+        "h",
+        "Tom, who owned three red cars, buys 4 more. How many cars are his now?",
+        "Tom has 5 red cars and buys 9 more. How many cars has he?",  # Other numbers.
+        "Solve: Ann reads 12 pages of her blue book a day. How many pages does she read in 6 days? Explain.",
+    )
+    trained = write("t", "Tom has 3 red cars and buys 4 more. How many cars has he?", "What is 2+2?")
+    reserve = write("r", "Ann reads 12 pages of her blue book a day. How many pages does she read in 6 days?")
+    reworded = find_reworded(heldout, [trained, reserve])
+    assert sorted(reworded) == ["h0", "h2"]
+    assert "row t0" in reworded["h0"] and "row r0" in reworded["h2"]
+    assert find_reworded(heldout, [write("none")]) == {}
 
 
 def test_max_tokens_come_from_the_lengths_of_right_completions(tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ NEUTRAL = {
 TUNABLE_GRPO = (
     *TUNABLE_OPTIMIZER,
     *"steps guards evaluation reward.workers reward.deadline_s reward.max_timeouts engine.max_num_seqs".split(),
-    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib trackers completions checkpoint_every launch.gpu_gb".split(),
+    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib launch.gpu_gb".split(),
+    *"trackers completions checkpoint_every".split(),
 )
 """What may change while a training is unfinished: it goes on from its last checkpoint."""
 
@@ -357,6 +358,9 @@ class GuardConfig(StageConfig):
     actions, such as roll_back, in whose place there is a warning."""
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
+    rejudged: int = Field(default=4, ge=0)
+    """Completions of each step that are judged again as they were stored, by a process of its own; 0 for none, and no
+    canaries of the first step either."""
 
     @field_validator("off")
     @classmethod

@@ -23,6 +23,7 @@ from scipy.special import betaln, expit, logit
 
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import FeedConfig, Order
+from truegold.train.grpo.forecast import Forecast
 
 SHARPNESS = 2.0
 """A row is taken with the share of its groups that will teach, relative to the best rows, to this power."""
@@ -77,6 +78,8 @@ class Feed:
         b = [row.get("posterior_b") or 1.0 for row in self._pool]
         self._easy_first = sorted(range(len(rows)), key=lambda index: -a[index] / (a[index] + b[index]))
         self._posteriors = Posteriors(a, b, group_size)
+        profiled = [(row.get("posterior_a"), row.get("posterior_b")) for row in self._pool]
+        self._forecast = Forecast([a for a, _ in profiled], [b for _, b in profiled])
         self._step = 0
         self._position = 0
         """Rows that came up in the stream, in a curriculum in its stage."""
@@ -120,6 +123,11 @@ class Feed:
             "feed_drift": self._posteriors.drift,
             "feed_skipped": self._skipped / max(self._skipped + len(self._draws), 1),
         }
+        metrics |= self._forecast.observe(
+            [draw.index for draw, _ in drawn],
+            [score.right for _, score in drawn],
+            [score.judged for _, score in drawn],
+        )
         stage = self._stage
         self._step += 1
         if self._config.order is Order.CURRICULUM and self._stage != stage:
@@ -127,9 +135,17 @@ class Feed:
         self._draws, self._skipped = [], 0
         return metrics
 
+    def drawn_ids(self) -> list[str]:
+        """Return the ids of the rows of the step's groups, by the number of the group."""
+        return [self._pool[draw.index]["id"] for draw in self._draws]
+
     def first_rows(self, count: int) -> list[Row]:
         """Return the first rows, as they stand in the data."""
         return self._pool[: min(count, self._rows)]
+
+    def all_rows(self) -> Sequence[Row]:
+        """Return all rows and the reserve."""
+        return self._pool
 
     def row(self, draw: Draw) -> Row:
         """Return the row of a draw."""
@@ -209,6 +225,7 @@ class Feed:
                 "refilled": self.refilled,
                 "unjudged": dict(self._unjudged),
                 "posteriors": self._posteriors.state(),
+                "forecast": self._forecast.state(),
             }
         }
 
@@ -216,6 +233,7 @@ class Feed:
         """Go on where the feed was at that state."""
         saved = state["feed"]
         self._step, self._position, self.refilled = saved["step"], saved["position"], saved["refilled"]
+        self._forecast.restore(saved["forecast"])
         self.unlearn(state)
 
     def unlearn(self, state: Mapping[str, Any]) -> None:

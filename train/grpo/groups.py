@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any, cast
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ from truegold.pipeline.tables.rows import Row, dump_json, problem_of, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
 from truegold.train.grpo.update import WeighedBatch
-from truegold.train.model.distributed import from_first_rank, rank, world_size
+from truegold.train.model.distributed import rank, world_size
 from truegold.train.model.ending import interruptible
 from truegold.train.model.segment import Segment
 from truegold.train.objective.advantages import advantages
@@ -45,6 +44,7 @@ from truegold.train.rollout.samplers import FinishedSample
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import BatchVerifier, Item, Reason, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.registry import declared
+from truegold.verifiers.running.batch import TimeoutTally, VerifierPool
 from truegold.verifiers.running.blame import AVOIDABLE, score_avoidable
 from truegold.verifiers.running.unread_tally import UnreadTally
 
@@ -123,6 +123,7 @@ class CompletionScorer:
         self.graded = GradedTerms({term.name: term.judge for term in config.terms if term.judge is not None}, folder)
         self._encoder = encoder
         self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
+        self._apart: VerifierPool | None = None
         self._unread = UnreadTally()
         self._uncounted: list[tuple[Item, Verdict, bool, str]] = []
         """What `count_unread` has to count yet, as `UnreadTally.add` takes it."""
@@ -133,15 +134,13 @@ class CompletionScorer:
         groups: Sequence[Sequence[Completion]],
         *,
         correctness_only: bool = False,
-        is_new: bool = True,
     ) -> list[CompletionScore]:
         """Return the score of each completion, in order.
 
         What could not be judged by the completion's own fault scores 0 (`verifiers.running.blame`).
 
         groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does.
-        is_new: whether they were not scored before, so that `count_unread` counts them. Raises GuardError where a
-        verifier hangs.
+        Raises GuardError where a verifier hangs.
         """
         terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
         ruled = [term for term in terms if term.verifier != GRADED]
@@ -163,13 +162,23 @@ class CompletionScorer:
         asked = questions[_correctness(ruled) :: size]
         self.graded.add(terms, asked, known)
         scores = [compose_score(terms, tuple(by_name[term.name] for term in terms), clip) for by_name in known]
-        if is_new and not correctness_only:
+        if not correctness_only:
             sampled = [(row["source"], done) for row, group in zip(rows, groups, strict=True) for done in group]
             self._uncounted += [
                 (question, score.correct, done.finish_reason != "length", source)
                 for (source, done), question, score in zip(sampled, asked, scores, strict=True)
             ]
         return scores
+
+    def judge_apart(self, questions: Sequence[Item]) -> list[Verdict]:
+        """Return the verdicts of a process of its own, which shares nothing with this one and those that judge for it
+        but the verifiers' code."""
+        if not questions:
+            return []
+        if self._apart is None:
+            self._apart = VerifierPool(1, self.config.deadline_s)
+        timed = self._apart.submit(list(questions), TimeoutTally(1.0, self.config.deadline_s)).result()
+        return [each.verdict for each in timed]
 
     def _may_raise(self, question: Item, verdict: Verdict) -> bool:
         return verdict.reason is Reason.UNREAD and question.gold is not None and question.verifier in self._audited
@@ -186,6 +195,8 @@ class CompletionScorer:
         """End the processes and connections."""
         self._batches.close()
         self.graded.close()
+        if self._apart is not None:
+            self._apart.close()
         if self._opinion is not None:
             self._opinion.close()
 
@@ -451,57 +462,6 @@ def right_share(groups: Sequence[GroupScore]) -> float:
     return sum(group.right for group in groups) / judged if judged else 0.0
 
 
-CANARIES = 8
-"""Half of them right and half of them wrong, where the first step has so many."""
-Judgement = tuple[float | None, float | None]
-"""A reward and a score on correctness; None where it could not be judged."""
-
-
-@dataclass
-class Canaries:
-    """Completions of the first step that are judged again at every later one: a verdict on a text must not change.
-
-    What the model writes changes while it trains, so that a verifier that turns around, starts to fail or says the same
-    of everything cannot be told from the policy by rewards alone. By the same completions it can, within a step.
-    """
-
-    scorer: CompletionScorer
-    completions: list[StepCompletion] = field(default_factory=list)
-    judgements: list[Judgement] = field(default_factory=list)
-    """What was judged of them first."""
-
-    def check(self, completions: Sequence[StepCompletion]) -> float | None:
-        """Return the share of the canaries that are judged otherwise now, None where there are none yet; then the
-        completions become canaries: the first right and the first wrong ones. Rank 0 judges."""
-        changed = None
-        if self.completions and rank() == 0:
-            groups = [
-                [Completion(done.segment.output_ids, done.segment.rollout_logprobs, "stop")]
-                for done in self.completions
-            ]
-            scores = self.scorer.score([done.row for done in self.completions], groups, is_new=False)
-            pairs = zip(self.judgements, map(_judgement, scores), strict=True)
-            changed = fmean(_differ(first, now) for first, now in pairs)
-        elif rank() == 0:
-            judged = [done for done in completions if None not in _judgement(done.score)]
-            right = [done for done in judged if done.score.correct.score == 1.0]
-            wrong = [done for done in judged if done.score.correct.score != 1.0]
-            each = min(CANARIES // 2, len(right), len(wrong))
-            self.completions = right[:each] + wrong[:each]
-            self.judgements = [_judgement(done.score) for done in self.completions]
-        return from_first_rank(changed)
-
-
-def _judgement(score: CompletionScore) -> Judgement:
-    return score.reward.value, score.correct.score
-
-
-def _differ(first: Judgement, now: Judgement) -> bool:
-    """Return whether two judgements differ beyond rounding, or one of them could not be made."""
-    pairs = zip(first, now, strict=True)
-    return any(before is None or after is None or not abs(before - after) <= 1e-6 for before, after in pairs)
-
-
 COMPLETION_SCHEMA = pa.schema(
     [
         ("step", pa.int32()),
@@ -539,15 +499,20 @@ def write_completions(
 ) -> None:
     """Write completions/step-NNNNNN.parquet, or step-NNNNNN.rank-R.parquet of another rank than the first: each has its
     own, since to send them all to one would cost more than the step's other messages together."""
-    folder = out_dir / "completions"
-    folder.mkdir(exist_ok=True)
+    path = completions_path(out_dir, step, rank)
+    path.parent.mkdir(exist_ok=True)
     records = (
         _record(step, completion, segment, terms, encoder)
         for completion in completions
         for segment in completion.parts or (completion.segment,)
     )
+    write_rows(path, records, COMPLETION_SCHEMA)
+
+
+def completions_path(out_dir: Path, step: int, rank: int) -> Path:
+    """Return the file of what a rank has sampled in a step."""
     suffix = f".rank-{rank}" if rank else ""
-    write_rows(folder / f"step-{step:06d}{suffix}.parquet", records, COMPLETION_SCHEMA)
+    return out_dir / "completions" / f"step-{step:06d}{suffix}.parquet"
 
 
 def _record(
@@ -577,7 +542,7 @@ def _record(
         "score": correct.score,
         "reason": str(correct.reason),
         "extracted": correct.extracted,
-        "reward": score.reward.value,
+        "reward": score.reward.value if completion.parts else segment.reward,
         "reward_terms": dump_json(term_scores),
         "advantage": completion.advantage,
         "trained": completion.trained,

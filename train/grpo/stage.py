@@ -32,6 +32,9 @@ PROBE_PROMPT_TOKENS = 65
 """The longest prompts are probed with so many of their tokens: they fill a block of the prefix cache, which is what can
 go stale."""
 
+REWORDED_SHOWN = 5
+"""So many held-out rows are named that are trained on in other words."""
+
 PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
@@ -71,7 +74,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     config = config.model_copy(update={"sampling": sampling}).resolve_masks()
     model_type = str(json.loads((inputs["model"] / "config.json").read_text()).get("model_type"))
     advice = advise(config, encoder, model_type, evaluation)
-    for line in advice:
+    for line in (*data.reworded[:REWORDED_SHOWN], *advice):
         progress.note(line)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     engine.share_prompts()
@@ -115,6 +118,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     facts = {
         "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
         "advice": advice,
+        "reworded": data.reworded,
         "changes": changes_of(out_dir),
         **_pass_rate_facts(out_dir),
         "costs": trainer.groups.answers.scorer.graded.report_costs(progress),

@@ -13,16 +13,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
+from truegold.pipeline.decontaminate.matches import find_matches
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
+from truegold.pipeline.problems import ProblemColumns, read_problems
 from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
+from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.conversation import turns_text
-from truegold.pipeline.tables.rows import Row, read_rows
+from truegold.pipeline.tables.reasons import MATCHES_FILE
+from truegold.pipeline.tables.rows import Row, count_rows, read_rows
 from truegold.train.config.grpo import HELDOUT_SET, EvaluationConfig, SamplingConfig
 from truegold.train.grpo.evaluation import EvaluationRows, read_set
 from truegold.verifiers import InputError, Reason
@@ -93,6 +98,8 @@ class TrainingRows:
     """How many were left out, by reason."""
     evaluation_sets: Mapping[str, Sequence[Row]]
     """Further held-out rows, by the name of their set."""
+    reworded: list[str] = field(default_factory=list)
+    """A line for each held-out row that was left out since it is trained on in other words."""
 
     def evaluation_rows(self, config: EvaluationConfig) -> EvaluationRows:
         """Return what is evaluated: of each set the first rows, the run's own first."""
@@ -118,8 +125,15 @@ def read_training_rows(
             "took in the profile.",
             f"Raise train.engine.max_model_len (now {longest}).",
         )
-    heldout, leaked = split_by_leak(heldout, rows, reserve) if evaluation.every else (heldout, [])
-    skipped = {"skip:prompt_too_long_for_model": len(cramped), "skip:heldout_is_trained_on": len(leaked)}
+    is_evaluated = bool(evaluation.every)
+    heldout, leaked = split_by_leak(heldout, rows, reserve) if is_evaluated else (heldout, [])
+    reworded = find_reworded(inputs["heldout"], [inputs["rows"], inputs["reserve"]]) if is_evaluated and heldout else {}
+    kept = [row for row in heldout if row["id"] not in reworded]
+    skipped = {
+        "skip:prompt_too_long_for_model": len(cramped),
+        "skip:heldout_is_trained_on": len(leaked),
+        "skip:heldout_is_a_reworded_one": len(heldout) - len(kept),
+    }
     sets = {}
     for name in evaluation.sets:
         members, unusable = read_set(inputs[f"evaluation {name}"])
@@ -127,7 +141,8 @@ def read_training_rows(
         sets[name], leaked = split_by_leak(fitting, rows, reserve)
         counts = {"unusable": unusable, "prompt_too_long_for_model": len(too_long), "is_trained_on": len(leaked)}
         skipped |= {f"skip:{name}_{reason}": count for reason, count in counts.items() if count}
-    return TrainingRows(rows, reserve, heldout, len(rows) + len(cramped), skipped, sets)
+    lines = [reworded[row["id"]] for row in heldout if row["id"] in reworded]
+    return TrainingRows(rows, reserve, kept, len(rows) + len(cramped), skipped, sets, lines)
 
 
 def split_by_room(
@@ -165,6 +180,23 @@ def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list
             "Hold other rows back (data.heldout), or decontaminate: truegold decontaminate.",
         )
     return sound, leaked
+
+
+def find_reworded(heldout: Path, trained: Sequence[Path]) -> dict[str, str]:
+    """Return a line on each held-out row that stands among rows that are trained on in other words, or as a part of
+    one, by its id; they are compared as `truegold decontaminate` compares."""
+    columns = ProblemColumns(prompt="prompt", gold="gold", id="id")
+    against = {str(path): columns for path in trained if count_rows(path)}
+    if not against:
+        return {}
+    with TemporaryDirectory(prefix="truegold-leaks-") as folder:
+        find_matches(lambda clean: read_problems(heldout, columns, clean=clean), against, Path(folder), NullProgress())
+        matches = pl.read_parquet(Path(folder) / MATCHES_FILE, columns=["id", "against_id", "kind", "score"])
+    return {
+        row_id: f"held-out row {row_id} is not evaluated: row {other}, which is trained on, is the same problem "
+        f"({kind}, {score:.2f})"
+        for row_id, other, kind, score in matches.iter_rows()
+    }
 
 
 def _normalize(prompt: str) -> str:

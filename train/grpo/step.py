@@ -23,12 +23,12 @@ from truegold.pipeline.running.stage import SCRATCH
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
+from truegold.train.grpo.belonging import StoredVerdicts, count_apart, make_stored_verdicts
 from truegold.train.grpo.dialogues import make_dialogue_groups
 from truegold.train.grpo.distilled import Distilled, Member, join
 from truegold.train.grpo.evaluation import EvaluationRows, measure_evaluation
 from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.groups import (
-    Canaries,
     CompletionScorer,
     SampledGroups,
     StepCompletion,
@@ -72,11 +72,12 @@ class Trainer:
     """Metrics of the profile that guards compare each step's with."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
-    canaries: Canaries = field(init=False)
-    """Completions of the first step, judged again at each step."""
+    stored: StoredVerdicts = field(init=False)
+    """Judges completions again as they were stored."""
 
     def __post_init__(self) -> None:
-        self.canaries = Canaries(self.groups.answers.scorer)
+        scorer, rows = self.groups.answers.scorer, self.feed.all_rows()
+        self.stored = make_stored_verdicts(scorer, self.config, self.out_dir, rows)
 
     @cached_property
     def prompts(self) -> str:
@@ -94,6 +95,7 @@ class Trainer:
             # They join by what was known of their rows before.
             positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
+        ranks_apart = count_apart(self.feed.drawn_ids(), [(done.segment.group, done.row["id"]) for done in completions])
         feed_metrics = self.feed.finish_step(scores)
         bounds, groups = config.sampling.right_share, list(scores)
         entered = {groups[index] for index in choose_groups([*scores.values()], config.prompts_per_step, bounds)}
@@ -107,7 +109,7 @@ class Trainer:
             "trained_completions": float(all_sum(sum(done.trained for done in completions))[0] + joining),
             "distilled_members": float(joining),
             "staleness": float(version - self.rollout.version),
-            "canaries_changed": self.canaries.check(completions if config.turns is None else ()),
+            "ranks_apart": float(ranks_apart),
         }
         sampled = updated = time.monotonic()
         updates: list[dict[str, float]] = []
@@ -136,6 +138,7 @@ class Trainer:
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
         write_completions(self.out_dir, step, completions, config.reward.composition, self.rollout.encoder, rank())
+        metrics |= self.stored.check(step)
         metrics |= mean_metrics(updates)
         if probe is not None:
             metrics["probe_mean_abs"] = probe.mean_abs
@@ -226,7 +229,7 @@ class Trainer:
             "prompts": self.prompts,
             "updates": self.updater.steps,
             "probe_floor": self.rollout.probe.floor,
-            "canaries": (self.canaries.completions, self.canaries.judgements),
+            "canaries": self.stored.canaries,
             **self.feed.state(),
             **self.groups.state(),
         }
@@ -238,7 +241,7 @@ class Trainer:
         self.updater.steps = state["updates"]
         self.version = state["weights_version"]
         self.rollout.probe.floor = state["probe_floor"]
-        self.canaries.completions, self.canaries.judgements = state["canaries"]
+        self.stored.canaries = list(state["canaries"])
         self.feed.restore(state)
         self.groups.restore(state)
 

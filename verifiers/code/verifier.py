@@ -66,6 +66,8 @@ class CodeVerifier:
     version: str = "10"
 
     judges_solutions = True
+    deterministic = False
+    """Programs draw random numbers and read clocks."""
     options = ("reward", "stop", "tests", *reading.SUITE_OPTIONS)
 
     def __post_init__(self) -> None:

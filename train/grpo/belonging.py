@@ -1,0 +1,302 @@
+"""Checks that what a step trains on belongs together: rows to their ranks, golds, verdicts and rewards to completions.
+
+    rank 0 drew rows a b c d for the step, and trains on a and c; rank 1 on b and a      ranks_apart 1
+    stored of a step:  "\\boxed{7}"  gold 7  score 1      judged again: 1
+                       "\\boxed{3}"  gold 8  score 1      judged again: 0, and so the whole step is
+    its verdicts are those of the completions before them                               verdicts_moved 1
+
+Some completions of each step, and canaries of the first one, are judged again by a process of its own, from what was
+written to `completions/`. What comes out otherwise is a fault at once. Its kind is told by judging more of the step:
+against the verdicts of the neighbours, with the golds of the neighbouring groups, and once more. A verifier that is
+not deterministic, such as one that asks a model or runs programs, is compared by the share that comes out otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import groupby, permutations
+from pathlib import Path
+
+import polars as pl
+
+from truegold.pipeline.tables.rows import Row, problem_of
+from truegold.train.config.grpo import GrpoConfig
+from truegold.train.grpo.groups import CompletionScorer, completions_path
+from truegold.train.model.distributed import from_first_rank, gathered, rank, world_size
+from truegold.verifiers import Item, Reason, Verdict, compose, resolve
+from truegold.verifiers.rates import wilson_interval
+
+CANARIES = 8
+"""Completions of the first step that are judged again at each later one: half of them right, where there are so many.
+By rewards alone a verifier that turns around cannot be told from a policy that does."""
+MOST = 64
+"""So many completions of a step are judged again to tell what is wrong with it."""
+NEIGHBOURS = 8
+"""Verdicts are compared with those of completions that are so many places away, and of the neighbouring groups."""
+ALIKE = 0.95
+"""Verdicts that agree so often with others are these."""
+WINDOW = 64
+"""Of a verifier that is not deterministic so many comparisons count."""
+Z_999 = 3.29
+"""The normal quantile of the bound of their share."""
+TRANSIENT = frozenset({Reason.TIMEOUT, Reason.LIMIT, Reason.SANDBOX_ERROR})
+"""Reasons that depend on the machine."""
+ROUNDING = 1e-6
+
+
+def count_apart(drawn: Sequence[str], trained: Sequence[tuple[int, str]]) -> int:
+    """Return how many of the step's groups are apart: of a row that the first rank has not drawn for that number, or
+    sampled by two ranks. Every rank calls this together.
+
+    drawn: the ids of the rows that this rank's feed has drawn, by the number of the group. trained: number and id of
+    the groups that this rank has sampled.
+    """
+    ranks = gathered((list(drawn), sorted(set(trained))))
+    first = dict(enumerate(ranks[0][0]))
+    holders = Counter(group for _, groups in ranks for group in {group for group, _ in groups})
+    apart = {group for group, count in holders.items() if count > 1}
+    apart |= {group for _, groups in ranks for group, row_id in groups if first.get(group) != row_id}
+    # A feed that will come apart later has drawn other rows for groups that it does not sample.
+    apart |= {group for ids, _ in ranks for group, row_id in enumerate(ids) if first.get(group) != row_id}
+    return len(apart)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A completion as it was stored with its step."""
+
+    group: int
+    question: Item
+    """Text and gold as they were stored, and the verifier and arguments that the row with its id had at the start."""
+    score: float | None
+    reason: str
+    extracted: str | None
+    reward: float | None
+    composed: float | None
+    """The reward that the stored scores of its terms make."""
+    advantage: float
+    trained: bool
+    is_row_kept: bool
+    """Whether prompt and gold are those of the row at the start."""
+    is_score_kept: bool
+    """Whether its score is that of the term for correctness."""
+
+    @property
+    def can_be_compared(self) -> bool:
+        """Whether another judgement has to come out alike."""
+        return self.score is not None and self.reason not in TRANSIENT
+
+    def differs(self, now: Verdict) -> bool | None:
+        """Say whether a verdict is another one than the stored; None where that cannot be told."""
+        if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and self.score == 1.0):
+            # A second opinion may have raised what is not read.
+            return None
+        if now.score is None or self.score is None:
+            return str(now.reason) != self.reason
+        is_same_answer = now.extracted == self.extracted or not is_deterministic(self.question.verifier)
+        return abs(now.score - self.score) > ROUNDING or not is_same_answer
+
+
+@lru_cache(maxsize=64)
+def is_deterministic(verifier: str) -> bool:
+    """Return whether a verifier gives the same verdict each time: its attribute `deterministic`, by default True."""
+    return bool(getattr(resolve(verifier), "deterministic", True))
+
+
+@dataclass(frozen=True, slots=True)
+class _RowAtStart:
+    """What a row was when the training began; nothing that runs in it can change this."""
+
+    prompt: str
+    gold: str | None
+    verifier: str
+    verifier_args: str
+    problem: str | None
+
+
+@dataclass
+class StoredVerdicts:
+    """Judges completions again as they were stored. Every rank has one, which looks at what it has sampled itself."""
+
+    scorer: CompletionScorer
+    config: GrpoConfig
+    folder: Path
+    """The stage's."""
+    rows: dict[str, _RowAtStart]
+    canaries: list[StoredVerdict] = field(default_factory=list)
+    compared: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    """Of verifiers that are not deterministic: whether the latest verdicts came out otherwise."""
+
+    def check(self, step: int) -> dict[str, float | None]:
+        """Return what is wrong with a step, after it was stored; every rank calls this together.
+
+        ranks sum up      golds_moved, rewards_moved, advantages_moved, verdicts_moved, verifier_random, verdicts_wrong
+        the first rank    canaries_changed: the share of the canaries that is judged otherwise now
+        the highest       verdicts_apart: of verifiers that are not deterministic, which share comes out otherwise at
+                          least
+        """
+        count = self.config.guards.rejudged
+        if not count or self.config.turns is not None:
+            return {}
+        stored = self._read(step)
+        is_first = rank() == 0 and not self.canaries
+        chosen = choose(stored, CANARIES if is_first else -(-count // world_size()), step)
+        canaries = self.canaries if rank() == 0 else []
+        verdicts = self.scorer.judge_apart([each.question for each in (*chosen, *canaries)])
+        differing = [each.differs(now) for each, now in zip((*chosen, *canaries), verdicts, strict=True)]
+        wrong, changed = (
+            [
+                differs
+                for each, differs in zip(each_part, part, strict=True)
+                if differs is not None and is_deterministic(each.question.verifier)
+            ]
+            for each_part, part in ((chosen, differing[: len(chosen)]), (canaries, differing[len(chosen) :]))
+        )
+        self.compared += [
+            differs
+            for each, differs in zip((*chosen, *canaries), differing, strict=True)
+            if differs is not None and not is_deterministic(each.question.verifier)
+        ]
+        kinds = Counter[str](golds_moved=sum(not each.is_row_kept for each in stored))
+        kinds["rewards_moved"] = sum(_differ(each.reward, each.composed) for each in stored)
+        if not kinds["rewards_moved"]:
+            kinds["advantages_moved"] = self._count_advantages_moved(stored)
+        if any(wrong) or not all(each.is_score_kept for each in stored):
+            kinds[self._diagnose(stored)] += 1
+        elif any(changed):
+            kinds["verifier_random"] += self._draws_lots([each.question for each in canaries] * CANARIES)
+        if is_first:
+            self.canaries = chosen
+        kinds_of_ranks = gathered((kinds, wilson_interval(sum(self.compared), len(self.compared), Z_999)[0]))
+        return {
+            **{name: float(sum(each[name] for each, _ in kinds_of_ranks)) for name in KINDS},
+            "verdicts_apart": max(low for _, low in kinds_of_ranks),
+            "canaries_changed": from_first_rank(sum(changed) / len(changed) if changed else None),
+        }
+
+    def _read(self, step: int) -> list[StoredVerdict]:
+        """Return the completions of this rank as they were stored, in order."""
+        table = pl.read_parquet(completions_path(self.folder, step, rank()), columns=COLUMNS)
+        return [each for record in table.iter_rows() if (each := self._stored(*record)) is not None]
+
+    def _stored(
+        self,
+        row_id: str,
+        group: int,
+        prompt: str,
+        gold: str | None,
+        completion: str,
+        score: float | None,
+        reason: str,
+        extracted: str | None,
+        reward: float | None,
+        reward_terms: str,
+        advantage: float,
+        trained: bool,
+    ) -> StoredVerdict | None:
+        """Return a line of the table, None where several rows have its id; the arguments are `COLUMNS`."""
+        row = self.rows.get(row_id)
+        if row is None:
+            return None
+        terms, scores = self.config.reward.composition, json.loads(reward_terms)
+        verdicts = [Verdict(scores[term.name]["score"], Reason(scores[term.name]["reason"])) for term in terms]
+        correct = next(verdict for term, verdict in zip(terms, verdicts, strict=True) if term.verifier is None)
+        return StoredVerdict(
+            group,
+            Item(completion, gold, row.verifier, row.verifier_args, row.problem),
+            score,
+            reason,
+            extracted,
+            reward,
+            compose(terms, verdicts, self.config.reward.clip).value,
+            advantage,
+            trained,
+            is_row_kept=(prompt, gold) == (row.prompt, row.gold),
+            is_score_kept=not _differ(correct.score, score),
+        )
+
+    def _count_advantages_moved(self, stored: Sequence[StoredVerdict]) -> int:
+        """Count the groups in which a completion of a lower reward has a higher advantage."""
+        if any(kind.startswith("pass_at_k") for kind in self.config.objective.advantage_kinds):
+            return 0
+        count = 0
+        for _, members in groupby(stored, key=lambda each: each.group):
+            pairs = [(each.reward, each.advantage) for each in members if each.trained and each.reward is not None]
+            count += any(
+                low < high - ROUNDING and above > below + ROUNDING
+                for (low, above), (high, below) in permutations(pairs, 2)
+            )
+        return count
+
+    def _diagnose(self, stored: Sequence[StoredVerdict]) -> str:
+        """Return the kind of a fault in the verdicts of a step."""
+        stored = stored[:MOST]
+        now = [verdict.score for verdict in self.scorer.judge_apart([each.question for each in stored])]
+        scores, unmoved = [each.score for each in stored], agreement([each.score for each in stored], now)
+        size = self.config.group_size
+        for shift in (*range(1, NEIGHBOURS + 1), size):
+            if max(agreement(scores[shift:], now[:-shift]), agreement(scores[:-shift], now[shift:])) > max(
+                unmoved, ALIKE
+            ):
+                return "verdicts_moved"
+        golds = [next(members).question for _, members in groupby(stored, key=lambda each: each.group)]
+        groups = [group for group, _ in groupby(each.group for each in stored)]
+        for before, after in ((0, 1), (1, 0)):
+            pairs = dict(zip(groups[before:], golds[after:], strict=False)) if len(groups) > 1 else {}
+            asked = [(each, pairs[each.group]) for each in stored if each.group in pairs]
+            others = [replace(each.question, gold=other.gold) for each, other in asked]
+            verdicts = [verdict.score for verdict in self.scorer.judge_apart(others)]
+            if agreement([each.score for each, _ in asked], verdicts) > max(unmoved, ALIKE):
+                return "golds_moved"
+        return "verifier_random" if self._draws_lots([each.question for each in stored] * 2) else "verdicts_wrong"
+
+    def _draws_lots(self, questions: Sequence[Item]) -> bool:
+        """Say whether questions that are asked several times get several answers."""
+        scores = [verdict.score for verdict in self.scorer.judge_apart(questions)]
+        return len(set(zip(questions, scores, strict=True))) > len(set(questions))
+
+
+KINDS = (*("golds_moved", "rewards_moved", "advantages_moved", "verdicts_moved", "verifier_random", "verdicts_wrong"),)
+COLUMNS = "id group prompt gold completion score reason extracted reward reward_terms advantage trained".split()
+
+
+def make_stored_verdicts(
+    scorer: CompletionScorer, config: GrpoConfig, folder: Path, rows: Sequence[Row]
+) -> StoredVerdicts:
+    """Return what checks the steps of a training, with its rows as they are now."""
+    ids = Counter(row["id"] for row in rows)
+    at_start = {
+        row["id"]: _RowAtStart(row["prompt"], row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
+        for row in rows
+        if ids[row["id"]] == 1 and config.turns is None
+    }
+    return StoredVerdicts(scorer, config, folder, at_start)
+
+
+def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[StoredVerdict]:
+    """Return `count` completions that are judged again, half of them right, where there are so many."""
+    draw = random.Random(f"again-{step}")
+    known = [each for each in stored if each.can_be_compared]
+    draw.shuffle(known)
+    right = [each for each in known if each.score == 1.0]
+    wrong = [each for each in known if each.score != 1.0]
+    half = max(count // 2, count - len(wrong))
+    return (right[:half] + wrong)[:count]
+
+
+def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> float:
+    """Return the share of scores that are alike, of those that both have; 0 where there are fewer than eight."""
+    pairs = [(left, right) for left, right in zip(first, second, strict=True) if left is not None and right is not None]
+    return sum(abs(left - right) <= ROUNDING for left, right in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
+
+
+def _differ(first: float | None, second: float | None) -> bool:
+    """Return whether two numbers differ beyond rounding; one that is not finite is another guard's."""
+    if first is None or second is None:
+        return (first is None) != (second is None)
+    return abs(first - second) > ROUNDING
