@@ -185,10 +185,21 @@ def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tm
 
 def test_what_is_exported_is_not_what_died_last(tmp_path: Path) -> None:
     made, notes = responder(tmp_path)
+    for step in range(20):
+        take(made, step, HEALTHY)
+        if step == 9:
+            made.evaluated(10, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
+    assert notes.returned == [10]
+
+
+def test_what_training_began_from_is_not_exported(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
     made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
     for step in range(20):
         take(made, step, HEALTHY)
-    made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
+    with pytest.raises(GuardError, match="heldout_fall"):
+        made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
     assert notes.returned == [0]
 
 
