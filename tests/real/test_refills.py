@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from numbered_rows import plain_row
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
@@ -40,7 +41,7 @@ class Judged(SampledGroups):
         ]
 
 
-UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder(ChatConfig())))
+UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder(ChatConfig()), all_rows=list))
 
 
 def make_trainer(feed: Feed, config: GrpoConfig) -> Trainer:
@@ -67,7 +68,7 @@ def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tup
 
 
 def row(right: int) -> Row:
-    return cast("Row", {"right": right, "pass_rate": None})
+    return plain_row("How many?", str(right), right=right, pass_rate=None)
 
 
 def right_count(row: Row) -> int:

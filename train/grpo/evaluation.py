@@ -68,8 +68,8 @@ def _build(builder: RowBuilder, record: Record | Reject, rejects: list[Reject]) 
 
 def labels_of(row: Row) -> dict[str, str]:
     """Return the source and the domain of a row: by its file's own columns, where it had them."""
-    meta = orjson.loads(row["meta"] or "{}")
-    labels = {"source": row["source"], "domain": row["domain"]}
+    meta = orjson.loads(row.get("meta") or "{}")
+    labels = {"source": row.get("source", ""), "domain": row.get("domain", "")}
     return {name: text_of(meta.get(name)) or label for name, label in labels.items()}
 
 
