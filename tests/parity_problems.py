@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+from numbered_rows import plain_row
 
 VERIFIER = '''
 from truegold.verifiers import verifier
@@ -22,15 +23,7 @@ def write_parity_problems(model: Path, folder: Path, trained: int, heldout: int)
     verifier = folder / "parity.py"
     verifier.write_text(VERIFIER)
     problems = [
-        {
-            "id": f"p{index}",
-            "prompt": f"What is {index}+{index + 1}?",
-            "gold": "1",
-            "verifier": f"{verifier}:parity",
-            "verifier_args": "{}",
-            "split": "train",
-            "pass_rate": 0.5,
-        }
+        plain_row(f"What is {index}+{index + 1}?", "1", id=f"p{index}", verifier=f"{verifier}:parity", pass_rate=0.5)
         for index in range(trained + heldout)
     ]
     inputs = {name: folder / f"{name}.parquet" for name in ("rows", "heldout")}

@@ -122,8 +122,10 @@ def call_isolated(
         if outcomes and not status:
             report: dict[str, Any] = outcomes[0]["report"]
             return report
+    with log.open(encoding="utf-8", errors="replace") as file:
+        tail = "".join(deque(file, maxlen=LOG_TAIL))
     if tether is not None and tether.is_broken:
-        raise SetupError(f"A process of {fn} is gone, or its machine; the log is {log}.", GO_ON)
+        raise SetupError(f"A process of {fn} is gone, or its machine. The end of {log}:\n{tail}", GO_ON)
     if -status in ENDINGS:
         raise Preempted(f"{ENDINGS[-status]} in {fn.rpartition(':')[2]}.", GO_ON, -status)
     if status < 0:
@@ -131,8 +133,6 @@ def call_isolated(
             f"The process of {fn} was killed by {signal.Signals(-status).name}; its log is {log}.",
             "Out of memory is the usual cause: lower the batch or the model size, or free memory, and run again.",
         )
-    with log.open(encoding="utf-8", errors="replace") as file:
-        tail = "".join(deque(file, maxlen=LOG_TAIL))
     raise StageCrashed(f"The process of {fn} ended with status {status}. The end of {log}:\n{tail}")
 
 

@@ -88,6 +88,8 @@ class Tether:
                 self.is_broken |= not word and not self._is_closed
             if word != DONE:
                 self.close()
+            if word:  # To close the connection now would end the process before it has ended by itself.
+                connection.recv(1)
 
 
 def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:

@@ -122,10 +122,11 @@ def test_an_error_under_the_deepspeed_launcher_ends_all_ranks_and_is_told(
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     hosts = tmp_path / "hosts"
     hosts.write_text("localhost slots=2\n")
-    # Three steps that are not finite are left out, and the fourth ends a run that may not return.
-    optimizer = OptimizerConfig(dtype="float32", zero_stage=2).model_copy(update={"lr": 1e30})
-    diverging = config(optimizer=optimizer, steps=6, guards={"roll_backs": 0})
+    launch = LaunchConfig(hostfile=str(hosts))
+    assert weights(train(inputs, config(), tmp_path / "whole", launch))
+    # Completions of one token that no verifier can read: nothing is trained.
+    idle = config(sampling={"max_tokens": 1, "refills": 1}, objective={"masks": {"truncated": True}}, steps=8)
     with pytest.raises(GuardError):
-        train(inputs, diverging, tmp_path / "out", LaunchConfig(hostfile=str(hosts)))
+        train(inputs, idle, tmp_path / "out", launch)
     log = (tmp_path / "out.log").read_text()
     assert "RANK" in log or "launch.py" in log
