@@ -325,11 +325,12 @@ def main() -> None:
     if spec["parent"] is not None:
         die_with_parent(spec["parent"])
     last_word = hold(*spec["tether"]) if spec["tether"] is not None else lambda word: None
-    # A stage that has something to save listens itself.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.update(spec["variables"])
     progress = _progress(int(descriptor))
     function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
+    # A stage that has something to save listens itself. The import of polars sets a handler of its own for SIGINT,
+    # which calls Python's and ends nothing by itself.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     config = config_type.model_validate(spec["config"])
     inputs = {name: Path(path) for name, path in spec["inputs"].items()}
     try:

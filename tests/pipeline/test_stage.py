@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.base import StageConfig
+from truegold.pipeline.running import isolation
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.isolation import StageCrashed
 from truegold.pipeline.running.progress import NullProgress, Progress
@@ -344,10 +345,21 @@ def test_a_killed_isolated_stage_is_a_setup_error(child: Any, tmp_path: Path) ->
         go(isolated(child, "killed"), tmp_path / "run")
 
 
+@pytest.fixture
+def hearing() -> Iterator[None]:
+    """Listen to SIGINT, as the command line does: what a shell starts in the background is deaf to it."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
+
+
+@pytest.mark.usefixtures("hearing")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_to_this_process_alone_ends_an_isolated_stage(
-    child: Any, tmp_path: Path, number: signal.Signals
+    child: Any, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # So long it would wait for a process that has not heard the signal, and kill it.
+    monkeypatch.setattr(isolation, "PATIENCE", 3600.0)
     Timer(2.0, os.kill, (os.getpid(), number)).start()
     with pytest.raises(Preempted, match=number.name) as ended:
         go(isolated(child, "wait"), tmp_path / "run")

@@ -132,7 +132,7 @@ class ChildProcess:
     def _forget(self) -> None:
         """Let go of a child in a forked copy of the parent, to which it does not belong."""
         self._socket.close()
-        self._process.returncode = 0  # So nobody waits for the process.
+        self._process.returncode = 0  # So Popen does not wait for the process.
 
 
 def python_module(module: str) -> list[str]:

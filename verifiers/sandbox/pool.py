@@ -8,7 +8,7 @@ A job that waits, asleep or for input, leaves its core to another one, which get
 job whose sandbox fails is tried once more in a fresh one; then it raises SandboxError, never a verdict on the program.
 
 Tiers without mount namespaces have working folders on disk. Those of a killed process stay until the next one starts
-that uses such folders: a folder whose lock is free belongs to nobody.
+that uses such folders: a folder whose lock is free has no owner.
 """
 
 from __future__ import annotations

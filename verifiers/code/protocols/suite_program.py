@@ -246,5 +246,5 @@ class Interactor:
 
 
 def _is_cut_short(interactor: Execution) -> bool:
-    """Return whether the interactor ended because nobody reads what it prints."""
+    """Return whether the interactor ended because the program no longer reads what it prints."""
     return interactor.end is ProgramEnd.SIGNALLED and interactor.status == signal.SIGPIPE

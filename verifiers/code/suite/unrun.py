@@ -313,10 +313,10 @@ def _is_always_true(test: ast.expr) -> bool:
 def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], runs_nothing_when_called: set[str]) -> bool:
     """Return whether no failure comes out of a statement that was meant to assert something.
 
-    map(check, [1, 2])                  nobody asks for the values
+    map(check, [1, 2])                  its values are not used
     add(1, 2) == 3                      `assert` is missing
     self.assertEqual                    it is not called
-    check_async()                       a coroutine that nobody awaits
+    check_async()                       a coroutine that is not awaited
     Thread(target=check).start()        the thread fails, and the test goes on
     atexit.register(check)              it is called when the test has passed
     """

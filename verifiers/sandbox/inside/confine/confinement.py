@@ -214,7 +214,7 @@ def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
 
 
 def _enter_shared(options: dict[str, Any]) -> Confinement:
-    """Enter a tier without namespaces: `container` has Landlock, seccomp and a user that nobody else is."""
+    """Enter a tier without namespaces: `container` has Landlock, seccomp and a user id of its own."""
     tier, boxes = options["tier"], tuple(options["boxes"])
     user, rulesets = None, tuple[int, ...]()
     if tier != "weak":
@@ -255,14 +255,14 @@ def _can_unshare(namespace: int) -> bool:
 
 
 def _become_user(uid: int) -> None:
-    """Give up root for a user that nobody else is, so that limits on a user's tasks are this sandbox's alone."""
+    """Give up root for a user id of its own, so that limits on a user's tasks are this sandbox's alone."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
 def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
-    """Return a user that nobody else is, as limits on tasks do not bind root; None where root may not change its user.
+    """Return an unused user id, as limits on tasks do not bind root; None where root may not change its user.
 
     The boxes become the user's, and stay open to root's group.
     """

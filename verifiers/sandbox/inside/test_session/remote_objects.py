@@ -49,7 +49,7 @@ SEARCH_METHODS = frozenset(
 """Methods of data that take what is expected and answer yes or no, or where: objects that test code made have them."""
 
 _READING_METHODS = frozenset("decode encode format join translate".split())
-"""Methods of data to which nobody gives what is expected."""
+"""Methods of data that tests do not call with an expected value."""
 
 _DATA_TYPES_ASKED: tuple[type, ...] = (
     *(str, bytes, tuple, frozenset, int, float, complex, decimal.Decimal, fractions.Fraction),
