@@ -61,6 +61,8 @@ class LabelledProblem:
     """The verifier that decides whether a sample gives the label."""
     verifier_args: str = "{}"
     """A JSON object, as in the canonical row."""
+    source: str = ""
+    """The file or the set that it comes from: sources differ in how many of their labels are at fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,24 @@ come in runs, where a section's labels were mangled as a whole.
 
     suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
 
-The rate of faulty labels around a problem is its neighbours' mean suspicion, shrunk towards the whole file's (empirical
-Bayes). How wide to look and how much to shrink is chosen by the likelihood of each problem given the others, and not
-looking at all is one of the choices: in a file without such runs nothing changes.
+The rate of faulty labels around a problem is its neighbours' mean suspicion, or its source's, shrunk towards the whole
+file's (empirical Bayes). How wide to look and how much to shrink is chosen by the likelihood of each problem given the
+others, and not looking at all is one of the choices: in a file without such runs nothing changes.
+
+A problem may also be at fault by its wording, on which systems agree by habit (`wording`); that is review's business.
+An ill-posed problem is told from a mislabeled one by its able systems: they scatter, or agree on another answer.
 
 The tier says what is to be done: `drop`, `review` or `keep`.
 
     wrong with 0.98; 12 systems, worth 9, have answered; gold "18"        ->  drop
-    the same, gold "C"                                                    ->  review: able systems share misconceptions
+    all of 14 systems deny gold "C" for "A", in a file of clean labels    ->  review: able systems share misconceptions
+    the same, in a file with 30 % of wrong labels                         ->  drop (`closed_labels`)
     the same, but one model sampled eight times                           ->  review: its errors may be the label's
     ten of twelve answers are "1", the gold "1,800"                       ->  review: they look cut short by extraction
 
-Dropping goes by the probability that the label is wrong, with what the file itself says of its noise, of the systems'
-strength and of how they share errors (`population`). A pass rate of 0 alone drops nothing. Letters and yes/no are never
-dropped: of those that 14 systems outvote with near certainty reviewers kept one in twenty-five.
+Where at least three strong systems have answered, dropping goes by the suspicion and by their votes; else by the
+probability that the label is wrong, with what the file itself says of its noise, of the systems' strength and of how
+they share errors (`population`). A pass rate of 0 alone drops nothing.
 
 The evidence of a problem is what a reviewer can check of its votes: who gave the label, who the alternative.
 
@@ -41,16 +45,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS, LabelledProblem, has_open_answer
+from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS, LabelledProblem
+from truegold.pipeline.suspicion.closed_labels import unanimously_denied
 from truegold.pipeline.suspicion.label_posterior import SHARED, UNDECIDED, WRONG, Readings, pooled_fault, read
 from truegold.pipeline.suspicion.population import Learnt, learn
 from truegold.pipeline.suspicion.rasch_model import MAX_ITEMS, Ability, text_features
 from truegold.pipeline.suspicion.votes import Votes
+from truegold.pipeline.suspicion.wording import several_readings
 
 Array = NDArray[np.float64]
 
 DROP_AT = 0.95
-"""Probability of a wrong label from which an item is dropped. Of these, more than 99 of 100 were wrong on GSM8K."""
+"""Probability of a wrong label from which an item is dropped where strong systems are missing."""
+DENIED_AT, DENYING_SHARE = 0.6, 0.37
+"""Suspicion from which an item is dropped whose label fewer than this share of the strong systems give."""
+CLOSED_DROP_AT = 0.9
+"""Least share of wrong labels among the closed questions that all models deny, from which these are dropped. Where it
+was .9 to .95, .93 to .98 were wrong."""
+PRIOR_VOTES = 4
+"""Votes that are added before that share is taken, half of them for the label (Agresti and Coull 1998): a label that
+one of four gives is not denied, and one that nine of 28 give is."""
 MIN_WITNESSES = 3
 """Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
 MIN_INDEPENDENT = 2.0
@@ -62,6 +76,8 @@ REVIEW_CLOSED_AT = 0.3
 """The same where the answer is one of a few; a fifth are at fault."""
 HALF_WIDTHS = (10, 20, 40)
 """How many neighbours on either side are looked at."""
+SAME_SOURCE = -1
+"""Stands for a half width where the neighbours of a row are those of its source."""
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
 """How many neighbours' worth the file's mean rate counts."""
 MIN_GAIN = 4.0
@@ -102,7 +118,7 @@ class Fit:
     strength: Array
     """(m,), the share that agrees with the truth, as far as it is known."""
     half_width: int
-    """How many neighbours on either side were looked at; 0 where they say nothing."""
+    """How many neighbours on either side were looked at; 0 where they say nothing, `SAME_SOURCE` for a source's."""
 
     @property
     def wrong_labels(self) -> float | None:
@@ -132,7 +148,8 @@ def assess(problems: Sequence[LabelledProblem], votes: Votes) -> tuple[Fit, Iter
     undecided = replace(learnt.population, prior=UNDECIDED)
     readings = read(votes, undecided, features)
     suspicion = pooled_fault(readings.fault, votes, undecided, features)
-    suspicion[answered], half_width = with_neighbours(suspicion[answered])
+    sources = [problem.source for problem, has_answer in zip(problems, answered, strict=True) if has_answer]
+    suspicion[answered], half_width = with_neighbours(suspicion[answered], sources)
     fit = Fit(learnt, agreement, strength, half_width)
     return fit, _assessments(problems, votes, readings, suspicion, wrong, fit)
 
@@ -148,6 +165,7 @@ def _assessments(
     problems: Sequence[LabelledProblem], votes: Votes, readings: Readings, suspicion: Array, wrong: Array, fit: Fit
 ) -> Iterator[Assessment]:
     witnesses = _Witnesses(fit, votes)
+    denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()
     for index, item in enumerate(problems):
         part = slice(starts[index], starts[index + 1])
@@ -160,13 +178,20 @@ def _assessments(
             yield Assessment(item.id, None, tier, {"systems": 0, "samples": 0, **set_aside}, None)
             continue
         text = votes.alternatives[index][entries.alternative - 1] if entries.alternative else None
-        probability = float(f"{suspicion[index]:.6g}")  # Significant digits keep the order of small suspicions.
-        models, independent = witnesses.count_models(entries)
-        tier = choose_tier(probability, float(wrong[index]), models, independent, has_open_answer(item))
-        evidence = witnesses.describe(entries, models, independent) | {
+        by_votes, by_wording = float(suspicion[index]), several_readings(item.prompt)
+        probability = _either(by_votes, by_wording)
+        heard = witnesses.count_models(entries)
+        is_open = not votes.closed[index]
+        label_wrong = denied_wrong if denied[index] else float(wrong[index])
+        tier = choose_tier(by_votes, label_wrong if is_open or denied[index] else 0.0, heard, is_open)
+        if tier is SuspicionTier.KEEP and by_wording >= REVIEW_AT:
+            tier = SuspicionTier.REVIEW
+        evidence = witnesses.describe(entries, heard) | {
             "alternative": text,
-            "label_wrong": round(float(wrong[index]), 4),
+            "label_wrong": round(label_wrong, 4),
             "label_share_at_top": round(float(readings.strong_share[index]), 4),
+            "ill_posed": round(_either(by_votes * (1.0 - float(readings.replaced[index])), by_wording), 4),
+            **({"wording": by_wording} if by_wording else {}),
             **set_aside,
         }
         suggestion = text if readings.strong_share[index] < 0.5 else None
@@ -181,22 +206,59 @@ class SuspicionTier(StrEnum):
     KEEP = "keep"
 
 
-def choose_tier(suspicion: float, wrong: float, systems: int, independent: float, open_answer: bool) -> SuspicionTier:
-    """Return the advice on an item that `systems` have answered, worth `independent` together.
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The models that answered an item."""
+
+    models: int
+    independent: float
+    """What they are worth as independent witnesses."""
+    strong: int = 0
+    """Those that are right on `STRONG_RATE` of the items."""
+    strong_independent: float = 0.0
+    strong_share: float = 0.0
+    """The share of the strong ones' samples that give the label."""
+
+    @property
+    def are_strong(self) -> bool:
+        """Whether there are strong models enough to go by them."""
+        return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
+
+    @property
+    def deny_label(self) -> bool:
+        """Whether the strong models, if there are enough of them, do not give the label."""
+        share = (self.strong_share * self.strong + PRIOR_VOTES / 2) / (self.strong + PRIOR_VOTES)
+        return self.are_strong and share < DENYING_SHARE
+
+
+def choose_tier(suspicion: float, wrong: float, heard: Heard, open_answer: bool) -> SuspicionTier:
+    """Return the advice on an item.
 
     suspicion: see `assess`; wrong: the probability that the label is wrong.
     """
-    if open_answer and wrong >= DROP_AT and systems >= MIN_WITNESSES and independent >= MIN_INDEPENDENT:
+    are_enough = heard.models >= MIN_WITNESSES and heard.independent >= MIN_INDEPENDENT
+    if not open_answer:
+        is_sure = wrong >= CLOSED_DROP_AT
+    elif heard.are_strong:
+        is_sure = suspicion >= DENIED_AT and heard.deny_label
+    else:
+        is_sure = wrong >= DROP_AT
+    if are_enough and is_sure:
         return SuspicionTier.DROP
     review_at = REVIEW_AT if open_answer else REVIEW_CLOSED_AT
     return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
 
 
-def with_neighbours(suspicion: Array) -> tuple[Array, int]:
+def _either(one: float, other: float) -> float:
+    """Return the probability of either of two independent events; significant digits keep the order of small ones."""
+    return float(f"{1.0 - (1.0 - one) * (1.0 - other) if other else one:.6g}")
+
+
+def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:
     """Return the suspicions with the neighbours taken into account, and how many on either side were looked at.
 
-    suspicion: (n,) in the file's order, each from an item's samples alone. Where neighbours say nothing, 0 are looked
-    at, and the suspicions stay.
+    suspicion: (n,) in the file's order, each from an item's samples alone; sources: the n items', if there are several.
+    Where neighbours say nothing, 0 are looked at, and the suspicions stay. `SAME_SOURCE` stands for all of one source.
     """
     if len(suspicion) < 3:
         return suspicion.copy(), 0
@@ -206,8 +268,11 @@ def with_neighbours(suspicion: Array) -> tuple[Array, int]:
     evidence = clipped / (1.0 - clipped) * (1.0 - rate) / rate
     best = float(np.log(rate * evidence + 1.0 - rate).sum()) + MIN_GAIN
     chosen: tuple[Array, int] = suspicion.copy(), 0
-    for half_width in HALF_WIDTHS:
-        total, count = _sum_of_neighbours(clipped, half_width)
+    widths = (*HALF_WIDTHS, SAME_SOURCE) if len(set(sources)) > 1 else HALF_WIDTHS
+    for half_width in widths:
+        total, count = (
+            _sum_of_source(clipped, sources) if half_width == SAME_SOURCE else _sum_of_neighbours(clipped, half_width)
+        )
         for shrinkage in SHRINKAGES:
             local = (shrinkage * rate + total) / (shrinkage + count)
             likelihood = float(np.log(local * evidence + 1.0 - local).sum())
@@ -224,6 +289,13 @@ def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
     high = np.minimum(len(values), index + half_width + 1)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     return sums[high] - sums[low] - values, (high - low - 1).astype(np.float64)
+
+
+def _sum_of_source(values: Array, sources: Sequence[str]) -> tuple[Array, Array]:
+    """Return the sum and the count of the other values of each value's source."""
+    _, index = np.unique(np.asarray(sources), return_inverse=True)
+    total, count = np.bincount(index, weights=values)[index], np.bincount(index)[index].astype(np.float64)
+    return total - values, count - 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +321,20 @@ class _Witnesses:
         self._strength, self._weight = fit.strength, fit.learnt.system_weight
         self._family, self._names = votes.family, votes.systems
 
-    def count_models(self, votes: _ItemVotes) -> tuple[int, float]:
+    def count_models(self, votes: _ItemVotes) -> Heard:
         """Return how many models answered, and how many they are worth, shared errors taken into account."""
         weight: dict[int, float] = {}
+        strong: dict[int, float] = {}
         for system in np.unique(votes.system).tolist():
             family = int(self._family[system])
             weight[family] = max(weight.get(family, 0.0), float(self._weight[system]))
-        return len(weight), sum(weight.values())
+            if self._strength[system] >= STRONG_RATE:
+                strong[family] = weight[family]
+        is_strong = self._strength[votes.system] >= STRONG_RATE
+        share = votes.count(LABEL_CLASS, is_strong) / max(1, int(votes.samples[is_strong].sum()))
+        return Heard(len(weight), sum(weight.values()), len(strong), sum(strong.values()), share)
 
-    def describe(self, votes: _ItemVotes, models: int, independent: float) -> dict[str, Any]:
+    def describe(self, votes: _ItemVotes, heard: Heard) -> dict[str, Any]:
         """Return the evidence; JSON-able. Entropy is in bits, over the shares of the classes."""
         everybody = np.ones(len(votes.system), dtype=bool)
         total = int(votes.samples.sum())
@@ -273,9 +350,9 @@ class _Witnesses:
         is_strong = self._strength[votes.system] >= STRONG_RATE
         agreement = votes.count(votes.alternative, everybody) / wrong if wrong and votes.alternative else None
         return {
-            "systems": models,
+            "systems": heard.models,
             "samples": total,
-            "independent": round(independent / (1.0 + max(0.0, independent - 1.0) * SHARED), 2),
+            "independent": round(heard.independent / (1.0 + max(0.0, heard.independent - 1.0) * SHARED), 2),
             "passes": passes,
             "alternative_support": support,
             "wrong_agreement": None if agreement is None else round(agreement, 4),

@@ -73,6 +73,8 @@ LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
 """(h,), the label's share of strong systems under each hypothesis; the first is the single reading."""
 GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
 """(h,), the group of each hypothesis."""
+IS_REPLACED: NDArray[np.bool_] = STRONG_SHARES[0] >= LABEL_SHARE
+"""(h,), whether all strong systems but for slips read another answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,9 @@ class Readings:
     """(n,), the posterior mean of the label's share among strong systems."""
     outvoted: Array
     """(n,), the posterior probability that this share is at most one half: that the label is wrong."""
+    replaced: Array
+    """(n,), the posterior probability that next to no strong system reads the label: that another answer is right, and
+    the problem is sound."""
     group_log_likelihood: Array
     """(n, 3), of the votes under each group of hypotheses, up to a constant for each item."""
     alternative: NDArray[np.int32]
@@ -106,7 +111,8 @@ class Readings:
 def read(votes: Votes, population: Population, features: Array) -> Readings:
     """Return the posterior of every item. Items without votes are allowed; their fault is the prior's."""
     n = votes.n_items
-    fault, share, outvoted, groups = np.empty(n), np.empty(n), np.empty(n), np.empty((n, 3))
+    fault, share, outvoted, is_replaced = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    groups = np.empty((n, 3))
     alternative = np.zeros(n, dtype=np.int32)
     # Each group's probability is shared out evenly in it.
     log_prior_of_hypotheses = np.log(np.asarray(population.prior) / np.bincount(GROUP, minlength=3))[GROUP]
@@ -122,10 +128,11 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
         fault[start:stop] = posterior @ np.sqrt(1.0 - LABEL_SHARE)
         share[start:stop] = posterior @ LABEL_SHARE
         outvoted[start:stop] = posterior @ (WRONG == GROUP)
+        is_replaced[start:stop] = posterior @ IS_REPLACED
         by_candidate = posterior[:, 1:].reshape(block.n_items, CANDIDATES, -1).sum(axis=2)
         favoured = 1 + by_candidate.argmax(axis=1)
         alternative[start:stop] = np.where(by_candidate.sum(axis=1) > 0, favoured, 0)
-    return Readings(fault, share, outvoted, groups, alternative)
+    return Readings(fault, share, outvoted, is_replaced, groups, alternative)
 
 
 def pooled_fault(fault: Array, votes: Votes, population: Population, features: Array) -> Array:

@@ -57,7 +57,7 @@ NO_SYSTEM = "-"
 """The system of samples that name none."""
 
 
-@stage_function(version=4, judges="rows")
+@stage_function(version=5, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write `suspicion.parquet`. InputError where no sample belongs to any row.
 
@@ -106,7 +106,7 @@ def score_rows(
         key, verifier, arguments = key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
         if key not in problems:
             problems[key] = LabelledProblem(
-                key, row["gold"], row["prompt"], row["solution"], verifier=verifier, verifier_args=arguments
+                key, row["gold"], row["prompt"], row["solution"], verifier, arguments, row["source"] or ""
             )
         keys.setdefault(row["id"], key)
     counter = VoteCounter(list(problems.values()), workers)

@@ -20,10 +20,11 @@ from truegold.pipeline.suspicion.answer_classes import (
     is_cut_short,
     key_of,
 )
-from truegold.pipeline.suspicion.assess import SuspicionTier, choose_tier, with_neighbours
+from truegold.pipeline.suspicion.assess import SAME_SOURCE, Heard, SuspicionTier, choose_tier, with_neighbours
 from truegold.pipeline.suspicion.label_posterior import Population, pooled_fault
 from truegold.pipeline.suspicion.rasch_model import fit as fit_ability
 from truegold.pipeline.suspicion.votes import VoteCounter, split_by_step
+from truegold.pipeline.suspicion.wording import DURATION, MULTIPLE, several_readings
 
 
 def mislabeled(rate, rng):
@@ -180,20 +181,132 @@ def test_what_is_certain_without_a_verifier(left, right, same, differ):
     assert differ_for_certain(left, right) is differ
 
 
-def test_letters_and_yes_no_are_closed_and_never_dropped():
+def test_letters_and_yes_no_are_closed():
     assert not has_open_answer(LabelledProblem("a", "C"))
     assert not has_open_answer(LabelledProblem("a", "Yes"))
     assert not has_open_answer(LabelledProblem("a", "4", verifier="choice"))
     assert has_open_answer(LabelledProblem("a", "18"))
-    assert choose_tier(0.9, wrong=0.96, systems=8, independent=6.0, open_answer=True) is SuspicionTier.DROP
-    assert choose_tier(1.0, wrong=1.0, systems=8, independent=6.0, open_answer=False) is SuspicionTier.REVIEW
-    assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=True) is SuspicionTier.REVIEW
-    assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=False) is SuspicionTier.KEEP
 
 
-def test_too_few_witnesses_drop_nothing_however_sure_they_are():
-    assert choose_tier(0.99, wrong=1.0, systems=2, independent=2.0, open_answer=True) is SuspicionTier.REVIEW
-    assert choose_tier(0.99, wrong=1.0, systems=8, independent=1.5, open_answer=True) is SuspicionTier.REVIEW
+@pytest.mark.parametrize(
+    ("suspicion", "wrong", "heard", "is_open", "tier"),
+    [
+        (0.9, 0.96, Heard(8, 6.0), True, "drop"),
+        (0.9, 0.94, Heard(8, 6.0), True, "review"),
+        (0.2, 0.1, Heard(8, 6.0), True, "review"),
+        (0.2, 0.1, Heard(8, 6.0), False, "keep"),
+        (1.0, 0.89, Heard(8, 6.0), False, "review"),
+        (1.0, 0.91, Heard(8, 6.0), False, "drop"),
+        # Too few witnesses drop nothing, however sure they are.
+        (0.99, 1.0, Heard(2, 2.0), True, "review"),
+        (0.99, 1.0, Heard(8, 1.5), True, "review"),
+        (0.99, 1.0, Heard(8, 1.5), False, "review"),
+        # Where strong systems have answered their votes count, and not what weak ones add.
+        (0.7, 0.3, Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.2), True, "drop"),
+        (0.7, 1.0, Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4), True, "review"),
+        (0.5, 1.0, Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.0), True, "review"),
+        (0.7, 0.3, Heard(20, 12.0, strong=4, strong_independent=3.0, strong_share=0.25), True, "review"),
+        (0.7, 0.3, Heard(20, 12.0, strong=4, strong_independent=3.0, strong_share=0.0), True, "drop"),
+        (0.7, 0.3, Heard(20, 12.0, strong=28, strong_independent=12.0, strong_share=9 / 28), True, "drop"),
+        # Two strong systems, or four copies of one, are too few to go by.
+        (0.7, 0.3, Heard(20, 12.0, strong=2, strong_independent=2.0, strong_share=0.0), True, "review"),
+        (0.7, 0.3, Heard(20, 12.0, strong=4, strong_independent=1.0, strong_share=0.0), True, "review"),
+        (0.7, 0.96, Heard(20, 12.0, strong=2, strong_independent=2.0, strong_share=0.0), True, "drop"),
+    ],
+)
+def test_tiers(suspicion, wrong, heard, is_open, tier):
+    assert choose_tier(suspicion, wrong, heard, is_open) == tier
+
+
+@pytest.mark.parametrize(
+    ("prompt", "probability"),
+    [
+        ("Kim is three times older than Leo.", MULTIPLE),
+        ("She sold 2 times more cakes than he did.", MULTIPLE),
+        ("Ten times fewer visitors came.", MULTIPLE),
+        ("It uses 1.5 times less water.", MULTIPLE),
+        ("Five times MORE ants than bees", MULTIPLE),
+        ("He picked three times as many apples.", 0.0),
+        ("She threw it two more times.", 0.0),
+        ("He trains 3 times more often.", 0.0),
+        ("Most times more people come.", 0.0),
+        ("Kim is 3 years older than Leo.", 0.0),
+        ("He reads 15 minutes a day and an hour on Sunday. How long does he read in all?", DURATION),
+        ("A hose fills 20 gallons a minute. How much time does it take to fill 300 gallons?", DURATION),
+        ("A hose fills 20 gallons a minute. How long, in hours, does it take to fill the pool?", 0.0),
+        ("It takes 15 minutes a day. How long is that a week, in minutes?", 0.0),
+        ("The rope was cut in half. How long is each piece?", 0.0),
+        ("How many minutes does it take?", 0.0),
+        ("小明的年龄是小红的3倍。", 0.0),
+        ("", 0.0),
+        (None, 0.0),
+    ],
+)
+def test_wordings_with_several_readings(prompt, probability):
+    assert several_readings(prompt) == probability
+
+
+def test_a_wording_with_several_readings_goes_to_review_and_is_never_dropped_for_that():
+    problems, samples = world({0: mislabeled})
+    text = "Kim is three times older than Leo. How old is Kim?"
+    problems[0], problems[1] = (LabelledProblem(str(index), "7", text) for index in range(2))
+    before = assessed(*world({0: mislabeled}))[1]["0"]
+    _, assessments = assessed(problems, samples)
+    assert assessments["0"].tier is before.tier
+    assert assessments["1"].tier is SuspicionTier.REVIEW
+    assert assessments["1"].suspicion == pytest.approx(MULTIPLE, abs=0.1)
+    assert assessments["1"].evidence["wording"] == MULTIPLE
+
+
+def test_an_ill_posed_problem_is_told_from_a_mislabeled_and_from_a_hard_one():
+    strong = {f"a{n}": 0.97 for n in range(12)} | RATES
+    evidence = {
+        key: entry.evidence
+        for key, entry in assessed(*world({0: mislabeled, 1: hard, 3: ambiguous}, strong))[1].items()
+    }
+    assert evidence["3"]["ill_posed"] > 0.4
+    assert evidence["0"]["ill_posed"] < evidence["3"]["ill_posed"] / 2
+    assert evidence["1"]["ill_posed"] < evidence["3"]["ill_posed"] / 2
+
+
+def letters(share, systems, trapped=0.01, seed=0):
+    """Questions with four options, answered by as many systems; a share of the labels is replaced.
+
+    On `trapped` of them all systems choose one wrong option, and on as many all but one.
+    """
+    rng = np.random.default_rng(seed)
+    problems, samples, wrong = [], [], set()
+    for index in range(1500):
+        label = "A"
+        if rng.random() < share:
+            label = rng.choice(list("BCD"))
+            wrong.add(str(index))
+        problems.append(LabelledProblem(str(index), label, verifier="choice"))
+        trap, difficulty = rng.random(), rng.normal(0, 0.5)
+        for system in range(systems):
+            if trap < trapped or (trap < 2 * trapped and system):
+                answer = "B"
+            else:
+                answer = "A" if rng.random() < 1 / (1 + np.exp(difficulty - 4.0)) else rng.choice(list("BCD"))
+            samples.append(Sample(str(index), f"s{system:02d}", answer=answer))
+    return problems, samples, wrong
+
+
+@pytest.mark.parametrize(("share", "systems", "drops"), [(0.02, 10, False), (0.3, 10, True), (0.3, 2, False)])
+def test_letters_are_dropped_where_the_file_shows_that_unanimous_systems_are_right(share, systems, drops):
+    problems, samples, wrong = letters(share, systems)
+    _, assessments = assessed(problems, samples)
+    dropped = {key for key, entry in assessments.items() if entry.tier is SuspicionTier.DROP}
+    assert len(dropped & wrong) >= (0.25 * len(wrong) if drops else 0)
+    assert bool(dropped) is drops
+    assert len(dropped - wrong) <= 0.05 * len(dropped)
+
+
+def test_copies_of_one_model_drop_no_letters():
+    problems, samples, _ = letters(0.0, 1, trapped=0.2)
+    copies = [Sample(s.id, f"copy{n}", answer=s.answer) for s in samples for n in range(8)]
+    _, assessments = assessed(problems, copies)
+    assert all(entry.tier is not SuspicionTier.DROP for entry in assessments.values())
 
 
 def noisy_world(share, systems=RATES, seed=3):
@@ -329,6 +442,20 @@ def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
     assert half_width > 0
     assert suspicion[415] > 0.8
     assert suspicion[100] < 0.02
+
+
+def test_the_rate_of_a_source_is_learnt_where_its_rows_are_scattered():
+    rng = np.random.default_rng(0)
+    sources = rng.choice(["clean", "noisy"], size=1000)
+    rate = np.where(sources == "noisy", 0.4, 0.01)
+    suspicions = np.where(rng.random(1000) < rate, 0.6, 0.03)
+    suspicion, half_width = with_neighbours(suspicions, list(sources))
+    assert half_width == SAME_SOURCE
+    assert suspicion[(sources == "noisy") & (suspicions == 0.6)].min() > 0.7
+    assert suspicion[(sources == "clean") & (suspicions == 0.6)].max() < 0.3
+    even, half_width = with_neighbours(suspicions, list(rng.permutation(sources)))
+    assert half_width == 0
+    assert np.array_equal(even, suspicions)
 
 
 @settings(max_examples=30)

@@ -1,0 +1,35 @@
+"""Probability that a problem has several readings by its wording, where systems agree on one by habit.
+
+    "Kim is three times older than Leo, who is 4."                      12, or 16?          0.5
+    "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
+
+Systems that learnt from the same texts read such a sentence alike, so that their votes show nothing. The probabilities
+are shares of rejected rows with such a wording in a reviewed corpus (docs/flagging.md).
+"""
+
+from __future__ import annotations
+
+import re
+
+MULTIPLE, DURATION = 0.5, 0.12
+
+_NUMBER = r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|a hundred)"
+_MULTIPLE = re.compile(rf"\b{_NUMBER} times (?:more|fewer|less|older|younger)\b(?! often)", re.IGNORECASE)
+"""A multiple of a difference, or of the whole; not "three times as many", "two more times"."""
+_DURATION = re.compile(r"\bhow (?:long|much time)\b[^.?!]*", re.IGNORECASE)
+_UNIT = r"(?:second|minute|hour|day|week|month|year)s?"
+_NAMED_UNIT = re.compile(rf"\b{_UNIT}\b", re.IGNORECASE)
+_STATED_UNIT = re.compile(rf"\bin (?:total )?{_UNIT}\b", re.IGNORECASE)
+MAX_CHARS = 20_000
+"""The part of a text that is looked at."""
+
+
+def several_readings(prompt: str | None) -> float:
+    """Return the probability that the prompt has several readings by its wording alone; 0.0 where none is known."""
+    text = (prompt or "")[:MAX_CHARS]
+    if _MULTIPLE.search(text):
+        return MULTIPLE
+    question = _DURATION.search(text)
+    if question and _NAMED_UNIT.search(text) and not _STATED_UNIT.search(question[0]):
+        return DURATION
+    return 0.0
