@@ -73,6 +73,7 @@ class Measured:
     """Scores of every item of a file from some of its systems."""
 
     suspicion: Array
+    ill_posed: Array
     one_pass: Array
     alt: Array
     dropped: Mask
@@ -126,6 +127,7 @@ def measure(
     )
     return Measured(
         np.array([entry.suspicion or 0.0 for entry in assessments]),
+        np.array([entry.evidence.get("ill_posed", 0.0) for entry in assessments]),
         1 - label / total,
         (other - label) / total,
         np.array([entry.tier is SuspicionTier.DROP for entry in assessments]),
@@ -154,6 +156,8 @@ def rates(rows: Sequence[Mapping[str, Any]], verifier: str) -> dict[str, float]:
 def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Lines of the report on GSM8K-Platinum."""
     bad = np.array([row["status"] != "kept" for row in rows])
+    rejected = np.array([row["status"] == "rejected" for row in rows])
+    ill_posed: list[str] = []
     even = np.array([is_even(GSM8K, row["id"]) for row in rows])
     rate = rates(rows, "math")
     ranked = sorted(rate, key=lambda name: (-rate[name], name))
@@ -178,6 +182,7 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         measured = measure(rows, systems, "math")
         score = measured.suspicion
         low, high = interval(average_precision, bad, score)
+        ill_posed.append(f"{name} {_with_interval(rejected, measured.ill_posed)}")
         yield (
             f"{name:<12}{len(systems):>3}  {average_precision(bad, measured.one_pass):>9.3f}"
             f" {average_precision(bad, measured.alt):>7.3f} {average_precision(bad, score):>8.3f}"
@@ -188,6 +193,7 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"  {_hits(measured.dropped, bad)} ({_hits(measured.dropped & ~even, bad & ~even)})"
             f"  {_hits(measured.review, bad)}"
         )
+    yield f"rejected items told from revised and kept ones, AP of ill_posed: {', '.join(ill_posed)}"
     yield f"hard items (weak pass <= {HARD:.0%}): {weak.sum()}, of them bad {(weak & bad).sum()}"
     every = measure(rows, ranked, "math")
     yield from _calibration(every.suspicion, bad)
@@ -283,6 +289,11 @@ def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f" reachable AUC {area_under_roc(wrong, reachable):.3f}"
     )
     yield f"review: {_hits(measured.review, ~good)}; dropped: {measured.dropped.sum()}"
+
+
+def _with_interval(bad: Mask, score: Array) -> str:
+    low, high = interval(average_precision, bad, score)
+    return f"{average_precision(bad, score):.3f} [{low:.2f}, {high:.2f}]"
 
 
 def _hits(chosen: Mask, bad: Mask) -> str:
