@@ -31,7 +31,7 @@ they share errors (`population`). A pass rate of 0 alone drops nothing.
 The evidence of a problem is what a reviewer can check of its votes: who gave the label, who the alternative.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
-     "inversions": 6, "inverted": [["Qwen2-7B", "Qwen2-72B"]], "history": {"label": [0.6, 0.1], ...}, ...}
+     "history": {"label": [0.6, 0.1], ...}, "ill_posed": 0.05, ...}
 """
 
 from __future__ import annotations
@@ -88,10 +88,6 @@ GROUPS = ("weak", "middle", "strong")
 """Thirds of the systems by ability. With fewer than three systems all of them are in the last."""
 STRONG_RATE = 0.9
 """Systems that are right this often, by the truth as far as it is known, are counted apart."""
-MIN_LEAD = 0.05
-"""By how much a system must be right more often than another for their answers to be an inversion."""
-MAX_INVERTED = 3
-"""The most inversions that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +245,9 @@ def choose_tier(suspicion: float, wrong: float, heard: Heard, open_answer: bool)
     return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
 
 
-def _either(one: float, other: float) -> float:
+def _either(by_votes: float, by_wording: float) -> float:
     """Return the probability of either of two independent events; significant digits keep the order of small ones."""
-    return float(f"{1.0 - (1.0 - one) * (1.0 - other) if other else one:.6g}")
+    return float(f"{by_votes + by_wording - by_votes * by_wording:.6g}")
 
 
 def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:
@@ -319,7 +315,7 @@ class _Witnesses:
     def __init__(self, fit: Fit, votes: Votes) -> None:
         self._group = _ability_groups(fit.ability.theta)
         self._strength, self._weight = fit.strength, fit.learnt.system_weight
-        self._family, self._names = votes.family, votes.systems
+        self._family = votes.family
 
     def count_models(self, votes: _ItemVotes) -> Heard:
         """Return how many models answered, and how many they are worth, shared errors taken into account."""
@@ -362,38 +358,8 @@ class _Witnesses:
                 "label": votes.count(LABEL_CLASS, is_strong),
                 "alternative": votes.count(votes.alternative, is_strong) if votes.alternative else 0,
             },
-            **self._consistency(votes),
-            **self._inversions(votes),
             **self._history(votes),
         }
-
-    def _consistency(self, votes: _ItemVotes) -> dict[str, Any]:
-        """Return the mean share of a system's samples that give its most frequent answer, where it has several."""
-        shares = []
-        for system in np.unique(votes.system):
-            samples = votes.samples[votes.system == system]
-            if samples.sum() > 1:
-                shares.append(float(samples.max() / samples.sum()))
-        return {"self_consistency": round(sum(shares) / len(shares), 4)} if shares else {}
-
-    def _inversions(self, votes: _ItemVotes) -> dict[str, Any]:
-        """Return how often a system gives the label and an abler one the alternative; the widest apart are named."""
-        if not votes.alternative:
-            return {}
-        givers: dict[int, list[int]] = {LABEL_CLASS: [], votes.alternative: []}
-        for system in np.unique(votes.system).tolist():
-            samples = votes.samples[votes.system == system]
-            favourite = int(votes.answer_class[votes.system == system][samples.argmax()])
-            if 2 * samples.max() > samples.sum() and favourite in givers:
-                givers[favourite].append(system)
-        pairs = [
-            (self._strength[abler] - self._strength[weaker], self._names[weaker], self._names[abler])
-            for weaker in givers[LABEL_CLASS]
-            for abler in givers[votes.alternative]
-            if self._strength[abler] - self._strength[weaker] >= MIN_LEAD
-        ]
-        named = sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:MAX_INVERTED]
-        return {"inversions": len(pairs), "inverted": [[weaker, abler] for _, weaker, abler in named]} if pairs else {}
 
     def _history(self, votes: _ItemVotes) -> dict[str, Any]:
         """Return the shares of label and alternative at the first and the last checkpoint, over the models that have

@@ -513,17 +513,3 @@ def test_steps_are_joined_into_checkpoints_of_about_equal_size():
     assert system.tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 0, 0]
     one, _, _ = split_by_step(["policy"], model[:8] * 0, np.full(8, 20, dtype=np.int32))
     assert one == ["policy"]
-
-
-def test_inversions_are_counted_and_named():
-    problems, samples = world({0: lambda rate, rng: "9" if rate > 0.8 else "7"})
-    evidence = assessed(problems, samples)[1]["0"].evidence
-    assert evidence["inversions"] > 20
-    assert evidence["inverted"][0][0] in ("s00", "s01")
-    assert evidence["inverted"][0][1] in ("s17", "s18", "s19")
-
-
-def test_self_consistency_is_that_of_systems_with_several_samples():
-    samples = [Sample("a", "x", answer=answer) for answer in ("5", "5", "5", "8")] + [Sample("a", "y", answer="8")]
-    _, assessments = assessed([LabelledProblem("a", "5")], samples)
-    assert assessments["a"].evidence["self_consistency"] == 0.75
