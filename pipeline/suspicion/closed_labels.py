@@ -32,15 +32,17 @@ def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
     The share is a standard error below what is likeliest, and 0.0 where there are too few models or questions to tell.
     The last checkpoint of a model speaks for it.
     """
-    is_last = np.append(votes.family[1:] != votes.family[:-1], True) if len(votes.family) else np.empty(0, dtype=bool)
-    answers = votes.plurality()[:, is_last]
-    answered = (answers >= 0).sum(axis=1)
-    heard = votes.closed & (answered >= MIN_MODELS)
-    label = (answers == LABEL_CLASS).sum(axis=1)
-    other = np.zeros(votes.n_items, dtype=np.intp)
-    for answer_class in range(LABEL_CLASS + 1, int(answers.max(initial=LABEL_CLASS)) + 1):
+    denied = np.zeros(votes.n_items, dtype=bool)
+    closed = np.flatnonzero(votes.closed)
+    if not len(closed) or not len(votes.family):
+        return denied, 0.0
+    answers = votes.of_items(closed).plurality()[:, np.append(votes.family[1:] != votes.family[:-1], True)]
+    answered, label = (answers >= 0).sum(axis=1), (answers == LABEL_CLASS).sum(axis=1)
+    heard = answered >= MIN_MODELS
+    other = np.zeros(len(closed), dtype=np.intp)
+    for answer_class in range(LABEL_CLASS + 1, int(answers.max()) + 1):
         other = np.maximum(other, (answers == answer_class).sum(axis=1))
-    denied = heard & (other == answered)
+    denied[closed] = heard & (other == answered)
     given_by_all, given_by_most = (int((heard & (label == answered - short)).sum()) for short in (0, 1))
     n_denied, denied_by_most = int(denied.sum()), int((heard & (other == answered - 1)).sum())
     if not n_denied or given_by_most >= given_by_all:

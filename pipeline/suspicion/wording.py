@@ -13,7 +13,10 @@ import re
 
 MULTIPLE, DURATION = 0.5, 0.12
 
-_COUNT_WORD = r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|a hundred)"
+_COUNT_WORD = (
+    r"(?:\d+(?:\.\d+)?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
+    r"|hundred|thousand)"
+)
 _MULTIPLE = re.compile(rf"\b{_COUNT_WORD} times (?:more|fewer|less|older|younger)\b(?! often)", re.IGNORECASE)
 """A multiple of a difference, or of the whole; not "three times as many", "two more times"."""
 _DURATION = re.compile(r"\bhow (?:long|much time)\b[^.?!]*", re.IGNORECASE)
