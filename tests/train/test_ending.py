@@ -11,7 +11,7 @@ import pytest
 
 from truegold.train.model import ending
 from truegold.train.model.distributed import init_distributed
-from truegold.train.model.ending import EndAsked, end_if_asked, interruptible, is_heard, listening, preempted
+from truegold.train.model.ending import EndAsked, end_if_asked, ended, interruptible, is_heard, listening
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -38,8 +38,8 @@ def test_what_may_be_broken_off_is_broken_off_at_once(ear: None, signum: int) ->
         ask(signum)
         time.sleep(60)
     assert time.monotonic() - began < 5
-    assert preempted(7).exit_code == 128 + signum
-    assert "checkpoint of all 7 finished steps" in str(preempted(7))
+    assert ended(7).exit_code == 128 + signum
+    assert "checkpoint of all 7 finished steps" in str(ended(7))
 
 
 def test_what_changes_weights_goes_on_to_its_end(ear: None) -> None:

@@ -128,9 +128,10 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
     """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards. Raises Preempted where a
-    signal ends it, and SetupError where an update has no room on its GPU."""
+    signal ends it, and SetupError where the disk is full, or where an update has no room on its GPU."""
+    from truegold.pipeline.running.disk import is_full
     from truegold.train.model.distributed import world_size
-    from truegold.train.model.ending import EndAsked, listening, preempted
+    from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening
     from truegold.train.model.engine import NoRoomError
 
     config, out_dir = trainer.config, trainer.out_dir
@@ -149,16 +150,21 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             for step in range(first_step, config.steps):
                 _take_step(trainer, responder, log, step, progress)
             last_evaluation = trainer.evaluate() if config.evaluation.every else {}
+            if last_evaluation:
+                log.write(config.steps, last_evaluation)
+            responder.finish(config.steps, last_evaluation)
+            end_if_asked()
         except EndAsked:
             progress.start("saving what is finished")
-            raise preempted(responder.save_finished(first_step)) from None
-        except NoRoomError:
-            if world_size() == 1 and responder.may_save:
-                responder.save_finished(first_step)
-            raise
-        if last_evaluation:
-            log.write(config.steps, last_evaluation)
-        responder.finish(config.steps, last_evaluation)
+            raise ended(responder.save_finished(first_step)) from None
+        except (OSError, RuntimeError, NoRoomError) as error:
+            # One rank alone cannot save: the others do not know of its error.
+            if world_size() > 1 or not responder.may_save or not (isinstance(error, NoRoomError) or is_full(error)):
+                raise
+            step = responder.save_finished(first_step)
+            if isinstance(error, NoRoomError):
+                raise
+            raise full_disk(out_dir, step) from error
 
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:

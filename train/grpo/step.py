@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from truegold.train.grpo.prompt_checks import COMPARED, check_prompts_have_staye
 from truegold.train.grpo.self_distillation import self_teachers
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_max, all_sum, gathered, rank, world_size
-from truegold.train.model.ending import is_heard
+from truegold.train.model.ending import is_heard, write_anyway
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.objective.weights import Mismatch
@@ -137,7 +137,8 @@ class Trainer:
         probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
-        write_completions(self.out_dir, step, completions, config.reward.composition, self.rollout.encoder, rank())
+        rollouts = (step, completions, config.reward.composition, self.rollout.encoder, rank())
+        write_anyway(self.out_dir, partial(write_completions, self.out_dir, *rollouts))
         metrics |= self.stored.check(step)
         metrics |= mean_metrics(updates)
         if probe is not None:
