@@ -60,7 +60,7 @@ ASIDE = "writing"
 """The folder of a checkpoint that is not whole yet."""
 MICRO_BATCH = "micro_batch.json"
 """Says beside the checkpoints which micro-batch was too large for a GPU, and what is taken instead."""
-ROOM = 4 * 2**20
+ROOM = 2**20
 """Bytes that a checkpoint needs beside weights and optimizer."""
 CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error")
 """What torch says where a file takes no more, in place of the system's error."""
