@@ -213,7 +213,7 @@ def main() -> None:
     parser.add_argument("--moments", nargs="+", default=("rollout", "update", "sync"), choices=MOMENTS)
     parser.add_argument("--engine", default="prefect", help="as the command's")
     parser.add_argument("--stage", default="train")
-    parser.add_argument("--command", default="run", choices=("run", "train"))
+    parser.add_argument("--command", default="run", choices=("run", "train", "select"))
     parser.add_argument("--room-mb", type=float, default=200.0, help="of the disk that `full` fills")
     arguments = parser.parse_args()
     TRUEGOLD[-1] = arguments.command

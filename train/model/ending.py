@@ -12,7 +12,9 @@ step has left.
 
 from __future__ import annotations
 
+import math
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +42,8 @@ class _Ear:
     """The first signal that asked for the end."""
     may_break = False
     """Whether what runs now may be broken off."""
+    raised = -math.inf
+    """When EndAsked was raised last."""
     full_disk: Path | None = None
     """The folder whose disk was full."""
 
@@ -48,14 +52,17 @@ def _hear(signum: int, frame: object) -> None:
     if signum in ENDINGS:
         _Ear.heard = _Ear.heard or signum
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
-    if _Ear.may_break:
+    now = time.monotonic()
+    # Samplers pass on what the trainer has heard already: a second one would break off what handles the first.
+    if _Ear.may_break and now - _Ear.raised > AGAIN_S / 2:
+        _Ear.raised = now
         raise EndAsked
 
 
 @contextmanager
 def listening() -> Iterator[None]:
     """Note the signals that ask for the end while it lasts. Only a main thread can."""
-    _Ear.heard, _Ear.full_disk = None, None
+    _Ear.heard, _Ear.full_disk, _Ear.raised = None, None, -math.inf
     earlier = {signum: signal.signal(signum, _hear) for signum in (*ENDINGS, signal.SIGALRM)}
     try:
         yield
