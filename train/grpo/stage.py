@@ -49,7 +49,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
     alarms.jsonl, quarantine/, and checkpoints/, from which a killed run goes on.
     """
-    progress.start("loading the trainer")
+    progress.start("loading vLLM")
     from truegold.train.grpo import start_checks
     from truegold.train.grpo.advice import advise
     from truegold.train.grpo.distilled import load_distilled
@@ -58,7 +58,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.grpo.prompt_checks import check_prompts, compare_with_profile
     from truegold.train.grpo.step import Trainer, make_group_source
     from truegold.train.grpo.update import Updater, resolve_loss
-    from truegold.train.model.distributed import rank
+    from truegold.train.model.distributed import init_distributed, rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
     from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length
@@ -76,14 +76,16 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     advice = advise(config, encoder, model_type, evaluation)
     for line in (*data.reworded[:REWORDED_SHOWN], *advice):
         progress.note(line)
+    # vLLM takes its share of a GPU that is free yet, and sleeps while the trainer takes what it needs.
+    init_distributed(progress.note)
+    sampler = build_rollout_engine(inputs["model"], config)
+    progress.start("loading the trainer")
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     engine.share_prompts()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
-    progress.start("loading vLLM")
-    sampler = build_rollout_engine(inputs["model"], config)
-    # Only now, since vLLM seeds the generators that this restores.
+    # Only now, since vLLM and what is checked above seed and use the generators that this restores.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
     rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)

@@ -116,8 +116,7 @@ class Trainer:
         is_sync_due = (step + 1) % config.sync_every == 0
         is_trained = self.may_train(step, metrics) and bool(metrics["trained_completions"])
         if is_trained:
-            if is_sync_due:
-                self.rollout.engine.sleep()
+            self.rollout.engine.sleep(weights_follow=is_sync_due)
             try:
                 share = self._share_entered(completions, entered)
                 if joining:
@@ -131,8 +130,6 @@ class Trainer:
                 is_trained = False
             self.version += 1
             updated = time.monotonic()
-            if is_sync_due:
-                self.rollout.engine.wake()
         # A training that was asked to end gives its sampler nothing more.
         probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
         synced = time.monotonic()
