@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
 
-PROBE_PROMPT_TOKENS = 65
-"""The longest prompts are probed with so many of their tokens: they fill a block of the prefix cache, which is what can
-go stale."""
-
 REWORDED_SHOWN = 5
 """So many held-out rows are named that are trained on in other words."""
 
@@ -61,7 +57,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.model.distributed import init_distributed, rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
-    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length
+    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length, probe_length
 
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
     data = start_checks.read_training_rows(inputs, encoder, longest, config.evaluation)
@@ -87,7 +83,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
     # Only now, since vLLM and what is checked above seed and use the generators that this restores.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
-    probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
+    probe = Probe(sampler, engine, config, [ids[: probe_length(sampler)] for ids in prompts[-config.probe.prompts :]])
     rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     feed = Feed(
