@@ -23,7 +23,7 @@ from truegold.train.model import policy
 from truegold.train.model.distributed import all_sum, init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment
-from truegold.train.model.weight_checks import compare_weights
+from truegold.train.model.step_effects import compare_weights
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from truegold.train.guards.table import STILL
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment, SegmentBatch
-from truegold.train.model.weight_checks import compare_weights
+from truegold.train.model.step_effects import compare_weights
 from truegold.train.objective.weights import CAUSES
 from truegold.verifiers import GuardError
 

@@ -21,7 +21,7 @@ from truegold.pipeline.engines.chat import ChatEncoder, encode_row, load_encoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.guards.table import PROMPTS
 from truegold.train.model.engine import TrainingEngine
-from truegold.train.model.weight_checks import refuse_export
+from truegold.train.model.export_check import refuse_export
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import ConfigError, GuardError, InputError

@@ -44,7 +44,7 @@ from truegold.train.model.distributed import all_max, all_sum, gathered, rank, w
 from truegold.train.model.ending import is_heard
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
-from truegold.train.model.weight_checks import compare_weights
+from truegold.train.model.step_effects import compare_weights
 from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
 

@@ -42,11 +42,11 @@ from truegold.train.model.distributed import (
     world_size,
 )
 from truegold.train.model.ending import EndAsked, is_heard
+from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
-from truegold.train.model.push import add_push, with_push_gap
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
-from truegold.train.model.weight_checks import WeightsState, check_export, examine_weights
+from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
