@@ -100,6 +100,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
         # A signal does not break it off: the last steps are in no checkpoint.
         engine.export(out_dir / "checkpoint", encoder.tokenizer)
+        engine.check_export(out_dir / "checkpoint")
     facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
     return StageReport(len(examples), len(fitting), counts, facts | {"changes": changes_of(out_dir)})
 

@@ -23,6 +23,7 @@ from truegold.train.model import policy
 from truegold.train.model.distributed import all_sum, init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment
+from truegold.train.model.step_effects import compare_weights
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ def rollout_batch(step: int) -> list[Segment]:
     ]
 
 
+def ranks_drifted(engine: TrainingEngine) -> float:
+    """Return how many ranks hold other weights than the first."""
+    state = engine.weights_state()
+    return compare_weights(state, state, [], is_whole=engine.is_whole)["ranks_drifted"]
+
+
 def train(case: Case) -> None:
     policy.LOGIT_CHUNK["cpu"] = case.logit_chunk
     optimizer = OptimizerConfig.model_validate(
@@ -112,11 +119,25 @@ def train(case: Case) -> None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     held = held_bytes() - before
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    drifted = [ranks_drifted(engine)]
+    if rank == world - 1:
+        with torch.no_grad():
+            next(engine.causal_lm.parameters()).add_(1e-3)
+    drifted.append(ranks_drifted(engine))
     total, all_discarded = all_sum(1.0, discarded)
     if rank == 0:
         torch.save(weights, case.out)
         Path(case.out).with_suffix(".json").write_text(
-            json.dumps({"ranks": total, "first": first, "discarded": all_discarded, "held": held, "released": released})
+            json.dumps(
+                {
+                    "ranks": total,
+                    "first": first,
+                    "discarded": all_discarded,
+                    "held": held,
+                    "released": released,
+                    "drifted": drifted,
+                }
+            )
         )
 
 

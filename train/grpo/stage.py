@@ -51,7 +51,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.grpo.distilled import load_distilled
     from truegold.train.grpo.feed import Feed
     from truegold.train.grpo.guard_actions import Responder
-    from truegold.train.grpo.prompt_checks import check_prompts, compare_with_profile
+    from truegold.train.grpo.prompt_checks import check_exported, check_prompts, compare_with_profile
     from truegold.train.grpo.step import Trainer, make_group_source
     from truegold.train.grpo.update import Updater, resolve_loss
     from truegold.train.model.distributed import init_distributed, rank
@@ -113,6 +113,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
             progress.note(f"from step {first_step} on {change}")
     _train(trainer, responder, first_step, progress)
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
+    check_exported(out_dir / "checkpoint", engine, config.chat, data.rows, encoder)
     facts = {
         "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
         "advice": advice,
