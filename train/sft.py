@@ -93,9 +93,8 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     steps = [order[start : start + config.batch_size] for start in range(0, len(order), config.batch_size)]
     progress.start("SFT", len(steps))
     progress.advance(first)
-    if rank() == 0:
-        for change in record_settings(out_dir, first, config, TUNABLE_SFT):
-            progress.note(f"from step {first} on {change}")
+    for change in record_settings(out_dir, first, config, TUNABLE_SFT, is_first_rank=rank() == 0):
+        progress.note(f"from step {first} on {change}")
     with listening():
         loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
         # A signal does not break it off: the last steps are in no checkpoint.

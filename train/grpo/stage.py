@@ -108,9 +108,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     if state is not None:
         trainer.restore(state)
         responder.restore(state["guards"])
-    if rank() == 0:
-        for change in record_settings(out_dir, first_step, config, TUNABLE_GRPO):
-            progress.note(f"from step {first_step} on {change}")
+    for change in record_settings(out_dir, first_step, config, TUNABLE_GRPO, is_first_rank=rank() == 0):
+        progress.note(f"from step {first_step} on {change}")
     _train(trainer, responder, first_step, progress)
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
     check_exported(out_dir / "checkpoint", engine, config.chat, data.rows, encoder)
