@@ -40,8 +40,10 @@ def area_under_roc(bad: ArrayLike, score: ArrayLike) -> float:
 
 
 def interval(score_of: Score, bad: Sequence[bool] | NDArray[np.bool_], score: ArrayLike) -> tuple[float, float]:
-    """95 % bootstrap percentile interval over items (seeded)."""
+    """95 % bootstrap percentile interval over items (seeded). nan without a bad item."""
     y, s = np.asarray(bad, dtype=bool), np.asarray(score, dtype=np.float64)
+    if not y.any():
+        return float("nan"), float("nan")
     rng = np.random.default_rng(0)
     values = []
     for _ in range(RESAMPLES):
