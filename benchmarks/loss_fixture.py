@@ -89,7 +89,7 @@ class Fixture:
         if kind == "pkpo_reward":
             right = self.rewards > 0.5
             pairs = [walder_rewards(size, int(row.sum()), k) for row in right]
-            return torch.where(right, *torch.tensor(pairs).to(self.rewards).T.unsqueeze(-1))
+            return torch.where(right, *torch.tensor(pairs, dtype=torch.float64).to(self.rewards).T.unsqueeze(-1))
         groups = torch.arange(prompts, device=self.rewards.device).repeat_interleave(size)
         return advantages(kind, self.rewards.flatten(), groups, k).view(prompts, size)
 
