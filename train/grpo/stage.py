@@ -73,7 +73,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     for line in (*data.reworded[:REWORDED_SHOWN], *advice):
         progress.note(line)
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
-    engine.share_prompts()
+    if not engine.share_prompts():
+        engine.pack()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None

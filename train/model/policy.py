@@ -57,8 +57,8 @@ def load_causal_lm(model: Path, dtype: str) -> Any:
 
 def pad_id(encoder: ChatEncoder) -> int:
     """Return a token id to pad with. Any valid one will do: masks come from lengths."""
-    own = encoder.tokenizer.pad_token_id
-    return int(encoder.stop_token_ids[0] if own is None else own)
+    pad = encoder.tokenizer.pad_token_id
+    return int(encoder.stop_token_ids[0] if pad is None else pad)
 
 
 class PolicyModel(nn.Module):
