@@ -216,7 +216,7 @@ NEUTRAL = {
 TUNABLE_GRPO = (
     *TUNABLE_OPTIMIZER,
     *"steps guards evaluation reward.workers reward.deadline_s reward.max_timeouts engine.max_num_seqs".split(),
-    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib launch.gpu_gb".split(),
+    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib engine.sleep launch.gpu_gb".split(),
     *"trackers completions checkpoint_every".split(),
 )
 """What may change while a training is unfinished: it goes on from its last checkpoint."""

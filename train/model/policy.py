@@ -57,8 +57,8 @@ def load_causal_lm(model: Path, dtype: str) -> Any:
 
 def pad_id(encoder: ChatEncoder) -> int:
     """Return a token id to pad with. Any valid one will do: masks come from lengths."""
-    pad = encoder.tokenizer.pad_token_id
-    return int(encoder.stop_token_ids[0] if pad is None else pad)
+    padding = encoder.tokenizer.pad_token_id
+    return int(encoder.stop_token_ids[0] if padding is None else padding)
 
 
 class PolicyModel(nn.Module):
