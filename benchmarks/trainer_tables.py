@@ -50,15 +50,15 @@ def summary(figures: Figures, name: str, trainer: str) -> dict[str, float]:
 
 
 def _title(setting: dict[str, Any]) -> str:
-    return (
-        f"{setting['prompts']} prompts x {setting['group']} completions of {setting['tokens']} tokens,"
-        f" {setting['dtype']}"
-    )
+    model = setting.get("model", "SmolLM2")
+    completions = f"{setting['group']} completions of {setting['tokens']} tokens"
+    return f"{model}: {setting['prompts']} prompts x {completions}, {setting['dtype']}"
 
 
 def _head(figures: Figures) -> str:
     sentences = [
-        "SmolLM2-135M-Instruct on GSM8K's first prompts, one trainer after another in a process of its own, on",
+        "SmolLM2-135M-Instruct on GSM8K's first prompts, the tiny model (0.4M random parameters) on sums:",
+        "one trainer after another in a process of its own, on",
         f"{figures['machine']}, {figures['threads']} thread(s) each.",
         "All take the same steps: same checkpoint, prompts in the same order, lengths, AdamW,",
         "temperature 1, no KL penalty, a reward that costs nothing. A step is generation, reward, update and, in",

@@ -46,6 +46,8 @@ class Case:
     """The step in which an advantage of the last rank is NaN."""
     left_out: int | None = None
     """The step that is not trained on."""
+    packed: bool = False
+    lora: bool = False
     rests: bool = False
     """Whether the optimizer's states are elsewhere between steps."""
 
@@ -84,9 +86,11 @@ def train(case: Case) -> None:
     policy.LOGIT_CHUNK["cpu"] = case.logit_chunk
     optimizer = OptimizerConfig.model_validate(
         {"lr": 1e-3, "dtype": case.dtype, "zero_stage": case.zero_stage, "micro_batch_tokens": 96}
+        | ({"lora": {"rank": 4, "alpha": 8}} if case.lora else {})
     )
     before = held_bytes()
     engine = TrainingEngine(Path(case.model), optimizer, pad_id=0, seed=0)
+    assert not case.packed or engine.pack()
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
     config = ObjectiveConfig(
         advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positives=PositivesConfig(floor=1.0)

@@ -81,6 +81,7 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         "alone": tiny,
         # One rank has the same micro-batches as two, which decide what is rounded.
         "bfloat16 alone": replace(tiny, dtype="bfloat16", share="one"),
+        "adapters alone": replace(tiny, lora=True),
         "left out": replace(tiny, left_out=2),
         "NaN alone": replace(tiny, spoilt=2),
         "NaN in bfloat16 alone": replace(tiny, spoilt=2, dtype="bfloat16"),
@@ -98,6 +99,9 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         "bfloat16, rested": replace(tiny, dtype="bfloat16", share="one", rests=True),
         "cut": replace(tiny, zero_stage=2, steps=3, checkpoints=str(folder / "checkpoints")),
     }
+    for stage in (1, 2, 3):
+        two_ranks[f"packed, zero {stage}"] = replace(tiny, zero_stage=stage, packed=True)
+        two_ranks[f"packed adapters, zero {stage}"] = replace(tiny, zero_stage=stage, packed=True, lora=True)
     for head in HEADS:
         model = sharded_head(folder / head, tied=head == "tied")
         one_rank[f"{head} alone"] = Case(str(model), out="", steps=2)
@@ -132,6 +136,12 @@ def sharded_head(folder: Path, tied: bool) -> Path:
 def test_two_ranks_end_with_the_weights_of_one(case: str, trained: Trained) -> None:
     assert trained.told(case)["ranks"] == 2.0
     trained.assert_same(case, "alone")
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_two_ranks_that_pack_end_with_the_weights_of_one_that_does_not(stage: int, trained: Trained) -> None:
+    trained.assert_same(f"packed, zero {stage}", "alone")
+    trained.assert_same(f"packed adapters, zero {stage}", "adapters alone")
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -77,7 +77,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     sampler = build_rollout_engine(inputs["model"], config)
     progress.start("loading the trainer")
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
-    engine.share_prompts()
+    engine.share_or_pack()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None

@@ -192,6 +192,11 @@ class TrainingEngine:
         self.packed = _are_close(padded, self.logprobs(probe))
         return self.packed
 
+    def share_or_pack(self) -> None:
+        """Compute prompts once from now on; where that is not possible, pack segments."""
+        if not self.share_prompts():
+            self.pack()
+
     def share_prompts(self) -> bool:
         """Compute prompts once for all their completions from now on, where the architecture allows it: keys and values
         of whole prompts must be all that it remembers. Returns whether it shares them.
