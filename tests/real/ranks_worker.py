@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from transformers import AutoTokenizer
 
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig, PositivesConfig
@@ -43,6 +44,8 @@ class Case:
     logit_chunk: int = policy.LOGIT_CHUNK["cpu"]
     spoilt: int | None = None
     """The step in which an advantage of the last rank is NaN."""
+    back: int | None = None
+    """The step whose weights it returns to at the end."""
     left_out: int | None = None
     """The step that is not trained on."""
 
@@ -85,6 +88,8 @@ def train(case: Case) -> None:
     updater = Updater(engine, config, max_tokens=32, total=100)
     first = discarded = 0
     checkpoints = Path(case.checkpoints) if case.checkpoints else None
+    if case.back is not None:
+        engine.tokenizer = AutoTokenizer.from_pretrained(case.model)
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed
         updater.steps = state["steps"]
@@ -103,7 +108,9 @@ def train(case: Case) -> None:
             except NotFiniteError:
                 discarded += 1
         if checkpoints is not None:
-            engine.save(checkpoints, step + 1, {"steps": updater.steps})
+            engine.save(checkpoints, step + 1, {"steps": updater.steps}, kept=[case.back or 0])
+    if checkpoints is not None and case.back is not None:
+        engine.return_to(checkpoints, case.back)
     held = held_bytes() - before
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
     total, all_discarded = all_sum(1.0, discarded)
