@@ -366,18 +366,19 @@ def check_disk(shape: ModelShape, config: GrpoConfig, free: float) -> None:
     """Raise ConfigError where checkpoints take more than the disk has, with the nearest setting that fits. Rollouts do
     not count: how long they get is not known yet."""
 
-    def needs(varied: GrpoConfig) -> float:
-        return sum(size for part, size in plan_disk(shape, varied).items() if part != ROLLOUTS)
+    def needed(varied: GrpoConfig) -> Parts:
+        return {part: size for part, size in plan_disk(shape, varied).items() if part != ROLLOUTS}
 
-    if needs(config) <= free:
+    parts = needed(config)
+    if sum(parts.values()) <= free:
         return
     most = config.steps // config.save_every if config.save_every else 0
     ways: list[dict[str, Any]] = [{"save_total_limit": limit} for limit in range(most - 1, 0, -1)]
     ways += [{"save_every": 0}] * (most > 0) + [{"optimizer.lora": LoraConfig()}] * (config.optimizer.lora is None)
-    fitting = next((way for way in ways if needs(with_settings(config, way)) <= free), None)
+    fitting = next((way for way in ways if sum(needed(with_settings(config, way)).values()) <= free), None)
     raise ConfigError(
-        f"The disk has {free / GB:.1f} GB for checkpoints, and train takes up to {needs(config) / GB:.1f} GB: "
-        f"{_listed(plan_disk(shape, config))}.",
+        f"The disk has {free / GB:.1f} GB for checkpoints, and train takes up to {sum(parts.values()) / GB:.1f} GB: "
+        f"{_listed(parts)}.",
         f"Free some space, or name another disk: --set runs_dir=DIR. {_nearest_in_words(fitting)}",
     )
 
