@@ -191,10 +191,10 @@ class Responder:
         """Return the checkpoints that stay beside that of a step: to return to, or because the user wants them."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         config = self._trainer.config
-        wanted = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})
+        asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})
         limit = config.save_total_limit
         kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
-        return kept | set(wanted if limit is None else wanted[-limit:])
+        return kept | set(asked if limit is None else asked[-limit:])
 
     def _write(
         self,
