@@ -41,15 +41,17 @@ from truegold.train.model.distributed import (
     world_size,
 )
 from truegold.train.model.ending import EndAsked, is_heard
+from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
+from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
-from truegold.train.model.push import add_push, with_push_gap
 from truegold.train.model.saved_states import (
     ASIDE,
     CARD,
     DEEPSPEED,
     ROOM,
     TRAINER_STATE,
+    generator_states,
     in_mb,
     is_full,
     latest_step,
@@ -57,9 +59,13 @@ from truegold.train.model.saved_states import (
     no_room,
     point_to,
     put_in_place,
+    read_client,
+    restore_random_states,
     step_folder,
+    take_weights,
 )
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
+from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
@@ -74,8 +80,6 @@ LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Ten
 share of the step's loss and the sums over tokens to report."""
 Sums = dict[str, Tensor]
 """What a step reports, by name, added up over its micro-batches."""
-NO_WEIGHT = 1e-12
-"""A weight below this is as good as none."""
 SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
 
@@ -99,10 +103,18 @@ class TrainingEngine:
     """Whether a signal may break off what it computes: as long as its weights are those of the last finished step."""
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by it; guards lower it."""
-    tokenizer: Any = None
-    """Checkpoints have weights in Hugging Face's format where it is there."""
+    make_room: Callable[[], None] = staticmethod(lambda: None)
+    """Called before the optimizer's states come back (`release_states`): what shares the GPU gives its memory up."""
 
-    def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int, note: Note = print_note) -> None:
+    def __init__(
+        self,
+        model: Path,
+        config: OptimizerConfig,
+        pad_id: int,
+        seed: int,
+        note: Note = print_note,
+        tokenizer: Any = None,
+    ) -> None:
         distributed.init_distributed(note)
         import deepspeed
         from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
@@ -123,6 +135,8 @@ class TrainingEngine:
         self._folder: Path | None = None
         """The checkpoints that this training goes on from."""
         self._model = model
+        self.tokenizer = tokenizer
+        """Checkpoints have weights in Hugging Face's format where it is there."""
         self._pad_id = pad_id
         self._engine, *_ = deepspeed.initialize(
             model=policy,
@@ -138,6 +152,7 @@ class TrainingEngine:
             # DeepSpeed would copy all gradients to add up nothing.
             self._engine.enable_backward_allreduce = False
         self.device = self._engine.device
+        self._states = OptimizerStates(self._engine)
 
     @property
     def causal_lm(self) -> Any:
@@ -149,6 +164,15 @@ class TrainingEngine:
         """Return the logits of hidden states, while the output head is whole (`whole`)."""
         logits: Tensor = self._engine.module.head(apart=True)(hidden)
         return logits
+
+    def release_states(self) -> None:
+        """Move the optimizer's states to host memory, until an update or a checkpoint needs them."""
+        self._states.leave()
+
+    def _take_states_back(self) -> None:
+        if self._states.are_away:
+            self.make_room()
+            self._states.come_back()
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
         """Return for each segment the log-probabilities of its output tokens and the entropies of the distributions
@@ -163,17 +187,14 @@ class TrainingEngine:
         """Return log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
         return [logprobs for logprobs, _ in self.measure(segments)]
 
-    @torch.no_grad()
-    def weights_digest(self) -> int:
-        """Return a number that is another one once this rank's share of a trained weight is: the sum of all their bits,
-        read as integers. Weights below `NO_WEIGHT` count as 0: a rate of 1e-30 moves them, and trains nothing."""
-        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-        trained = [parameter for parameter in self._engine.module.parameters() if parameter.requires_grad]
-        # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
-        shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
-        shares = [share.masked_fill(share.abs() < NO_WEIGHT, 0) for share in shares]
-        sums = [share.view(integers[share.element_size()]).sum(dtype=torch.int64) for share in shares]
-        return int(torch.stack(sums).sum()) if sums else 0
+    def weights_state(self) -> WeightsState:
+        """Return what is known of the trained weights on this rank."""
+        return examine_weights(parameter for parameter in self._engine.module.parameters() if parameter.requires_grad)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every rank holds all weights."""
+        return self._config.zero_stage < 3
 
     def pack(self) -> bool:
         """Pack segments from now on, unless this architecture mixes what lies in one row: recurrent layers do.
@@ -228,6 +249,7 @@ class TrainingEngine:
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
         """Take the step of `update`."""
+        self._take_states_back()
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
         for group in self._engine.optimizer.param_groups:
@@ -391,6 +413,10 @@ class TrainingEngine:
             if settings.exists():
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
+    def check_export(self, folder: Path) -> None:
+        """Compare an exported checkpoint with the weights in training. Raises GuardError where they differ."""
+        check_export(folder, self.named_tensors(), self._config.dtype)
+
     def save(
         self,
         folder: Path,
@@ -438,6 +464,7 @@ class TrainingEngine:
     def _write(self, folder: Path, with_optimizer: bool, with_weights: bool) -> None:
         """Write weights and optimizer as DeepSpeed has them, and weights as Hugging Face has them."""
         if with_optimizer:
+            self._take_states_back()
             frozen = {"exclude_frozen_parameters": self._config.lora is not None}
             self._engine.save_checkpoint(str(folder), tag=DEEPSPEED, save_latest=False, **frozen)
         if with_weights:
@@ -476,10 +503,11 @@ class TrainingEngine:
         Random states go on as they are: what follows is to be another attempt, not the one that has failed. `load`
         restores them, since a run that was interrupted is to go on as if it had not been.
         """
+        self._take_states_back()
         self._engine.zero_grad()
         if not self._take_optimizer(step_folder(folder, step)):
-            self._take_weights(self._model if step == 0 else step_folder(folder, step))
-        state: Mapping[str, Any] = _read_client(folder, step)["state"]
+            take_weights(self._engine, self.causal_lm, self._model if step == 0 else step_folder(folder, step))
+        state: Mapping[str, Any] = read_client(folder, step)["state"]
         barrier()
         if rank() == 0:
             point_to(folder, step)
@@ -493,27 +521,10 @@ class TrainingEngine:
             self._engine.load_checkpoint(str(taken), tag=DEEPSPEED, **strict)
         return has_optimizer
 
-    @torch.no_grad()
-    def _take_weights(self, folder: Path) -> None:
-        """Take the weights of a Hugging Face checkpoint; the optimizer's moments begin anew."""
-        import deepspeed
-
-        weights = dict(load_causal_lm(folder, self._config.dtype).named_parameters())
-        for name, parameter in self.causal_lm.named_parameters():
-            is_sharded = self._config.zero_stage == 3
-            with deepspeed.zero.GatheredParameters([parameter], modifier_rank=0, enabled=is_sharded):
-                if parameter.numel():
-                    parameter.copy_(weights[name])
-        optimizer = self._engine.optimizer
-        if hasattr(optimizer, "refresh_fp32_params"):
-            optimizer.refresh_fp32_params()
-        for moments in getattr(optimizer, "optimizer", optimizer).state.values():
-            for value in moments.values():
-                value.zero_()
-
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
         self._folder = folder
+        self._take_states_back()
         folder.mkdir(parents=True, exist_ok=True)
         self._take_smaller_batches(folder / MICRO_BATCH)
         step = latest_step(folder)
@@ -525,15 +536,10 @@ class TrainingEngine:
             point_to(folder, step)
         # A new engine has the weights of step 0.
         if not self._take_optimizer(step_folder(folder, step)) and step > 0:
-            self._take_weights(step_folder(folder, step))
-        client = _read_client(folder, step)
-        _restore_random_states(client["random"][rank()])
+            take_weights(self._engine, self.causal_lm, step_folder(folder, step))
+        client = read_client(folder, step)
+        restore_random_states(client["random"][rank()])
         return step, client["state"]
-
-
-def _read_client(folder: Path, step: int) -> dict[str, Any]:
-    client: dict[str, Any] = torch.load(step_folder(folder, step) / TRAINER_STATE, weights_only=False)
-    return client
 
 
 def _any_not_finite(value: float) -> bool:
@@ -555,20 +561,6 @@ def _without_sampling_settings(causal_lm: Any) -> Iterator[None]:
     causal_lm.generation_config = GenerationConfig(**{name: getattr(known, name, None) for name in ids})
     yield
     causal_lm.generation_config = known
-
-
-def generator_states() -> dict[str, Tensor]:
-    """Return the states of this rank's generators, on the host and on its GPU."""
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def _restore_random_states(states: Mapping[str, Tensor]) -> None:
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"])
 
 
 def _gather_experts_together(model: torch.nn.Module) -> None:

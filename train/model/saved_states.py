@@ -15,10 +15,15 @@ import errno
 import json
 import re
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from truegold.pipeline.running.disk import write_whole
+from truegold.train.model.policy import load_causal_lm
 from truegold.verifiers import SetupError
 
 LATEST = "latest.json"
@@ -34,7 +39,7 @@ CARD = "README.md"
 """Only weights that the user has asked for have one."""
 CONFIG = "config.json"
 """Where it is, a checkpoint has weights in Hugging Face's format."""
-ROOM = 4 * 2**20
+ROOM = 2**20
 """Bytes that a checkpoint needs beside weights and optimizer."""
 CUT_SHORT = re.compile(
     r"inline_container|unexpected pos|PytorchStreamWriter|iostream error|os error (28|122|27)|No space left"
@@ -132,3 +137,45 @@ def no_room(folder: Path, step: int, needed: int, reason: str) -> SetupError:
 def in_mb(size: int) -> str:
     """Return a size for people."""
     return f"{size / 1e6:,.1f} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
+
+
+def read_client(folder: Path, step: int) -> dict[str, Any]:
+    """Return what a checkpoint has beside weights and optimizer: `state` and the random states of all ranks."""
+    client: dict[str, Any] = torch.load(step_folder(folder, step) / TRAINER_STATE, weights_only=False)
+    return client
+
+
+@torch.no_grad()
+def take_weights(engine: Any, causal_lm: Any, folder: Path) -> None:
+    """Give a DeepSpeed engine the weights of a Hugging Face checkpoint; the optimizer's moments begin anew."""
+    import deepspeed
+
+    parameters = dict(causal_lm.named_parameters())
+    dtype = str(next(iter(parameters.values())).dtype).removeprefix("torch.")
+    weights = dict(load_causal_lm(folder, dtype).named_parameters())
+    is_sharded = engine.zero_optimization_partition_weights()
+    for name, parameter in parameters.items():
+        with deepspeed.zero.GatheredParameters([parameter], modifier_rank=0, enabled=is_sharded):
+            if parameter.numel():
+                parameter.copy_(weights[name])
+    optimizer = engine.optimizer
+    if hasattr(optimizer, "refresh_fp32_params"):
+        optimizer.refresh_fp32_params()
+    for moments in getattr(optimizer, "optimizer", optimizer).state.values():
+        for value in moments.values():
+            value.zero_()
+
+
+def generator_states() -> dict[str, Tensor]:
+    """Return the states of this rank's generators, on the host and on its GPU."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def restore_random_states(states: Mapping[str, Tensor]) -> None:
+    """Set this rank's generators."""
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
