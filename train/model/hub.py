@@ -28,7 +28,7 @@ from truegold.pipeline.text.templates import templates_in
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PushConfig
 from truegold.train.guards.run_log import ALARMS
-from truegold.train.model.checkpoints import is_local, transport_errors
+from truegold.train.model.checkpoints import HUB_TIMEOUT_S, is_local, transport_errors
 from truegold.verifiers import InputError, SetupError
 
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -165,7 +165,7 @@ def push_model(run_dir: Path, config: PushConfig) -> str:
 def check_push(config: PushConfig) -> None:
     """Raise SetupError where the hub cannot be reached or this account must not write there: before anything is
     trained."""
-    with _refusals_explained(config.repo):
+    with _refusals_explained(config.repo), _answered_soon():
         from huggingface_hub import HfApi
 
         account = HfApi().whoami()
@@ -174,6 +174,19 @@ def check_push(config: PushConfig) -> None:
         raise SetupError(
             f"push_to_hub: the account {account['name']} cannot write to {owner}.", f"It can to {', '.join(owners)}."
         )
+
+
+@contextmanager
+def _answered_soon() -> Iterator[None]:
+    """Give a hub up that does not answer; the package waits for ever."""
+    from huggingface_hub import get_session
+
+    session = get_session()
+    patience, session.timeout = session.timeout, HUB_TIMEOUT_S
+    try:
+        yield
+    finally:
+        session.timeout = patience
 
 
 @contextmanager
