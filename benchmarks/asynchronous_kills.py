@@ -26,6 +26,7 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
+from truegold.train.model.saved_states import TRAINER_STATE, step_folder
 
 MOMENT_S = 1.5
 """A kill comes up to so many seconds after the step."""
@@ -57,9 +58,8 @@ def read_ledger(folder: Path, steps: int) -> bool:
     records = read_whole_lines(folder / "out" / "groups.jsonl")
     ends = Counter(record["group"] for record in records)
     twice = [group for group, count in ends.items() if count > 1]
-    state = torch.load(
-        folder / "out" / "checkpoints" / f"step-{steps:06d}" / "mp_rank_00_model_states.pt", weights_only=False
-    )["state"]
+    checkpoint = step_folder(folder / "out" / "checkpoints", steps)
+    state = torch.load(checkpoint / TRAINER_STATE, weights_only=False)["state"]
     pending = {group for group, *_ in state["pending_groups"]}
     lost = sorted(set(range(state["next_group"])) - set(ends) - pending)
     by_step = Counter(record["step"] for record in records if record["event"] != "stale")

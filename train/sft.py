@@ -117,7 +117,7 @@ def _take_steps(
     """Take the steps from `first` on, each of the examples with its indices, and return the last loss. Raises Preempted
     where a signal ends it, with a checkpoint."""
     from truegold.train.model.ending import EndAsked, end_if_asked, ended
-    from truegold.train.model.engine import generator_states
+    from truegold.train.model.saved_states import generator_states
 
     losses = [line["loss"] for line in read_whole_lines(out_dir / "metrics.jsonl")[:first]]
     # Until an update has changed them, weights are those of the last finished step.

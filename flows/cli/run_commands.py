@@ -184,7 +184,7 @@ def _plan_memory(config: RunConfig, until: Phase, dry_run: bool) -> list[str]:
 
     Raises ConfigError where it trains on GPUs that are not there, or does not fit.
     """
-    from truegold.train.model.machine_checks import check_gpus, gpu_sizes
+    from truegold.train.model.machine_checks import check_gpus, free_for_checkpoints, gpu_sizes
     from truegold.train.model.memory_plan import memory_lines
 
     training = config.resolved().train if until in (Phase.TRAIN, Phase.REPORT) else None
@@ -194,7 +194,7 @@ def _plan_memory(config: RunConfig, until: Phase, dry_run: bool) -> list[str]:
     check_gpus(training, sizes)
     if not (dry_run or sizes or training.launch.gpu_gb):
         return []
-    return memory_lines(training, config.model, sizes)
+    return memory_lines(training, config.model, sizes, free_for_checkpoints(config.run_dir))
 
 
 def _run_as_flow(until: Phase, config: RunConfig) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from transformers import AutoTokenizer
 
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig, PositivesConfig
@@ -44,6 +45,8 @@ class Case:
     logit_chunk: int = policy.LOGIT_CHUNK["cpu"]
     spoilt: int | None = None
     """The step in which an advantage of the last rank is NaN."""
+    back: int | None = None
+    """The step whose weights it returns to at the end."""
     left_out: int | None = None
     """The step that is not trained on."""
     packed: bool = False
@@ -98,6 +101,8 @@ def train(case: Case) -> None:
     updater = Updater(engine, config, max_tokens=32, total=100)
     first = discarded = released = 0
     checkpoints = Path(case.checkpoints) if case.checkpoints else None
+    if case.back is not None:
+        engine.tokenizer = AutoTokenizer.from_pretrained(case.model)
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed
         updater.steps = state["steps"]
@@ -120,7 +125,9 @@ def train(case: Case) -> None:
             engine.release_states()
             released -= held_bytes()
         if checkpoints is not None:
-            engine.save(checkpoints, step + 1, {"steps": updater.steps})
+            engine.save(checkpoints, step + 1, {"steps": updater.steps}, kept=[case.back or 0])
+    if checkpoints is not None and case.back is not None:
+        engine.return_to(checkpoints, case.back)
     held = held_bytes() - before
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
     drifted = [ranks_drifted(engine)]

@@ -102,6 +102,10 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
     for stage in (1, 2, 3):
         two_ranks[f"packed, zero {stage}"] = replace(tiny, zero_stage=stage, packed=True)
         two_ranks[f"packed adapters, zero {stage}"] = replace(tiny, zero_stage=stage, packed=True, lora=True)
+    for stage in (2, 3):
+        saved = {"steps": 3, "back": 2, "checkpoints": str(folder / f"returned {stage}")}
+        two_ranks[f"returned, zero {stage}"] = replace(tiny, zero_stage=stage, **saved)
+    one_rank["two steps"] = replace(tiny, steps=2)
     for head in HEADS:
         model = sharded_head(folder / head, tied=head == "tied")
         one_rank[f"{head} alone"] = Case(str(model), out="", steps=2)
@@ -149,6 +153,11 @@ def test_ranks_with_different_numbers_of_chunks_of_logits_do_not_wait_for_each_o
     head: str, trained: Trained
 ) -> None:
     trained.assert_same(head, f"{head} alone")
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_two_ranks_return_to_weights_alone(stage: int, trained: Trained) -> None:
+    trained.assert_same(f"returned, zero {stage}", "two steps")
 
 
 def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(trained: Trained) -> None:

@@ -31,12 +31,16 @@ class Notes:
     def __init__(self) -> None:
         self.rate_factor = 1.0
         self.returned: list[int] = []
+        self.contents: dict[int, dict[str, Any]] = {}
         self.log: list[str] = []
         self.progress: list[str] = []
 
-    def save(self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int]) -> None:
+    def save(
+        self, folder: Path, step: int, state: Mapping[str, Any], kept: Collection[int], *_: Any, **contents: Any
+    ) -> None:
         json.dumps(state)
         (folder / f"step-{step:06d}").mkdir(parents=True, exist_ok=True)
+        self.contents[step] = contents
 
     def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
         self.returned.append(step)
@@ -181,6 +185,25 @@ def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tm
         take(made, 1, far)
     assert notes.returned == []
     assert (tmp_path / "checkpoints" / "step-000002").exists()
+
+
+def test_a_checkpoint_has_an_optimizer_where_a_killed_run_goes_on_from_it(tmp_path: Path) -> None:
+    made, notes = responder(tmp_path)
+    made._trainer.config = GrpoConfig.model_validate({"steps": 20, "save_every": 10})
+    for step in range(20):
+        if step == 5:
+            made.evaluated(5, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+        take(made, step, HEALTHY)
+    contents = {
+        step: (saved["counts"], saved["optimizer"], "Step" in (saved["card"] or ""))
+        for step, saved in notes.contents.items()
+    }
+    assert contents == {
+        0: (True, True, False),
+        5: (False, False, False),
+        10: (True, True, True),
+        20: (True, False, True),
+    }
 
 
 def test_what_is_exported_is_not_what_died_last(tmp_path: Path) -> None:

@@ -20,12 +20,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from truegold.train.config.models import LoraConfig, OptimizerConfig
 from truegold.train.model.distributed import deepspeed_config
 from truegold.train.model.engine import (
-    ROOM,
     NoRoomError,
     TrainingEngine,
     _gather_experts_together,
-    checkpoint_steps,
 )
+from truegold.train.model.saved_states import ROOM, checkpoint_steps, step_folder
 from truegold.train.model.segment import Segment
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError, SetupError
@@ -178,6 +177,108 @@ def test_a_resumed_engine_takes_the_same_steps(tiny_model: Path, tmp_path: Path,
         take_step(resumed, batches[step], step)
     for (name, left), (_, right) in zip(straight.named_tensors(), resumed.named_tensors(), strict=True):
         assert torch.equal(left, right), name
+
+
+def saves_weights(tiny_model: Path, **settings: Any) -> TrainingEngine:
+    config = OptimizerConfig.model_validate({"lr": LR, **settings})
+    engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0)
+    engine.tokenizer = AutoTokenizer.from_pretrained(str(tiny_model))
+    return engine
+
+
+def all_weights(engine: TrainingEngine) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in engine.named_tensors()}
+
+
+def contents_of(folder: Path) -> dict[int, set[str]]:
+    """The parts of each checkpoint."""
+    parts = ("deepspeed", "model.safetensors", "tokenizer.json", "trainer_state.pt", "README.md")
+    return {
+        step: {part for part in parts if (step_folder(folder, step) / part).exists()}
+        for step in checkpoint_steps(folder)
+    }
+
+
+WEIGHTS = {"model.safetensors", "tokenizer.json", "trainer_state.pt"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dtype": "float32", "zero_stage": 0},
+        {"dtype": "float32", "zero_stage": 3},
+        {"dtype": "bfloat16", "zero_stage": 1},
+        {"dtype": "bfloat16", "zero_stage": 2, "offload": True},
+        {"dtype": "bfloat16", "zero_stage": 3},
+    ],
+)
+def test_a_return_to_weights_alone_goes_on_as_a_training_that_begins_with_them(
+    tiny_model: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    engine = saves_weights(tiny_model, **settings)
+    began = all_weights(engine)
+    engine.save(tmp_path, 0, {"note": "start"})
+    take_step(engine, some_segments(5, 0), 0)
+    at_one = all_weights(engine)
+    engine.save(tmp_path, 1, {"note": "first"}, kept=[0])
+    take_step(engine, some_segments(5, 1), 1)
+    engine.save(tmp_path, 2, {"note": "second"}, kept=[0, 1])
+    assert contents_of(tmp_path) == {0: {"trainer_state.pt"}, 1: WEIGHTS, 2: WEIGHTS | {"deepspeed"}}
+    loaded = AutoModelForCausalLM.from_pretrained(str(step_folder(tmp_path, 1)), dtype=settings["dtype"])
+    assert all(torch.equal(value, at_one[name]) for name, value in loaded.named_parameters())
+    for step, weights, model in ((1, at_one, step_folder(tmp_path, 1)), (0, began, tiny_model)):
+        fresh = saves_weights(model, **settings)
+        assert engine.return_to(tmp_path, step) == {"note": "first" if step else "start"}
+        assert all(torch.equal(value, weights[name]) for name, value in all_weights(engine).items())
+        for taken in range(2):
+            for each in (engine, fresh):
+                take_step(each, some_segments(5, 7 + taken), 3 + taken)
+        expected = all_weights(fresh)
+        assert all(torch.equal(value, expected[name]) for name, value in all_weights(engine).items())
+        assert max(contents_of(tmp_path)) == step
+    resumed = saves_weights(tiny_model, **settings)
+    assert resumed.load(tmp_path) == (0, {"note": "start"})
+    assert all(torch.equal(value, began[name]) for name, value in all_weights(resumed).items())
+
+
+def test_a_killed_run_goes_on_from_the_newest_optimizer_and_takes_later_steps_again(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    engine = saves_weights(tiny_model)
+    for step in range(1, 4):
+        take_step(engine, some_segments(5, step), step)
+        engine.save(
+            tmp_path,
+            step,
+            {"step": step},
+            kept=[1],
+            counts=step < 3,
+            optimizer=step < 3,
+            card="weights" if step == 1 else None,
+        )
+    assert contents_of(tmp_path) == {1: WEIGHTS | {"README.md"}, 2: WEIGHTS | {"deepspeed"}, 3: WEIGHTS}
+    assert saves_weights(tiny_model).load(tmp_path) == (2, {"step": 2})
+    assert checkpoint_steps(tmp_path) == [1, 2]
+
+
+def test_adapters_are_saved_without_the_weights_that_stay_as_they_are(tiny_model: Path, tmp_path: Path) -> None:
+    engine = saves_weights(tiny_model, dtype="float32", lora={"rank": 2, "alpha": 4})
+    saved = []
+    for step in range(3):
+        engine.save(tmp_path, step, {}, kept=[0, 1], card="weights" if step == 2 else None)
+        saved.append(all_weights(engine))
+        take_step(engine, some_segments(5, step), step)
+    assert contents_of(tmp_path) == {0: DEEPSPEED_ALONE, 1: DEEPSPEED_ALONE, 2: WEIGHTS | {"deepspeed", "README.md"}}
+    size = sum(path.stat().st_size for path in (step_folder(tmp_path, 1) / "deepspeed").rglob("*.pt"))
+    assert size <= engine.checkpoint_bytes() + ROOM < engine.weights_bytes() + ROOM
+    for step in (2, 1, 0):
+        engine.return_to(tmp_path, step)
+        assert all(torch.equal(value, saved[step][name]) for name, value in all_weights(engine).items())
+    resumed = saves_weights(tiny_model, dtype="float32", lora={"rank": 2, "alpha": 4})
+    assert resumed.load(tmp_path) == (0, {})
+
+
+DEEPSPEED_ALONE = {"deepspeed", "trainer_state.pt"}
 
 
 @pytest.mark.parametrize("kind", ["limit_on_file_sizes", "full_disk"])

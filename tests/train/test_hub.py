@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,10 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PushConfig
 from truegold.train.model import hub
 from truegold.train.model.checkpoints import transport_errors
-from truegold.train.model.hub import ModelCard, check_push, push_model, render_model_card
+from truegold.train.model.hub import ModelCard, check_push, push_model, render_model_card, render_weights_card
 from truegold.verifiers import InputError, SetupError
+
+RealHub = huggingface_hub.HfApi
 
 CARD = ModelCard(
     name="gsm8k",
@@ -178,3 +181,27 @@ def test_who_may_not_write_is_told_before_anything_is_trained(
 def test_a_name_that_the_hub_cannot_have_is_refused(repo: str) -> None:
     with pytest.raises(ValidationError):
         PushConfig(repo=repo)
+
+
+def test_a_hub_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "HUB_TIMEOUT_S", 0.2)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    monkeypatch.setenv("HF_TOKEN", "hf_nobody")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    huggingface_hub.close_session()
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr(huggingface_hub, "HfApi", lambda: RealHub(endpoint=address))
+        with pytest.raises(SetupError, match=r"cannot be written to: .*timed out"):
+            check_push(PushConfig(repo="me/gsm8k"))
+    huggingface_hub.close_session()
+
+
+def test_weights_on_the_way_have_a_card() -> None:
+    _, head, body = render_weights_card(GrpoConfig(steps=100), 60).split("---\n", 2)
+    assert yaml.safe_load(head)["library_name"] == "transformers"
+    assert "# Step 60 of 100" in body
+    assert "| optimizer.lr | 1e-6 |" in body.splitlines()

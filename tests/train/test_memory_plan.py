@@ -5,6 +5,7 @@ What is exact of it, tests/real/test_ranks.py counts in trainers on the CPU.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from truegold.train.model.checkpoints import architecture_of
 from truegold.train.model.memory_plan import (
     GB,
     ModelShape,
+    check_disk,
     memory_lines,
     nearest,
     plan_memory,
@@ -151,6 +153,35 @@ def test_a_set_limit_refuses_what_cannot_fit_and_says_what_would(tmp_path: Path)
 def test_a_cpu_has_a_plan_and_no_limit() -> None:
     lines = memory_lines(GrpoConfig.model_validate({"engine": {"max_model_len": 256}}), TinyModel(), [])
     assert lines[0] == "memory    a process on the CPU, 1 of them, 0.00 B parameters: an estimate"
+
+
+SAVED = {"save_every": 20, "evaluation": {"every": 20}, "engine": {"max_model_len": 256}}
+
+
+@pytest.mark.parametrize(
+    ("free", "settings", "expected"),
+    [
+        (110, SAVED, None),
+        (60, {}, None),
+        # 43.2 + 12.3 + 18.5 + 3.1 GB, of which the last 3 of save_every and the one being written take 12.3.
+        (72, SAVED, "train.save_total_limit=3$"),
+        (66, SAVED, "train.save_total_limit=1$"),
+        (60, SAVED, "train.save_every=0$"),
+        (20, SAVED, "No setting makes it fit"),
+        (20, {}, r"train.optimizer.lora=\{\}$"),
+        (20, {"optimizer": {"lora": {}}}, None),
+    ],
+)
+def test_a_disk_that_cannot_hold_the_checkpoints_is_refused_with_the_nearest_setting(
+    free: float, settings: dict[str, Any], expected: str | None
+) -> None:
+    shape, config = ModelShape.from_architecture(QWEN["1.5"]), GrpoConfig.model_validate(settings)
+    if expected is None:
+        check_disk(shape, config, free * GB)
+        return
+    with pytest.raises(ConfigError, match=f"The disk has {free}.0 GB for checkpoints") as refused:
+        check_disk(shape, config, free * GB)
+    assert re.search(expected, str(refused.value))
 
 
 def test_a_model_of_the_hub_that_is_not_there_is_no_reason_to_refuse(tmp_path: Path) -> None:

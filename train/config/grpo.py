@@ -217,7 +217,7 @@ TUNABLE_GRPO = (
     *TUNABLE_OPTIMIZER,
     *"steps guards evaluation reward.workers reward.deadline_s reward.max_timeouts engine.max_num_seqs".split(),
     *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib engine.sleep launch.gpu_gb".split(),
-    *"trackers completions checkpoint_every".split(),
+    *"trackers completions checkpoint_every save_every save_total_limit".split(),
 )
 """What may change while a training is unfinished: it goes on from its last checkpoint."""
 
@@ -425,8 +425,16 @@ class GrpoConfig(StageConfig):
     """The completions that are shown while it trains."""
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
+    save_every: int = Field(default=0, ge=0)
+    """Steps from one of which the weights stay, as a Hugging Face checkpoint in `checkpoints/`; 0: of none."""
+    save_total_limit: int | None = Field(default=None, ge=1)
+    """So many of them stay, the newest ones; left out: all."""
     seed: int = 0
     """Rows, completions and evaluations are drawn by it."""
+
+    def saves(self, step: int) -> bool:
+        """Say whether the weights after so many steps are to stay."""
+        return step > 0 and self.save_every > 0 and step % self.save_every == 0
 
     def resolve_masks(self) -> GrpoConfig:
         """Return the configuration with `objective.masks.truncated` decided by what the reward punishes."""

@@ -2,8 +2,8 @@
 it pauses or stops. Every action is written to alarms.jsonl with its evidence, and completions of the steps behind it
 are copied to quarantine/.
 
-A run that rolls back takes weights and optimizer of the checkpoint, divides its rate by 4, and goes on with the next
-step number and the next rows: the same weights do not meet the same batch again.
+A run that rolls back takes weights of the checkpoint, and its optimizer where it has one, divides its rate by 4, and
+goes on with the next step number and the next rows: the same weights do not meet the same batch again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
+
+from torch import Tensor
 
 from truegold.pipeline.report.training import ENDINGS
 from truegold.pipeline.running.disk import append_lines, read_whole_lines, write_whole
@@ -29,7 +31,9 @@ from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derive
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.ending import write_anyway
-from truegold.train.model.engine import TrainingEngine, checkpoint_steps, generator_states
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.hub import render_weights_card
+from truegold.train.model.saved_states import asked_for, checkpoint_steps, generator_states, latest_step
 from truegold.verifiers import GuardError
 
 QUARANTINE = "quarantine"
@@ -110,7 +114,7 @@ class Responder:
         if self._best is None or rate > self._best[1]:
             self._best = (step, rate)
             if step not in checkpoint_steps(self._checkpoints):
-                self.save(step)
+                self.save(step, counts=False)
 
     def may_train(self, step: int, metrics: Metrics) -> bool:
         """Say whether a batch may be trained on, by the metrics that are known before the update. Alarms are kept, and
@@ -178,12 +182,39 @@ class Responder:
         it began."""
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
-    def save(self, step: int) -> None:
-        """Write a checkpoint, and drop those that no roll back would take (`kept_checkpoints`)."""
-        steps = {*checkpoint_steps(self._checkpoints), step}
-        kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
+    def save(self, step: int, *, counts: bool = True) -> None:
+        """Write a checkpoint, and drop those that no roll back would take (`kept_checkpoints`).
+
+        counts: whether a killed run is to go on from it; otherwise its weights are enough.
+        """
+        kept = self._kept(step)
         self._sampled = {taken: values for taken, values in self._sampled.items() if taken in kept or taken >= step - 1}
-        self._engine.save(self._checkpoints, step, {**self._trainer.state(), "guards": self.state()}, kept)
+        self._write(step, {**self._trainer.state(), "guards": self.state()}, kept, None, counts)
+
+    def _kept(self, step: int) -> set[int]:
+        """Return the checkpoints that stay beside that of a step: to return to, or because the user wants them."""
+        steps = {*checkpoint_steps(self._checkpoints), step}
+        config = self._trainer.config
+        asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})
+        limit = config.save_total_limit
+        kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
+        return kept | set(asked if limit is None else asked[-limit:])
+
+    def _write(
+        self,
+        step: int,
+        state: Mapping[str, Any],
+        kept: Collection[int],
+        random_states: Mapping[str, Tensor] | None,
+        counts: bool,
+    ) -> None:
+        config = self._trainer.config
+        card = render_weights_card(config, step) if config.saves(step) else None
+        # Behind the last step nothing is trained any more.
+        optimizer = counts and step < config.steps
+        self._engine.save(
+            self._checkpoints, step, state, kept, random_states, counts=counts, optimizer=optimizer, card=card
+        )
 
     def remember(self, step: int) -> None:
         """Remember what a checkpoint of so many finished steps keeps, as it is now."""
@@ -202,12 +233,9 @@ class Responder:
         if self._finished is None:
             return first_step
         step, remembered = self._finished
-        if step not in checkpoint_steps(self._checkpoints):
+        if step != latest_step(self._checkpoints):
             state, random_states = pickle.loads(remembered)
-            kept = kept_checkpoints(
-                {*checkpoint_steps(self._checkpoints), step}, step, self._best[0] if self._best else None
-            )
-            self._engine.save(self._checkpoints, step, state, kept, random_states)
+            self._write(step, state, self._kept(step), random_states, counts=True)
         return step
 
     def state(self) -> dict[str, Any]:

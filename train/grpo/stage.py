@@ -35,7 +35,7 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=13, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
+@stage_function(version=14, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
@@ -43,7 +43,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     profile and the `distilled` positives of `synth`, where there are any.
 
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
-    alarms.jsonl, quarantine/, and checkpoints/, from which a killed run goes on.
+    alarms.jsonl, quarantine/, and checkpoints/: of the last step and the best, those of `save_every`, and while it is
+    unfinished what a killed run goes on from.
     """
     progress.start("loading vLLM")
     from truegold.train.grpo import start_checks
@@ -76,7 +77,9 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     init_distributed(progress.note)
     sampler = build_rollout_engine(inputs["model"], config)
     progress.start("loading the trainer")
-    engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
+    engine = TrainingEngine(
+        inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note, encoder.tokenizer
+    )
     engine.share_or_pack()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
@@ -190,6 +193,8 @@ def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: in
         # A run that goes on from the checkpoint gives the sampler its weights, and so does this one.
         trainer.update_sampler()
         responder.save(step + 1)
+    elif config.saves(step + 1):
+        responder.save(step + 1, counts=False)
 
 
 def _pass_rate_facts(out_dir: Path) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 checkpoints 0, 20, 40, 60, 80 at step 80, the best of them 20   keep 20, 60 and 80
 checkpoints 20, 60 and 80, a guard saw trouble begin at 62      return to 20: 60 may have had it already
+
+All but the newest have weights alone (`train/model/saved_states.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-NEWEST = 2
-"""The newest checkpoints are kept: where the process is killed while it writes one, there is the one before."""
 SETTLED = 8
 """A checkpoint is trusted once so many steps after it have raised no alarm: guards need some steps to fire."""
 MARGIN = 3
@@ -19,13 +19,13 @@ MARGIN = 3
 def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
     """Return which checkpoints to keep at step `now`.
 
-    Kept are the newest two, the best by held-out pass rate, the newest one that has settled, and the oldest that has
-    not, which is the next to settle.
+    Kept are the newest, the best by held-out pass rate, the newest one that has settled, and the oldest that has not,
+    which is the next to settle.
     """
     ordered = sorted(steps)
     settled = [step for step in ordered if step <= now - SETTLED]
     unsettled = [step for step in ordered if step > now - SETTLED]
-    return {*ordered[-NEWEST:], *settled[-1:], *unsettled[:1], *(step for step in ordered if step == best)}
+    return {*ordered[-1:], *settled[-1:], *unsettled[:1], *(step for step in ordered if step == best)}
 
 
 def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:

@@ -8,10 +8,8 @@ run empty ones, since a rank that stays away from a collective operation stops a
 
 from __future__ import annotations
 
-import errno
 import json
 import math
-import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from safetensors import SafetensorError
 from torch import Tensor
 
 from truegold.pipeline.engines.cpu_memory import trim
@@ -46,27 +45,33 @@ from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
+from truegold.train.model.saved_states import (
+    ASIDE,
+    CARD,
+    DEEPSPEED,
+    ROOM,
+    TRAINER_STATE,
+    generator_states,
+    in_mb,
+    is_full,
+    latest_step,
+    make_room,
+    no_room,
+    point_to,
+    put_in_place,
+    read_client,
+    restore_random_states,
+    step_folder,
+    take_weights,
+)
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
 
-LATEST = "latest.json"
-"""Names the checkpoint that counts."""
-TAG_PREFIX = "step-"
-"""DeepSpeed calls a checkpoint's name its tag."""
-KEPT_CHECKPOINTS = 2
-"""So many stay where `save` is not told which."""
-ASIDE = "writing"
-"""The folder of a checkpoint that is not whole yet."""
 MICRO_BATCH = "micro_batch.json"
 """Says beside the checkpoints which micro-batch was too large for a GPU, and what is taken instead."""
-ROOM = 2**20
-"""Bytes that a checkpoint needs beside weights and optimizer."""
-CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error")
-"""What torch says where a file takes no more, in place of the system's error."""
-TOO_LARGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 GENERATION_CONFIG = "generation_config.json"
 """The model card's sampling settings, handed on as they are."""
 
@@ -101,7 +106,15 @@ class TrainingEngine:
     make_room: Callable[[], None] = staticmethod(lambda: None)
     """Called before the optimizer's states come back (`release_states`): what shares the GPU gives its memory up."""
 
-    def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int, note: Note = print_note) -> None:
+    def __init__(
+        self,
+        model: Path,
+        config: OptimizerConfig,
+        pad_id: int,
+        seed: int,
+        note: Note = print_note,
+        tokenizer: Any = None,
+    ) -> None:
         distributed.init_distributed(note)
         import deepspeed
         from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
@@ -122,6 +135,8 @@ class TrainingEngine:
         self._folder: Path | None = None
         """The checkpoints that this training goes on from."""
         self._model = model
+        self.tokenizer = tokenizer
+        """Checkpoints have weights in Hugging Face's format where it is there."""
         self._pad_id = pad_id
         self._engine, *_ = deepspeed.initialize(
             model=policy,
@@ -412,34 +427,53 @@ class TrainingEngine:
         folder: Path,
         step: int,
         state: Mapping[str, Any],
-        kept: Collection[int] | None = None,
+        kept: Collection[int] = (),
         random_states: Mapping[str, Tensor] | None = None,
+        *,
+        counts: bool = True,
+        optimizer: bool = True,
+        card: str | None = None,
     ) -> None:
         """Write a checkpoint of everything a resumed run needs: weights, optimizer, random states and `state`.
 
-        It is written aside, and counts once `latest.json` names it, so a kill half-way leaves the one before in force.
-        kept: the steps whose checkpoints stay; None for the newest two. random_states: this rank's, where not those of
-        now. Raises SetupError where the disk is full, with what was written taken away.
+        kept: the steps whose checkpoints stay beside it. random_states: this rank's, where not those of now. counts:
+        whether a killed run is to go on from it. optimizer: whether it has more than the weights. card: what is written
+        beside weights that the user has asked for. Raises SetupError where the disk is full, with what was written
+        taken away.
         """
-        self._take_states_back()
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
-        self._make_room(folder, step)
+        # Those of step 0 are the model's own, and adapters are small.
+        is_trained, has_adapters = step > 0, self._config.lora is not None
+        with_optimizer = has_adapters or (optimizer and is_trained)
+        with_weights = self.tokenizer is not None and is_trained and (card is not None or not has_adapters)
+        needed = with_optimizer * self.checkpoint_bytes() + with_weights * self.weights_bytes() + ROOM
+        free = from_first_rank(make_room(folder, needed, self._note) if rank() == 0 else 0)
+        if free < needed:
+            raise no_room(folder, step, needed, f"{in_mb(free)} of its disk are free")
         try:
-            self._engine.save_checkpoint(str(folder), tag=ASIDE, client_state=client, save_latest=False)
-        except (OSError, RuntimeError) as error:
+            self._write(folder / ASIDE, with_optimizer, with_weights)
+            if rank() == 0:
+                (folder / ASIDE).mkdir(exist_ok=True)
+                torch.save(client, folder / ASIDE / TRAINER_STATE)
+                if card is not None:
+                    (folder / ASIDE / CARD).write_text(card)
+        except (OSError, RuntimeError, SafetensorError) as error:
             shutil.rmtree(folder / ASIDE, ignore_errors=True)
-            is_cut = CUT_SHORT.search(str(error)) or (isinstance(error, OSError) and error.errno in TOO_LARGE)
-            if not is_cut:
+            if not is_full(error):
                 raise
-            raise _no_room(folder, step, self.checkpoint_bytes(), "its disk takes no more of it") from error
+            raise no_room(folder, step, needed, "its disk takes no more of it") from error
         if rank() == 0:
-            shutil.rmtree(folder / _tag(step), ignore_errors=True)
-            (folder / ASIDE).rename(folder / _tag(step))
-            _point_to(folder, step)
-            steps = checkpoint_steps(folder)
-            for old in set(steps) - {step, *(steps[-KEPT_CHECKPOINTS:] if kept is None else kept)}:
-                shutil.rmtree(folder / _tag(old))
+            put_in_place(folder, step, kept, counts=counts, keeps_optimizer=has_adapters)
         barrier()
+
+    def _write(self, folder: Path, with_optimizer: bool, with_weights: bool) -> None:
+        """Write weights and optimizer as DeepSpeed has them, and weights as Hugging Face has them."""
+        if with_optimizer:
+            self._take_states_back()
+            frozen = {"exclude_frozen_parameters": self._config.lora is not None}
+            self._engine.save_checkpoint(str(folder), tag=DEEPSPEED, save_latest=False, **frozen)
+        if with_weights:
+            self.export(folder, self.tokenizer)
 
     def _take_smaller_batches(self, path: Path) -> None:
         """Halve the micro-batch where it was too large for a GPU before."""
@@ -451,30 +485,22 @@ class TrainingEngine:
             )
 
     def checkpoint_bytes(self) -> int:
-        """Return how many bytes a checkpoint takes, of all ranks: the weights, and of what is trained both moments and,
-        where the optimizer has one of its own, the float32 copy."""
-        parameters = list(self._engine.module.parameters())
-        sizes = [int(getattr(parameter, "ds_numel", parameter.numel())) for parameter in parameters]
-        trained = sum(size for size, parameter in zip(sizes, parameters, strict=True) if parameter.requires_grad)
-        weights = sum(size * parameter.element_size() for size, parameter in zip(sizes, parameters, strict=True))
-        return int(weights) + trained * (12 if self._engine.zero_optimization() else 8)
+        """Return how many bytes DeepSpeed's part of a checkpoint takes, of all ranks: the weights, and of what is
+        trained both moments and, where the optimizer has one of its own, the float32 copy."""
+        trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
+        return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (
+            12 if self._engine.zero_optimization() else 8
+        )
 
-    def _make_room(self, folder: Path, step: int) -> None:
-        """Remove older checkpoints where the disk has no room for another one, but never the one that counts. Raises
-        SetupError, on every rank, where that is not enough."""
-        needed, free = self.checkpoint_bytes() + ROOM, 0
-        if rank() == 0:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(folder / ASIDE, ignore_errors=True)
-            for old in [taken for taken in checkpoint_steps(folder) if taken != _latest_step(folder)]:
-                if shutil.disk_usage(folder).free >= needed:
-                    break
-                shutil.rmtree(folder / _tag(old))
-                self._note(f"the checkpoint of step {old} was removed: the disk of {folder} is nearly full")
-            free = shutil.disk_usage(folder).free
-        free = from_first_rank(free)
-        if free < needed:
-            raise _no_room(folder, step, needed, f"{_in_mb(free)} of its disk are free")
+    def weights_bytes(self, trained_alone: bool = False) -> int:
+        """Return how many bytes the weights take."""
+        sizes = [size * each.element_size() for size, each in self._sizes() if each.requires_grad or not trained_alone]
+        return sum(sizes)
+
+    def _sizes(self) -> list[tuple[int, Tensor]]:
+        """Return how many numbers each parameter has, of all ranks."""
+        parameters = self._engine.module.parameters()
+        return [(int(getattr(parameter, "ds_numel", parameter.numel())), parameter) for parameter in parameters]
 
     def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
         """Take weights and optimizer of the checkpoint of a step, and return its state; later ones are removed.
@@ -484,14 +510,21 @@ class TrainingEngine:
         """
         self._take_states_back()
         self._engine.zero_grad()
-        _, client = self._engine.load_checkpoint(str(folder), tag=_tag(step))
+        if not self._take_optimizer(step_folder(folder, step)):
+            take_weights(self._engine, self.causal_lm, self._model if step == 0 else step_folder(folder, step))
+        state: Mapping[str, Any] = read_client(folder, step)["state"]
+        barrier()
         if rank() == 0:
-            _point_to(folder, step)
-            for later in checkpoint_steps(folder):
-                if later > step:
-                    shutil.rmtree(folder / _tag(later))
-        state: Mapping[str, Any] = client["state"]
+            point_to(folder, step)
         return state
+
+    def _take_optimizer(self, taken: Path) -> bool:
+        """Take weights and optimizer of a checkpoint; return whether it has them."""
+        has_optimizer = (taken / DEEPSPEED).exists()
+        if has_optimizer:
+            strict = {"load_module_strict": self._config.lora is None}
+            self._engine.load_checkpoint(str(taken), tag=DEEPSPEED, **strict)
+        return has_optimizer
 
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
@@ -499,48 +532,19 @@ class TrainingEngine:
         self._take_states_back()
         folder.mkdir(parents=True, exist_ok=True)
         self._take_smaller_batches(folder / MICRO_BATCH)
-        pointer = folder / LATEST
-        if not pointer.exists():
+        step = latest_step(folder)
+        if step is None:
             return None
-        latest = json.loads(pointer.read_text())
-        _, client = self._engine.load_checkpoint(str(folder), tag=latest["tag"])
-        _restore_random_states(client["random"][rank()])
-        return int(latest["step"]), client["state"]
-
-
-def _latest_step(folder: Path) -> int | None:
-    """Return the step of the checkpoint that counts; None where there is none."""
-    pointer = folder / LATEST
-    return int(json.loads(pointer.read_text())["step"]) if pointer.exists() else None
-
-
-def _no_room(folder: Path, step: int, needed: int, reason: str) -> SetupError:
-    """Return the error of a checkpoint that cannot be written."""
-    latest = _latest_step(folder)
-    goes_on = "begins anew" if latest is None else f"goes on from the checkpoint of step {latest}"
-    return SetupError(
-        f"The checkpoint of step {step} cannot be written: it takes {_in_mb(needed)} in {folder}, and {reason}.",
-        f"Free some space, and run the same command again: it {goes_on}.",
-    )
-
-
-def _in_mb(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
-
-
-def checkpoint_steps(folder: Path) -> list[int]:
-    """Return the steps of a folder's checkpoints, in order."""
-    return sorted(int(path.name.removeprefix(TAG_PREFIX)) for path in folder.glob(f"{TAG_PREFIX}*") if path.is_dir())
-
-
-def _tag(step: int) -> str:
-    """Return the name of a step's checkpoint, such as step-000020."""
-    return f"{TAG_PREFIX}{step:06d}"
-
-
-def _point_to(folder: Path, step: int) -> None:
-    """Make a step's checkpoint the one that counts."""
-    write_whole(folder / LATEST, json.dumps({"tag": _tag(step), "step": step}).encode())
+        barrier()
+        if rank() == 0:
+            # Weights alone of later steps: these steps are taken again.
+            point_to(folder, step)
+        # A new engine has the weights of step 0.
+        if not self._take_optimizer(step_folder(folder, step)) and step > 0:
+            take_weights(self._engine, self.causal_lm, step_folder(folder, step))
+        client = read_client(folder, step)
+        restore_random_states(client["random"][rank()])
+        return step, client["state"]
 
 
 def _any_not_finite(value: float) -> bool:
@@ -562,20 +566,6 @@ def _without_sampling_settings(causal_lm: Any) -> Iterator[None]:
     causal_lm.generation_config = GenerationConfig(**{name: getattr(known, name, None) for name in ids})
     yield
     causal_lm.generation_config = known
-
-
-def generator_states() -> dict[str, Tensor]:
-    """Return the states of this rank's generators, on the host and on its GPU."""
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def _restore_random_states(states: Mapping[str, Tensor]) -> None:
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"])
 
 
 def _gather_experts_together(model: torch.nn.Module) -> None:

@@ -25,15 +25,17 @@ from truegold.pipeline.report.pass_rates import Distribution, measure_pass_rates
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
 from truegold.pipeline.text.templates import templates_in
+from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PushConfig
 from truegold.train.guards.run_log import ALARMS
-from truegold.train.model.checkpoints import is_local, transport_errors
+from truegold.train.model.checkpoints import HUB_TIMEOUT_S, is_local, transport_errors
 from truegold.verifiers import InputError, SetupError
 
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
 """The hub's name of the packaged model."""
 COUNTED = ("domains", "sources", "languages", "verifiers", "licenses")
 """What the card says of the data, by the names of the data card."""
+TAGS = ("truegold", "grpo", "reinforcement-learning", "verifiable-rewards")
 SHOWN = 8
 """The values of each that are told."""
 SETTINGS = (
@@ -119,13 +121,23 @@ def render_model_card(card: ModelCard, license_: str | None = None) -> str:
     head: dict[str, Any] = {
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
-        "tags": ["truegold", "grpo", "reinforcement-learning", "verifiable-rewards"],
+        "tags": list(TAGS),
     }
     if card.base_model is not None:
         head["base_model"] = card.base_model
     if license_ is not None:
         head["license"] = license_
     return write_head(head) + templates_in(Path(__file__).parent).get_template("model_card.md.jinja").render(card=card)
+
+
+def render_weights_card(config: GrpoConfig, step: int) -> str:
+    """Return the card of weights on the way, after so many steps."""
+    head = {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": list(TAGS)}
+    settings = "".join(f"| {name} | {value} |\n" for name, value in _settings(config.model_dump(mode="json"), {}))
+    return (
+        f"{write_head(head)}# Step {step} of {config.steps}\n\nThe weights after {step} of {config.steps} steps of a "
+        f"training with truegold, for `from_pretrained` and vLLM.\n\n| setting | value |\n|---|---|\n{settings}"
+    )
 
 
 def push_model(run_dir: Path, config: PushConfig) -> str:
@@ -153,7 +165,7 @@ def push_model(run_dir: Path, config: PushConfig) -> str:
 def check_push(config: PushConfig) -> None:
     """Raise SetupError where the hub cannot be reached or this account must not write there: before anything is
     trained."""
-    with _refusals_explained(config.repo):
+    with _refusals_explained(config.repo), _answered_soon():
         from huggingface_hub import HfApi
 
         account = HfApi().whoami()
@@ -162,6 +174,19 @@ def check_push(config: PushConfig) -> None:
         raise SetupError(
             f"push_to_hub: the account {account['name']} cannot write to {owner}.", f"It can to {', '.join(owners)}."
         )
+
+
+@contextmanager
+def _answered_soon() -> Iterator[None]:
+    """Give a hub up that does not answer; the package waits for ever."""
+    from huggingface_hub import get_session
+
+    session = get_session()
+    patience, session.timeout = session.timeout, HUB_TIMEOUT_S
+    try:
+        yield
+    finally:
+        session.timeout = patience
 
 
 @contextmanager

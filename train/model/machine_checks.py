@@ -138,5 +138,13 @@ def check_gpus(config: GrpoConfig, sizes: Sequence[float]) -> None:
         )
 
 
+def free_for_checkpoints(run_dir: Path) -> int:
+    """Return how many bytes a run's checkpoints may take: what its disk has free, and what those of its unfinished
+    training take already, which give way to the next ones."""
+    folder = next(each for each in (run_dir.absolute(), *run_dir.absolute().parents) if each.exists())
+    there = [path for path in run_dir.glob(".partial/train-*/checkpoints/**/*") if path.is_file()]
+    return shutil.disk_usage(folder).free + sum(path.stat().st_size for path in there)
+
+
 def _gpus(count: int) -> str:
     return f"{count or 'no'} GPU{'' if count == 1 else 's'}"

@@ -20,6 +20,7 @@ from typing import Any
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import LoraConfig, ModelConfig, OptimizerConfig
+from truegold.train.guards.checkpoint_choice import SETTLED
 from truegold.train.model.checkpoints import architecture_of
 from truegold.train.model.machine_checks import count_ranks
 from truegold.verifiers import ConfigError
@@ -52,8 +53,13 @@ AT_A_TIME = 16
 """Sequences that vLLM's cache should hold where its share is proposed: with fewer decoding is slow."""
 ASLEEP = 0.5 * GB
 """What a sleeping vLLM keeps."""
-CHECKPOINTS = 5
-"""Checkpoints that may lie there at a time: the newest two, the best, the last healthy one, and one being written."""
+OPTIMIZERS = 2
+"""Checkpoints with an optimizer that may lie there at a time: the newest, and one being written."""
+COMPLETION, COMPLETION_TOKEN = 160.0, 8.2
+"""Bytes of a completion in completions/, and of each of its tokens (measured on English prose)."""
+
+
+ROLLOUTS = "rollouts"
 
 
 @dataclass(frozen=True)
@@ -181,10 +187,8 @@ class MemoryPlan:
     """Tokens that it has to hold at the least."""
     limit: float | None
     """The memory of a GPU, in bytes."""
-    checkpoint: float
-    """Bytes of a whole checkpoint."""
-    export: float
-    """Bytes of the weights alone."""
+    disk: Parts
+    """Bytes at the most, while it trains."""
 
     @property
     def fits(self) -> bool:
@@ -196,16 +200,40 @@ class MemoryPlan:
         """Yield both phases and the disk, a line each."""
         limit = "" if self.limit is None else f" of {self.limit / GB:.1f}"
         for name, parts in (("loading", self.loading), ("rollout", self.rollout), ("update", self.update)):
-            listed = ", ".join(f"{part} {size / GB:.2f}" for part, size in parts.items() if size >= GB / 200)
-            yield f"{name:<9} {sum(parts.values()) / GB:.1f} GB{limit}: {listed}"
+            yield f"{name:<9} {sum(parts.values()) / GB:.1f} GB{limit}: {_listed(parts)}"
         if self.rollout.get("vLLM"):
             yield f"cache     {max(0, self.cache_tokens):,} tokens, one sequence has up to {self.longest:,}"
         if self.host:
             yield f"host      {self.host / GB:.1f} GB of the machine's memory a rank for the optimizer"
-        yield (
-            f"disk      up to {CHECKPOINTS} checkpoints of {self.checkpoint / GB:.1f} GB, and the weights of "
-            f"{self.export / GB:.1f} GB"
-        )
+        yield f"disk      up to {sum(self.disk.values()) / GB:.1f} GB: {_listed(self.disk)}"
+
+
+def _listed(parts: Parts) -> str:
+    return ", ".join(f"{part} {size / GB:.2f}" for part, size in parts.items() if size >= GB / 200)
+
+
+def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
+    """Return what a training has on the disk at the most, while it writes its last checkpoint but one.
+
+    Beside the newest checkpoint lie the weights of one that has settled, of the next to settle where they are frequent,
+    of the best, of those that the user wants, and what is being written (`checkpoint_choice.kept_checkpoints`).
+    """
+    optimizer, width = config.optimizer, WIDTHS[config.optimizer.dtype]
+    trained, weights = shape.trained(optimizer.lora), WIDTHS[config.optimizer.dtype] * shape.parameters
+    states = trained * (MOMENTS + (MASTER if optimizer.dtype == "bfloat16" else 0))
+    returns = 3 + (config.checkpoint_every < SETTLED) + (config.evaluation.every > 0)
+    saved = config.steps // config.save_every if config.save_every else 0
+    if config.save_total_limit is not None:
+        saved = min(saved, config.save_total_limit + 1)
+    longest = config.engine.max_model_len if isinstance(config.engine, VllmEngineConfig) else 0
+    sampled = config.steps * config.prompts_per_step * config.group_size * (2 + (config.sampling.refills or 0))
+    return {
+        "optimizer": OPTIMIZERS * (states + weights) if optimizer.lora is None else 0.0,
+        "weights to return to": returns * (weights if optimizer.lora is None else states + width * trained),
+        "weights of save_every": saved * weights,
+        "exported weights": weights,
+        ROLLOUTS: sampled * (COMPLETION + COMPLETION_TOKEN * (config.sampling.max_tokens or longest)),
+    }
 
 
 def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float | None) -> MemoryPlan:
@@ -238,8 +266,7 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
         cache_tokens=cache_tokens,
         longest=longest,
         limit=limit,
-        checkpoint=whole + states,
-        export=whole,
+        disk=plan_disk(shape, config),
     )
 
 
@@ -280,9 +307,9 @@ def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, mos
 def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig:
     """Return the configuration with settings changed, named as `optimizer.zero_stage`."""
     for path, value in settings.items():
-        section, _, name = path.partition(".")
-        changed = getattr(config, section).model_copy(update={name: value})
-        config = config.model_copy(update={section: changed})
+        section, _, name = path.rpartition(".")
+        changed = {section: getattr(config, section).model_copy(update={name: value})} if section else {name: value}
+        config = config.model_copy(update=changed)
     return config
 
 
@@ -318,8 +345,11 @@ def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[C
     yield [("optimizer.lora", optimizer.lora, 0.0), *adapters]
 
 
-def memory_lines(config: GrpoConfig, model: ModelConfig, sizes: Sequence[float]) -> list[str]:
-    """Return what a training takes, a line each, for people. sizes: the GPUs of this machine, in GB.
+def memory_lines(
+    config: GrpoConfig, model: ModelConfig, sizes: Sequence[float], free: float | None = None
+) -> list[str]:
+    """Return what a training takes, a line each, for people. sizes: the GPUs of this machine, in GB. free: bytes that
+    the disk has for it, where that is known.
 
     Raises ConfigError where it does not fit, with the nearest settings that do.
     """
@@ -333,16 +363,45 @@ def memory_lines(config: GrpoConfig, model: ModelConfig, sizes: Sequence[float])
         most = len(sizes) if config.launch.gpu_gb is None else 8
         changes = nearest(shape, config, ranks, size * GB, most)
         raise ConfigError("train does not fit. Estimate:\n  " + "\n  ".join(plan.lines()), _advice(changes, size, most))
+    if free is not None:
+        check_disk(shape, config, free)
     where = "a process on the CPU" if size is None else "a GPU"
     return [f"memory    {where}, {ranks} of them, {shape.parameters / GB:.2f} B parameters: an estimate", *plan.lines()]
+
+
+def check_disk(shape: ModelShape, config: GrpoConfig, free: float) -> None:
+    """Raise ConfigError where checkpoints take more than the disk has, with the nearest setting that fits. Rollouts do
+    not count: how long they get is not known yet."""
+
+    def needed(varied: GrpoConfig) -> Parts:
+        return {part: size for part, size in plan_disk(shape, varied).items() if part != ROLLOUTS}
+
+    parts = needed(config)
+    if sum(parts.values()) <= free:
+        return
+    most = config.steps // config.save_every if config.save_every else 0
+    ways: list[dict[str, Any]] = [{"save_total_limit": limit} for limit in range(most - 1, 0, -1)]
+    ways += [{"save_every": 0}] * (most > 0) + [{"optimizer.lora": LoraConfig()}] * (config.optimizer.lora is None)
+    fitting = next((way for way in ways if sum(needed(with_settings(config, way)).values()) <= free), None)
+    raise ConfigError(
+        f"The disk has {free / GB:.1f} GB for checkpoints, and train takes up to {sum(parts.values()) / GB:.1f} GB: "
+        f"{_listed(parts)}.",
+        f"Free some space, or name another disk: --set runs_dir=DIR. {_nearest_in_words(fitting)}",
+    )
+
+
+def _nearest_in_words(changes: Mapping[str, Any] | None) -> str:
+    if changes is None:
+        return "No setting makes it fit."
+    written = {**changes, "optimizer.lora": "{}"} if "optimizer.lora" in changes else changes
+    return "The nearest that fits: " + " ".join(f"--set train.{name}={_yaml(value)}" for name, value in written.items())
 
 
 def _advice(changes: Mapping[str, Any] | None, size: float, gpus: int) -> str:
     if changes is None:
         count = f"{gpus} GPU{'' if gpus == 1 else 's'} of {size:.0f} GB"
         return f"No setting makes it fit {count} well: take more, larger ones, or a vLLM server."
-    written = {**changes, "optimizer.lora": "{}"} if "optimizer.lora" in changes else changes
-    return "The nearest that fits: " + " ".join(f"--set train.{name}={_yaml(value)}" for name, value in written.items())
+    return _nearest_in_words(changes)
 
 
 def _yaml(value: Any) -> str:

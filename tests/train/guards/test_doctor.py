@@ -46,6 +46,25 @@ def test_our_healthy_run_has_nothing_wrong() -> None:
     assert any(line.split()[:1] == ["pass_rate"] for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("guard", "change"),
+    [
+        ("verdicts_moved", {"verdicts_moved": 1.0}),
+        ("golds_moved", {"golds_moved": 1.0}),
+        ("verdicts_wrong", {"verdicts_wrong": 0.5}),
+        ("ranks_apart", {"ranks_apart": 1.0}),
+        ("forecast", {"profile_evidence": 9.0}),
+        ("groups_alike", {"trained_completions": 0.0, "groups_teaching": 0.0, "positive_token_mass": 0.0}),
+        ("weights_still", {"weights_moved": 0.0}),
+    ],
+)
+def test_a_log_alone_says_what_the_guards_would_have(guard: str, change: dict[str, float], tmp_path: Path) -> None:
+    healthy = [json.loads(line) for line in (RECORDED / "healthy.jsonl").read_text().splitlines()]
+    steps = [line | {"groups": 32.0, "lr": 1e-4} | change for line in healthy if "loss" in line][:20]
+    log = write_lines(tmp_path / "metrics.jsonl", steps)
+    assert f": {guard}: " in next(line for line in examine_log(log) if line.startswith("what went wrong"))
+
+
 def test_our_dead_run_is_told_by_the_step_at_which_it_died() -> None:
     lines = list(examine_log(RECORDED / "rate_x100.jsonl"))
     assert lines[1].startswith("what went wrong: Step 2: pass_rate_start")
