@@ -53,7 +53,7 @@ def make_engine(size: str, **settings: Any) -> TrainingEngine:
     settings: of the optimizer; and `bucket`, DeepSpeed's sizes of buckets in elements.
     """
 
-    def load(_: Path, dtype: str) -> Any:
+    def load(_: Path, dtype: str, *__: Any) -> Any:
         return random_qwen(size, getattr(torch, dtype))
 
     def configure(config: OptimizerConfig, ranks: int) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
     }
     two_ranks = {
         "zero 2": replace(tiny, zero_stage=2),
-        "zero 3": replace(tiny, zero_stage=3),
+        "zero 3": replace(tiny, zero_stage=3, reference=True),
         "zero 3, one holds all": replace(tiny, zero_stage=3, share="one"),
         "bfloat16": replace(tiny, dtype="bfloat16", share="one"),
         "NaN, zero 2": replace(tiny, zero_stage=2, spoilt=2),
@@ -153,6 +153,10 @@ def test_states_that_were_away_between_steps_are_the_same_bit_for_bit(case: str,
     width = {"alone": 8, "zero 2": 12 / ranks, "zero 3": 16 / ranks, "bfloat16": 12 / ranks + 4}[case]
     parameters = sum(weight.numel() for name, weight in expected.items() if name != "lm_head.weight")
     assert trained.told(f"{case}, rested")["released"] >= 0.98 * width * parameters
+
+
+def test_a_reference_that_is_sharded_has_the_log_probabilities_of_the_policy_that_begins(trained: Trained) -> None:
+    assert 0 <= trained.told("zero 3")["apart"] < 1e-5
 
 
 def test_training_moves_the_weights(trained: Trained) -> None:
