@@ -42,6 +42,8 @@ CPU_BLOCK_TOKENS = 32
 """The tokens of a block of the key-value cache on CPU. Only whole blocks are shared, so that vLLM's own 128 would leave
 most prompts unshared: with 8 completions each of 8 GSM8K prompts that makes a fifth of the CPU time."""
 
+GPU_BLOCK_TOKENS = 64
+"""No block of the key-value cache is longer than this by default on a GPU."""
 
 QUEUED_PER_SEQUENCE = 2
 """An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
@@ -101,6 +103,8 @@ class VllmEngine:
             options["gpu_memory_utilization"] = config.gpu_memory_utilization
             self.takes_turns = config.sleeps(beside_trainer)
             options["enable_sleep_mode"] = self.takes_turns
+        self.block_tokens = options.get("block_size", GPU_BLOCK_TOKENS)
+        """The tokens of a block of the prefix cache, at most."""
         self._asleep: Literal["", "weights wait", "no weights"] = ""
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             if config.tensor_parallel_size > 1:

@@ -24,6 +24,7 @@ from truegold.train.model.distributed import all_max, all_sum, init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Segment
+from truegold.train.model.step_effects import compare_weights
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,12 @@ def rollout_batch(step: int) -> list[Segment]:
     ]
 
 
+def ranks_drifted(engine: TrainingEngine) -> float:
+    """Return how many ranks hold other weights than the first."""
+    state = engine.weights_state()
+    return compare_weights(state, state, [], is_whole=engine.is_whole)["ranks_drifted"]
+
+
 def train(case: Case) -> None:
     policy.LOGIT_CHUNK["cpu"] = case.logit_chunk
     optimizer = OptimizerConfig.model_validate(
@@ -122,6 +129,11 @@ def train(case: Case) -> None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     held = held_bytes() - before
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    drifted = [ranks_drifted(engine)]
+    if rank == world - 1:
+        with torch.no_grad():
+            next(engine.causal_lm.parameters()).add_(1e-3)
+    drifted.append(ranks_drifted(engine))
     total, all_discarded = all_sum(1.0, discarded)
     if rank == 0:
         torch.save(weights, case.out)
@@ -134,6 +146,7 @@ def train(case: Case) -> None:
                     "held": held,
                     "released": released,
                     "apart": apart,
+                    "drifted": drifted,
                 }
             )
         )

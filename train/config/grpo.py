@@ -344,10 +344,10 @@ class ShownConfig(StageConfig):
 class ProbeConfig(StageConfig):
     """After each weight sync a few prompts are continued, to compare the two engines."""
 
-    prompts: int = Field(default=4, ge=1)
+    prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
-    tokens: int = Field(default=16, ge=1)
-    """Tokens by which each prompt is continued."""
+    tokens: int = Field(default=8, ge=1)
+    """Tokens by which each prompt is continued: each takes a pass of the sampling engine, with however many prompts."""
 
 
 class GuardConfig(StageConfig):

@@ -42,6 +42,7 @@ from truegold.train.model.distributed import (
     world_size,
 )
 from truegold.train.model.ending import EndAsked, is_heard
+from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import (
@@ -54,8 +55,8 @@ from truegold.train.model.policy import (
     load_causal_lm,
     measure,
 )
-from truegold.train.model.push import add_push, with_push_gap
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
+from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
@@ -70,7 +71,7 @@ ASIDE = "writing"
 """The folder of a checkpoint that is not whole yet."""
 MICRO_BATCH = "micro_batch.json"
 """Says beside the checkpoints which micro-batch was too large for a GPU, and what is taken instead."""
-ROOM = 4 * 2**20
+ROOM = 2**20
 """Bytes that a checkpoint needs beside weights and optimizer."""
 CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error")
 """What torch says where a file takes no more, in place of the system's error."""
@@ -83,8 +84,6 @@ LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Ten
 share of the step's loss and the sums over tokens to report."""
 Sums = dict[str, Tensor]
 """What a step reports, by name, added up over its micro-batches."""
-NO_WEIGHT = 1e-12
-"""A weight below this is as good as none."""
 SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
 
@@ -186,17 +185,14 @@ class TrainingEngine:
         """Return log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
         return [logprobs for logprobs, _ in self.measure(segments)]
 
-    @torch.no_grad()
-    def weights_digest(self) -> int:
-        """Return a number that is another one once this rank's share of a trained weight is: the sum of all their bits,
-        read as integers. Weights below `NO_WEIGHT` count as 0: a rate of 1e-30 moves them, and trains nothing."""
-        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-        trained = [parameter for parameter in self._engine.module.parameters() if parameter.requires_grad]
-        # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
-        shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
-        shares = [share.masked_fill(share.abs() < NO_WEIGHT, 0) for share in shares]
-        sums = [share.view(integers[share.element_size()]).sum(dtype=torch.int64) for share in shares]
-        return int(torch.stack(sums).sum()) if sums else 0
+    def weights_state(self) -> WeightsState:
+        """Return what is known of the trained weights on this rank."""
+        return examine_weights(parameter for parameter in self._engine.module.parameters() if parameter.requires_grad)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every rank holds all weights."""
+        return self._config.zero_stage < 3
 
     def pack(self) -> bool:
         """Pack segments from now on, unless this architecture mixes what lies in one row: recurrent layers do.
@@ -414,6 +410,10 @@ class TrainingEngine:
             settings = self._model / GENERATION_CONFIG
             if settings.exists():
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
+
+    def check_export(self, folder: Path) -> None:
+        """Compare an exported checkpoint with the weights in training. Raises GuardError where they differ."""
+        check_export(folder, self.named_tensors(), self._config.dtype)
 
     def save(
         self,

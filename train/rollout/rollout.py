@@ -17,7 +17,7 @@ import torch
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
-from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.pipeline.engines.vllm_local import GPU_BLOCK_TOKENS, VllmEngine
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.guards.table import PROBE
@@ -135,6 +135,12 @@ def max_length(config: VllmEngineConfig | ServerEngineConfig, asynchronous: Asyn
     server = ServerRollouts(config)
     server.close()
     return server.max_model_len
+
+
+def probe_length(engine: RolloutEngine) -> int:
+    """Return with how many of their tokens prompts are probed: enough to fill a block of the engine's prefix cache,
+    which is what can go stale."""
+    return 1 + (engine.block_tokens if isinstance(engine, VllmEngine) else GPU_BLOCK_TOKENS)
 
 
 MAX_ABS = {"float32": 1e-3, "bfloat16": 0.1}
