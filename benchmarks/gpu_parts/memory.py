@@ -301,12 +301,12 @@ def _offload(
                     lambda include=include, pinned=pinned: engine._engine.offload_states(include, pin_memory=pinned),
                     engine._engine.reload_states,
                 )
-    what = {"size": size, "settings": settings, "states": OURS, "pinned": True}
+    what = {"size": size, "settings": settings, "states": RELEASED, "pinned": True}
     with figures.attempt("offload", **what):
         _time_offload(figures, what, engine, probe, engine.release_states, engine._states.come_back)
 
 
-OURS = "`release_states`: moments, master weights, sums of gradients"
+RELEASED = "`release_states`: moments, master weights, sums of gradients"
 
 
 def _time_offload(
