@@ -5,8 +5,8 @@ A line `built` has what stands after an engine is made: weights, gradient sums, 
 backward pass (`activations`), and how far each phase goes above what it began with. All are bytes of tensors as
 `torch.cuda.memory_allocated` counts them; `reserved` is what the allocator took from the GPU.
 
-A line `offload` has what DeepSpeed's `offload_states` frees, and its seconds; `moments by hand` moves AdamW's moments
-without it, which goes at every stage.
+A line `offload` has what DeepSpeed's `offload_states` frees, and its seconds, and so of the trainer's own
+`release_states`, which goes at every stage.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def make_engine(size: str, **settings: Any) -> TrainingEngine:
     settings: of the optimizer; and `bucket`, DeepSpeed's sizes of buckets in elements.
     """
 
-    def load(_: Path, dtype: str) -> Any:
+    def load(_: Path, dtype: str, *__: Any) -> Any:
         return random_qwen(size, getattr(torch, dtype))
 
     def configure(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
@@ -301,52 +301,12 @@ def _offload(
                     lambda include=include, pinned=pinned: engine._engine.offload_states(include, pin_memory=pinned),
                     engine._engine.reload_states,
                 )
-    moved: list[Tensor] = []
-
-    def away() -> None:
-        _unlink(engine)
-        for tensor in _states(engine):
-            host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=torch.cuda.is_available())
-            host.copy_(tensor)
-            moved.append(host)
-            tensor.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        give_back()
-
-    def back() -> None:
-        for tensor, host in zip(_states(engine), moved, strict=True):
-            tensor.data = host.to(engine.device)
-        moved.clear()
-        _link(engine)
-
-    what = {"size": size, "settings": settings, "states": BY_HAND, "pinned": True}
+    what = {"size": size, "settings": settings, "states": RELEASED, "pinned": True}
     with figures.attempt("offload", **what):
-        _time_offload(figures, what, engine, probe, away, back)
+        _time_offload(figures, what, engine, probe, engine.release_states, engine._states.come_back)
 
 
-BY_HAND = "moments by hand; at ZeRO 1 in bfloat16 master weights too"
-
-
-def _states(engine: TrainingEngine) -> list[Tensor]:
-    """Return AdamW's moments, out of DeepSpeed's wrappers, and the master weights of DeepSpeed's BF16_Optimizer."""
-    optimizer = engine._engine.basic_optimizer
-    states = [optimizer.state[key] for key in optimizer.state]
-    moments = [state[name] for state in states for name in ("exp_avg", "exp_avg_sq") if name in state]
-    return moments + list(getattr(engine._engine.optimizer, "fp32_groups_flat_partition", []))
-
-
-def _unlink(engine: TrainingEngine) -> None:
-    """Take the views of its states from each weight that DeepSpeed's BF16_Optimizer has given it: they keep memory."""
-    for group in getattr(engine._engine.optimizer, "bf16_groups", []):
-        for parameter in group:
-            parameter._hp_mapping = None
-
-
-def _link(engine: TrainingEngine) -> None:
-    optimizer = engine._engine.optimizer
-    if hasattr(optimizer, "bf16_groups"):
-        optimizer._link_all_hp_params()
-        optimizer._hp_optimizer_states_linked = False
-        optimizer._lazy_init_hp_params_optimizer_state()
+RELEASED = "`release_states`: moments, master weights, sums of gradients"
 
 
 def _time_offload(

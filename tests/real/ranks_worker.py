@@ -21,8 +21,9 @@ from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig, PositivesConfig
 from truegold.train.grpo.update import Updater, weigh_segments
 from truegold.train.model import policy
-from truegold.train.model.distributed import all_sum, init_distributed
+from truegold.train.model.distributed import all_max, all_sum, init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
+from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Segment
 from truegold.train.model.step_effects import compare_weights
 
@@ -51,6 +52,8 @@ class Case:
     """The step that is not trained on."""
     packed: bool = False
     lora: bool = False
+    reference: bool = False
+    """Whether the reference of the KL penalty is compared with the policy before it is trained."""
     rests: bool = False
     """Whether the optimizer's states are elsewhere between steps."""
 
@@ -100,6 +103,13 @@ def train(case: Case) -> None:
     )
     updater = Updater(engine, config, max_tokens=32, total=100)
     first = discarded = released = 0
+    apart = 0.0
+    if case.reference:
+        # Ranks have different numbers of micro-batches.
+        probe = rollout_batch(0)[: 16 if rank == 0 else 1]
+        expected = torch.cat(engine.logprobs(probe))
+        frozen = FrozenPolicy(Path(case.model), optimizer, engine.device)
+        apart = all_max(float((torch.cat(frozen.logprobs(probe)) - expected).abs().max()))
     checkpoints = Path(case.checkpoints) if case.checkpoints else None
     if case.back is not None:
         engine.tokenizer = AutoTokenizer.from_pretrained(case.model)
@@ -146,6 +156,7 @@ def train(case: Case) -> None:
                     "discarded": all_discarded,
                     "held": held,
                     "released": released,
+                    "apart": apart,
                     "drifted": drifted,
                 }
             )

@@ -22,7 +22,7 @@ from truegold.train.model.distributed import deepspeed_config
 from truegold.train.model.engine import (
     NoRoomError,
     TrainingEngine,
-    _gather_experts_together,
+    gather_experts_together,
 )
 from truegold.train.model.saved_states import ROOM, checkpoint_steps, step_folder
 from truegold.train.model.segment import Segment
@@ -344,10 +344,10 @@ def test_experts_that_are_modules_are_gathered_together() -> None:
             self.experts = torch.nn.ModuleList([torch.nn.Linear(2, 2)])
 
     model = torch.nn.Sequential(Layer(), torch.nn.Linear(2, 2))
-    _gather_experts_together(model)
+    gather_experts_together(model)
     assert z3_leaf_module(model[0])
     assert not z3_leaf_module(model[1])
-    _gather_experts_together(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+    gather_experts_together(torch.nn.Sequential(torch.nn.Linear(2, 2)))
 
 
 def test_older_checkpoints_make_room_for_the_newest_one(

@@ -44,7 +44,16 @@ from truegold.train.model.ending import EndAsked, is_heard
 from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.optimizer_states import OptimizerStates
-from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
+from truegold.train.model.policy import (
+    PolicyModel,
+    checkpoint_with_cache,
+    gather_experts_together,
+    gather_head_at_once,
+    is_sharded,
+    keeps_whole_cache,
+    load_causal_lm,
+    measure,
+)
 from truegold.train.model.saved_states import (
     ASIDE,
     CARD,
@@ -120,7 +129,8 @@ class TrainingEngine:
         from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
 
         torch.manual_seed(seed)
-        causal_lm = load_causal_lm(model, config.dtype)
+        settings = distributed.deepspeed_config(config, world_size())
+        causal_lm = load_causal_lm(model, config.dtype, settings)
         if config.gradient_checkpointing:
             causal_lm.gradient_checkpointing_enable()
             # With frozen embeddings no input of a layer has a gradient, which checkpointing would take for none at all.
@@ -128,8 +138,9 @@ class TrainingEngine:
         if config.lora is not None:
             add_lora(causal_lm, config.lora)
         policy = PolicyModel(causal_lm).to(distributed.local_device())
-        policy.match_logits()
-        _gather_experts_together(policy)
+        if not is_sharded(settings):
+            policy.match_logits()
+        gather_experts_together(policy)
         self._config = config
         self._note = note
         self._folder: Path | None = None
@@ -141,10 +152,12 @@ class TrainingEngine:
         self._engine, *_ = deepspeed.initialize(
             model=policy,
             model_parameters=[parameter for parameter in policy.parameters() if parameter.requires_grad],
-            config=distributed.deepspeed_config(config, world_size()),
+            config=settings,
         )
         if config.zero_stage == 3:
-            _gather_head_at_once(policy)
+            gather_head_at_once(policy)
+        if is_sharded(settings):
+            policy.match_logits()
         # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
         sums_apart = self._clips_itself or isinstance(self._engine.optimizer, BF16_Optimizer)
@@ -566,28 +579,3 @@ def _without_sampling_settings(causal_lm: Any) -> Iterator[None]:
     causal_lm.generation_config = GenerationConfig(**{name: getattr(known, name, None) for name in ids})
     yield
     causal_lm.generation_config = known
-
-
-def _gather_experts_together(model: torch.nn.Module) -> None:
-    """Have ZeRO 3 gather all experts of a layer: each rank runs others, and would wait for ranks that do not run its
-    own. Experts whose weights are one tensor are one module as it is."""
-    from deepspeed.utils import set_z3_leaf_modules
-
-    layers = [
-        type(module)
-        for module in model.modules()
-        for name, child in module.named_children()
-        if "experts" in name and isinstance(child, torch.nn.ModuleList)
-    ]
-    if layers:
-        set_z3_leaf_modules(model, sorted(set(layers), key=lambda layer: layer.__name__))
-
-
-def _gather_head_at_once(policy: PolicyModel) -> None:
-    """Have ZeRO 3 gather the output head when the policy is called, and hold it until that call is over."""
-    import deepspeed
-
-    policy.head_apart = True
-    head = policy.causal_lm.get_output_embeddings()
-    for parameter in head.parameters(recurse=False):
-        deepspeed.zero.register_external_parameter(policy, parameter)

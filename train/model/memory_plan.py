@@ -176,7 +176,7 @@ class MemoryPlan:
     """What one process takes of its GPU, or of the machine where there is none."""
 
     loading: Parts
-    """Every process loads the whole model, before ZeRO 3 shards it."""
+    """Every process loads the whole model, at ZeRO 3 its share of it."""
     rollout: Parts
     update: Parts
     host: float
@@ -242,8 +242,10 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
     longest = engine.max_model_len if isinstance(engine, VllmEngineConfig) else config.sampling.max_tokens or 0
     resting, busy = standing(shape, optimizer, ranks), updating(shape, optimizer, ranks, longest)
     fixed: Parts = {"CUDA": CUDA} if limit is not None else {}
+    whole = WIDTHS[optimizer.dtype] * shape.parameters
+    share_loaded = whole / (ranks if _stage(optimizer, ranks) == 3 else 1)
     if config.objective.kl.weight:
-        fixed["reference"] = WIDTHS[optimizer.dtype] * shape.parameters
+        fixed["reference"] = share_loaded
     share, cache_tokens = _vllm(shape, engine, limit) if isinstance(engine, VllmEngineConfig) else (0.0, longest)
     beside = config.asynchronous
     if beside is not None:
@@ -252,14 +254,13 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
     takes_turns = is_shared and isinstance(engine, VllmEngineConfig) and engine.sleeps(beside_trainer=True)
     awake_always = beside is not None or (is_shared and not takes_turns)
     vllm_asleep = {"vLLM": ASLEEP} if takes_turns else {}
-    whole = WIDTHS[optimizer.dtype] * shape.parameters
     states = (MASTER + MOMENTS if optimizer.dtype == "bfloat16" else MOMENTS) * shape.trained(optimizer.lora)
     host = states / ranks if optimizer.offload else resting["optimizer"] * takes_turns
     if takes_turns:
         # Sums of gradients are dropped, and what is offloaded is in the host's memory anyway.
         resting |= {"gradients": 0.0, "optimizer": 0.0, "buckets": 0.0}
     return MemoryPlan(
-        loading={"weights": whole} | fixed | vllm_asleep,
+        loading={"weights": share_loaded} | fixed | vllm_asleep,
         host=host,
         rollout=resting | fixed | {"vLLM": share},
         update=busy | fixed | ({"vLLM": share} if awake_always else vllm_asleep),

@@ -17,7 +17,7 @@ computing any; `choose_path` compares with the whole model before anything is tr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
@@ -34,6 +34,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.model.distributed import all_max, deepspeed_config, world_size
 from truegold.train.model.segment import Prefix, Segment, SegmentBatch, collate, micro_batches
 from truegold.train.objective import AllTokens, PerToken
 from truegold.verifiers import SetupError
@@ -44,15 +45,29 @@ needs many tokens at a time to be busy, a CPU few. Each chunk adds to the gradie
 holds more memory than its logits."""
 
 
-def load_causal_lm(model: Path, dtype: str) -> Any:
-    """Load the checkpoint in folder `model`. Raises SetupError where it is none."""
-    from transformers import AutoModelForCausalLM
+def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
+    """Load the checkpoint in folder `model`. Raises SetupError where it is none.
 
+    settings: DeepSpeed's configuration. Where `is_sharded` holds of it, every rank calls this, and keeps its share of
+    each layer as that is read: none holds the whole model.
+    """
+    from transformers import AutoModelForCausalLM
+    from transformers.integrations.deepspeed import HfDeepSpeedConfig
+
+    # transformers looks for it as long as it is alive.
+    sharding = HfDeepSpeedConfig(dict(settings)) if settings is not None and is_sharded(settings) else None
     try:
         return AutoModelForCausalLM.from_pretrained(str(model), dtype=getattr(torch, dtype))
     except (OSError, ValueError) as error:
         reason = str(error).strip().split("\n", 1)[0]
         raise SetupError(f"{model} cannot be loaded as a causal language model: {reason}") from error
+    finally:
+        del sharding
+
+
+def is_sharded(settings: Mapping[str, Any]) -> bool:
+    """Return whether weights are sharded over several ranks as they are loaded."""
+    return bool(settings["zero_optimization"]["stage"] == 3 and world_size() > 1)
 
 
 def pad_id(encoder: ChatEncoder) -> int:
@@ -76,8 +91,8 @@ class PolicyModel(nn.Module):
     def match_logits(self) -> None:
         """Compute logits from hidden states as the model itself does from now on (`choose_path`).
 
-        Raises SetupError where its architecture is one whose log-probabilities would be wrong. Under ZeRO 3 it comes
-        before the weights are sharded.
+        Raises SetupError where its architecture is one whose log-probabilities would be wrong. Where weights are
+        sharded every rank calls it.
         """
 
         def logprobs(path: LogitPath, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -197,19 +212,34 @@ def measure(
 
 
 class FrozenPolicy:
-    """The checkpoint in folder `model`, whole on every rank and never trained: the reference of the KL penalty."""
+    """The checkpoint in folder `model`, never trained: the reference of the KL penalty. At ZeRO 3 it is sharded as the
+    policy is, else whole on every rank."""
 
     def __init__(self, model: Path, config: OptimizerConfig, device: torch.device) -> None:
-        self._policy = PolicyModel(load_causal_lm(model, config.dtype)).to(device).eval()
-        self._policy.match_logits()
+        settings = deepspeed_config(config.model_copy(update={"offload": False}), world_size())
+        self._is_sharded = is_sharded(settings)
+        policy = PolicyModel(load_causal_lm(model, config.dtype, settings)).to(device).eval()
+        self._policy: Callable[[SegmentBatch], tuple[Tensor, Tensor]] = policy
+        if self._is_sharded:
+            import deepspeed
+
+            gather_experts_together(policy)
+            del settings["optimizer"]
+            self._policy, *_ = deepspeed.initialize(model=policy.requires_grad_(False), config=settings)
+            gather_head_at_once(policy)
+        policy.match_logits()
         self._max_tokens = config.micro_batch_tokens
         self._device = device
 
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
-        """Return log-probabilities as `TrainingEngine.logprobs` does; ranks need not call it together."""
+        """Return log-probabilities as `TrainingEngine.logprobs` does; every rank calls it."""
         layouts = [list(chain(*rows)) for rows in micro_batches(segments, self._max_tokens)]
+        if self._is_sharded:
+            layouts += [[]] * (int(all_max(len(layouts))) - len(layouts))
+        filler = [[Segment((0,), (0,))]]
         batches = (
-            (layout, collate([[segments[index]] for index in layout], pad_id=0).to(self._device)) for layout in layouts
+            (layout, collate([[segments[index]] for index in layout] or filler, pad_id=0).to(self._device))
+            for layout in layouts
         )
         return [logprobs for logprobs, _ in measure(self._policy, segments, batches)]
 
@@ -349,7 +379,7 @@ def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
     was_training = causal_lm.training
     causal_lm.eval()
     try:
-        vocabulary = causal_lm.get_input_embeddings().weight.shape[0]
+        vocabulary = _shape(causal_lm.get_input_embeddings().weight)[0]
         generator = torch.Generator().manual_seed(0)
         sequences = [torch.randint(vocabulary, (length,), generator=generator).tolist() for length in LENGTHS]
         reference = [_own_logprobs(causal_lm, ids) for ids in sequences]
@@ -390,7 +420,7 @@ def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> b
     """Return whether the output head alone gives the logits of the model's own code, for hidden states that lead to
     logits of up to `LARGE_LOGIT`."""
     head = causal_lm.get_output_embeddings()
-    hidden = torch.randn(4, head.weight.shape[1], generator=torch.Generator().manual_seed(0)).to(head.weight)
+    hidden = torch.randn(4, _shape(head.weight)[1], generator=torch.Generator().manual_seed(0)).to(head.weight)
     try:
         hidden *= LARGE_LOGIT / plain.head(False)(hidden).abs().max()
         logits, expected = plain.head(False)(hidden).float(), full.head(False)(hidden).float()
@@ -399,6 +429,37 @@ def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> b
         return True
     tolerance = MAX_LOGIT_ERROR[causal_lm.dtype] * LARGE_LOGIT
     return logits.shape == expected.shape and torch.allclose(logits, expected, atol=tolerance)
+
+
+def gather_experts_together(model: torch.nn.Module) -> None:
+    """Have ZeRO 3 gather all experts of a layer: each rank runs others, and would wait for ranks that do not run its
+    own. Experts whose weights are one tensor are one module as it is."""
+    from deepspeed.utils import set_z3_leaf_modules
+
+    layers = [
+        type(module)
+        for module in model.modules()
+        for name, child in module.named_children()
+        if "experts" in name and isinstance(child, torch.nn.ModuleList)
+    ]
+    if layers:
+        set_z3_leaf_modules(model, sorted(set(layers), key=lambda layer: layer.__name__))
+
+
+def gather_head_at_once(policy: PolicyModel) -> None:
+    """Have ZeRO 3 gather the output head when the policy is called, and hold it until that call is over."""
+    import deepspeed
+
+    policy.head_apart = True
+    head = policy.causal_lm.get_output_embeddings()
+    for parameter in head.parameters(recurse=False):
+        deepspeed.zero.register_external_parameter(policy, parameter)
+
+
+def _shape(weight: Tensor) -> Sequence[int]:
+    """Return the shape of a weight, which is empty here where ZeRO 3 has sharded it."""
+    shape: Sequence[int] = getattr(weight, "ds_shape", weight.shape)
+    return shape
 
 
 class PromptCache(DynamicCache):  # type: ignore[misc]
