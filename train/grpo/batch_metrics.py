@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -56,6 +57,7 @@ def measure_batch(
         **reward_metrics(everything, terms),
         **diversity_metrics(everything, chain(*gathered(ngram_shares))),
         **text_metrics(completions, encoder),
+        "members_alike": copies_evidence([*chain(*gathered(list(map(expected_copies, groups))))]),
         "tokens_per_teaching_group": tokens / teaching if teaching else None,
         "groups_entered": float(len(entered)),
         "groups_teaching": teaching / max(len(scores), 1),
@@ -253,6 +255,27 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
         "repetition": _mean([*chain(*gathered(repeated))]),
         "foreign_script": foreign_share(counts, set(chain(*gathered(local_known)))),
     }
+
+
+def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
+    """Return how many of a group's other members are copies of its first, and the mean and the variance of that where
+    each is sampled by itself: it comes again with the probability of its tokens."""
+    first, *others = (member.segment for member in group)
+    chance = min(1.0, math.exp(sum(first.rollout_logprobs)))
+    count = sum(other.output_ids == first.output_ids for other in others)
+    is_known = bool(first.rollout_logprobs) and not group[0].parts
+    return (count, chance * len(others), chance * (1 - chance) * len(others)) if is_known else (0, 0.0, 0.0)
+
+
+def copies_evidence(groups: Sequence[tuple[int, float, float]]) -> float:
+    """Return minus the logarithm of how rarely members sampled by themselves are copies so often, by Bennett's bound.
+
+    groups: of each the copies, and their mean and variance.
+    """
+    excess = sum(count - mean for count, mean, _ in groups)
+    variance = max(sum(variance for *_, variance in groups), 1e-9)
+    ratio = max(excess, 0.0) / variance
+    return variance * ((1 + ratio) * math.log1p(ratio) - ratio)
 
 
 def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:
