@@ -52,7 +52,7 @@ from truegold.verifiers.running.unread_tally import UnreadTally
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
 
-EVALUATED = 8
+EVALUATED = 16
 """So many completions of an evaluation are kept to be judged again."""
 CHUNK = 8
 """Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
