@@ -3,6 +3,7 @@
     truegold select examples/demo.yaml
     python benchmarks/guards.py faults runs/demo OUT [--only NAME ...] [--steps 30]
     python benchmarks/guards.py healthy runs/demo OUT --seeds 100 101 ... [--steps 200]
+    python benchmarks/guards.py healthy runs/demo OUT --seeds 40 41 ... --prompts 4 8 16 --rate 1e-7 --steps 60
     python benchmarks/guards.py table OUT [--write PAGE.md]
 
 A fault counts where the run without guards ends at least 10 points below the healthy one, or dead. `OUT` keeps one JSON
@@ -38,7 +39,8 @@ HARM = 0.10
 """Points of held-out pass rate by which a fault has to hurt to count."""
 SIDES = ("guarded", "unguarded")
 HEALTHY = Fault("healthy")
-
+PROMPTS = 32
+"""The demo's problems a step."""
 
 LIMIT_S = 600
 """A run that takes longer, of about a minute, hangs."""
@@ -100,15 +102,15 @@ def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> 
         os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-def run_healthy(run: Path, out: Path, seed: int, steps: int, refills: int) -> None:
+def run_healthy(run: Path, out: Path, name: str, steps: int, changes: Mapping[str, Any]) -> None:
     """Train once without any fault, and keep the metrics."""
-    record = out / f"seed-{seed}.json"
+    record = out / f"{name}.json"
     if record.exists():
         return
     folder = out / "runs" / record.stem
     shutil.rmtree(folder, ignore_errors=True)
-    outcome = train(run, folder, steps, {"seed": seed, "checkpoint_every": 50, "sampling.refills": refills})
-    shutil.copyfile(folder / "metrics.jsonl", out / f"seed-{seed}.jsonl")
+    outcome = train(run, folder, steps, {"checkpoint_every": 50, **changes})
+    shutil.copyfile(folder / "metrics.jsonl", record.with_suffix(".jsonl"))
     record.write_text(json.dumps({**outcome, "alarms": read_whole_lines(folder / ALARMS)}, indent=1))
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -177,6 +179,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--sides", nargs="*", choices=SIDES, default=SIDES)
     parser.add_argument("--seeds", nargs="*", type=int, default=())
+    parser.add_argument("--prompts", nargs="*", type=int, default=(PROMPTS,))
+    parser.add_argument("--rate", type=float)
     parser.add_argument("--refills", type=int, default=0)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--write", type=Path)
@@ -190,8 +194,12 @@ def main() -> None:
             for fault in chosen:
                 run_fault(runs[0], out, fault, guarded, arguments.steps)
     elif arguments.what == "healthy":
-        for seed in arguments.seeds:
-            run_healthy(runs[0], out, seed, arguments.steps, arguments.refills)
+        rate = {} if arguments.rate is None else {"optimizer.lr": arguments.rate}
+        for prompts in arguments.prompts:
+            for seed in arguments.seeds:
+                changes = {"seed": seed, "sampling.refills": arguments.refills, "prompts_per_step": prompts, **rate}
+                name = f"seed-{seed}" if prompts == PROMPTS else f"seed-{seed}-prompts-{prompts}"
+                run_healthy(runs[0], out, name, arguments.steps, changes)
     else:
         publish(None, table(out), None, arguments.write, "Guards")
 

@@ -1,31 +1,66 @@
 """Kills a run with SIGKILL at random moments, reruns it until it completes, and compares it with an undisturbed one.
 
     python benchmarks/kill_resume.py CONFIG.yaml [--kills 10] [--seed 0] [--set FIELD=VALUE ...]
+    python benchmarks/kill_resume.py CONFIG.yaml --endings SIGTERM:group SIGINT:launcher full --moments update sync ...
 
 Prints, for every kill, when it came and which stages were finished; fails where a finished stage runs again or the
 final tables and weights differ. Times in the stage records are the only thing that may.
+
+With `--endings` the training is ended in other ways instead, at each of the moments of `kill_moments.py`: a signal to
+the process `launcher`, `trainer` or to their `group`; `full`, the disk of the run; `no room`, on its GPU (what torch
+raises then). Printed is a table: how it ended, how many of the finished steps the next start takes up, and whether
+metrics, completions and weights are those of the undisturbed run afterwards. The disk is a tmpfs, which takes root.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from kill_moments import FILLER, FULL, MOMENTS, PLANTED
+
+from truegold.pipeline.running.disk import read_whole_lines
 
 TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli", "run"]
 
 
-def start(arguments: argparse.Namespace, name: str) -> subprocess.Popen[str]:
-    """Start a run of the configuration under a name."""
-    overrides = [f"name={name}", *arguments.set]
-    command = [*TRUEGOLD, arguments.config, *(part for value in overrides for part in ("--set", value))]
+def start(
+    arguments: argparse.Namespace, name: str, runs: Path | None = None, planted: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start a run of the configuration under a name, in a folder of runs of its own, with an ending planted into it."""
+    overrides = [f"name={name}", *arguments.set, *([] if runs is None else [f"runs_dir={runs}"])]
+    command = [
+        *TRUEGOLD,
+        arguments.config,
+        "--engine",
+        arguments.engine,
+        *(part for value in overrides for part in ("--set", value)),
+    ]
+    environment = dict(os.environ)
+    if planted is not None:
+        (folder := Path(planted["note"]).with_suffix(".path")).mkdir()
+        (folder / "sitecustomize.py").write_text("import kill_moments\n\nkill_moments.plant()\n")
+        path = [str(folder), str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
+        environment |= {PLANTED: json.dumps(dict(planted)), "PYTHONPATH": os.pathsep.join(path)}
     return subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env=environment,
     )
 
 
@@ -46,6 +81,126 @@ def outputs(run_dir: Path) -> dict[str, str]:
     return digests
 
 
+TIMED = ("seconds", "tokens_per", "trainer_waiting", "sampler_starved", "environment_wait")
+"""Metrics that differ from run to run begin with one of these."""
+
+
+def trained(stage: Path) -> dict[str, Any]:
+    """Return what a training has written that depends on nothing but its seed: metrics and tables of completions."""
+    import polars as pl
+
+    metrics = [
+        {name: value for name, value in line.items() if not name.startswith(TIMED)}
+        for line in read_whole_lines(stage / "metrics.jsonl")
+    ]
+    tables = {path.name: pl.read_parquet(path) for path in sorted((stage / "completions").glob("*.parquet"))}
+    weights = {path.name: path.read_bytes() for path in stage.glob("checkpoint/*.safetensors")}
+    return {"metrics": metrics, **weights, **{name: table.to_dicts() for name, table in tables.items()}}
+
+
+@dataclass
+class Ended:
+    """How a training ended, and what came of it."""
+
+    exit_code: int
+    line: str
+    seconds: float
+    """From the ending to the last process's end."""
+    finished: int
+    """Steps in the metrics."""
+    taken_up: int
+    """The step of the checkpoint that counts; -1 without one."""
+    alarm: str
+    """The last alarm's guard."""
+    has_report: bool
+
+    def row(self, differing: list[str]) -> str:
+        """Return the columns of the table."""
+        same = "as undisturbed" if not differing else "differs: " + ", ".join(differing)
+        report = "yes" if self.has_report else "no"
+        columns = (self.exit_code, f"{self.seconds:.1f}", self.finished, self.taken_up, self.alarm, report, same)
+        return " | ".join(map(str, (*columns, self.line)))
+
+
+HEADER = ("ending", "moment", "exit", "s", "finished", "goes on from", "alarm", "report", "afterwards", "line")
+
+
+@contextmanager
+def folder_of_runs(base: Path, case: Path, ending: str, room_mb: float) -> Iterator[Path]:
+    """Yield a folder with the run up to the training, on a disk of its own where that is to be filled."""
+    case.mkdir(parents=True)
+    if ending == FULL:
+        taken = sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) / 2**20
+        size = f"size={int(taken * 1.3 + room_mb)}m"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(case)], check=True)
+    try:
+        shutil.copytree(base, case / "run", symlinks=True)
+        yield case
+    finally:
+        if ending == FULL:
+            subprocess.run(["umount", "-l", str(case)], check=True)
+        else:
+            shutil.rmtree(case)
+
+
+def end(arguments: argparse.Namespace, runs: Path, note: Path, ending: str, moment: str) -> Ended:
+    """Run until the planted ending comes, and return how it ended."""
+    kind, _, target = ending.partition(":")
+    planted = {"moment": moment, "ending": kind, "target": target, "disk": str(runs), "note": str(note)}
+    child = start(arguments, "run", runs, planted)
+    _, output = child.communicate()
+    seconds = time.time() - float(note.read_text()) if note.exists() else float("nan")
+    run = runs / "run"
+    partial = next(iter(run.glob(f".partial/{arguments.stage}-*")), run / arguments.stage)
+    alarms = read_whole_lines(partial / "alarms.jsonl")
+    pointer = next(iter(partial.rglob("checkpoints/latest.json")), None)
+    lines = output.strip().splitlines()
+    return Ended(
+        child.returncode,
+        " ".join(lines[-2:]) if child.returncode == 4 else lines[-1],
+        seconds,
+        sum("loss" in line or "pass_rate" in line for line in read_whole_lines(partial / "metrics.jsonl")),
+        json.loads(pointer.read_text())["step"] if pointer is not None else -1,
+        alarms[-1]["guard"] if alarms else "none",
+        (run / "report" / "index.html").exists(),
+    )
+
+
+def endings(arguments: argparse.Namespace) -> bool:
+    """End trainings at all moments, let each go on, and print the table; return whether all is as undisturbed."""
+    work = Path(arguments.runs_dir)
+    base, calm = work / "base" / "run", work / "calm"
+    if not (calm / "run" / arguments.stage / "stage.json").exists():
+        child = start(arguments, "run", calm)
+        _, output = child.communicate()
+        if child.returncode:
+            sys.exit(f"the undisturbed run failed:\n{output}")
+    if not base.exists():
+        shutil.copytree(calm / "run", base, symlinks=True)
+        for stage in (arguments.stage, "report"):
+            shutil.rmtree(base / stage, ignore_errors=True)
+    expected, is_same = trained(calm / "run" / arguments.stage), True
+    print(" | ".join(HEADER), flush=True)
+    for ending in arguments.endings:
+        for moment in arguments.moments:
+            name = f"{ending}-{moment}".replace(":", "-").replace(" ", "-")
+            (note := work / f"{name}.note").unlink(missing_ok=True)
+            shutil.rmtree(note.with_suffix(".path"), ignore_errors=True)
+            with folder_of_runs(base, work / name, ending, arguments.room_mb) as runs:
+                ended = end(arguments, runs, note, ending, moment)
+                (runs / FILLER).unlink(missing_ok=True)
+                child = start(arguments, "run", runs)
+                _, output = child.communicate()
+                if child.returncode:
+                    differing = [f"goes on with exit code {child.returncode}: {output.strip().splitlines()[-1]}"]
+                else:
+                    actual = trained(runs / "run" / arguments.stage)
+                    differing = [key for key in expected | actual if expected.get(key) != actual.get(key)]
+                print(f"{ending} | {moment} | {ended.row(differing)}", flush=True)
+            is_same &= not differing
+    return is_same
+
+
 def main() -> None:
     """Run once in peace and once with kills, and compare the outputs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -54,7 +209,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs-dir", default="runs")
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--endings", nargs="+", default=())
+    parser.add_argument("--moments", nargs="+", default=("rollout", "update", "sync"), choices=MOMENTS)
+    parser.add_argument("--engine", default="prefect", help="as the command's")
+    parser.add_argument("--stage", default="train")
+    parser.add_argument("--command", default="run", choices=("run", "train", "select"))
+    parser.add_argument("--room-mb", type=float, default=200.0, help="of the disk that `full` fills")
     arguments = parser.parse_args()
+    TRUEGOLD[-1] = arguments.command
+    if arguments.endings:
+        sys.exit(not endings(arguments))
     arguments.set.append(f"runs_dir={arguments.runs_dir}")
     calm, killed = (Path(arguments.runs_dir) / name for name in ("calm", "killed"))
 

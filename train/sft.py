@@ -22,6 +22,7 @@ import orjson
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, encode_row, load_encoder
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.rows import Row, problem_of, read_rows
@@ -59,6 +60,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     """
     progress.start("loading the model")
     from truegold.train.model.distributed import rank
+    from truegold.train.model.ending import listening
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import pad_id
     from truegold.train.model.segment import read_distilled
@@ -91,12 +93,13 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     steps = [order[start : start + config.batch_size] for start in range(0, len(order), config.batch_size)]
     progress.start("SFT", len(steps))
     progress.advance(first)
-    if rank() == 0:
-        for change in record_settings(out_dir, first, config, TUNABLE_SFT):
-            progress.note(f"from step {first} on {change}")
-    loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
-    engine.export(out_dir / "checkpoint", encoder.tokenizer)
-    engine.check_export(out_dir / "checkpoint")
+    for change in record_settings(out_dir, first, config, TUNABLE_SFT, is_first_rank=rank() == 0):
+        progress.note(f"from step {first} on {change}")
+    with listening():
+        loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
+        # A signal does not break it off: the last steps are in no checkpoint.
+        engine.export(out_dir / "checkpoint", encoder.tokenizer)
+        engine.check_export(out_dir / "checkpoint")
     facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
     return StageReport(len(examples), len(fitting), counts, facts | {"changes": changes_of(out_dir)})
 
@@ -113,32 +116,48 @@ def _take_steps(
 ) -> float:
     """Take the steps from `first` on, each of the examples with its indices, and return the last loss. Raises Preempted
     where a signal ends it, with a checkpoint."""
-    from truegold.train.model.distributed import rank, world_size
-    from truegold.train.model.ending import EndAsked, listening, preempted
+    from truegold.train.model.ending import EndAsked, end_if_asked, ended
     from truegold.train.model.engine import generator_states
 
-    loss = float("nan")
+    losses = [line["loss"] for line in read_whole_lines(out_dir / "metrics.jsonl")[:first]]
     # Until an update has changed them, weights are those of the last finished step.
     engine.may_end = True
-    with MetricsLog(out_dir, first, config.trackers) as log, listening():
-        for step in range(first, len(steps)):
-            local = steps[step][rank() :: world_size()]
-            local_examples = [examples[index] for index in local]
-            local_weights = [weights[index] for index in local] if weights is not None else None
-            loss_function = negative_log_likelihood(engine.totals(local_examples), local_weights)
+    with MetricsLog(out_dir, first, config.trackers) as log:
+        for step in range(first, len(steps) + 1):
             random_states = generator_states()
             try:
-                metrics = engine.update(local_examples, loss_function, step, len(steps))
+                end_if_asked()
+                if step == len(steps):
+                    break
+                metrics = _take_step(engine, examples, weights, steps[step], step, len(steps))
             except EndAsked:
                 progress.start("saving what is finished")
                 engine.save(out_dir / CHECKPOINTS, step, {}, random_states=random_states)
-                raise preempted(step) from None
-            loss = metrics["loss"]
+                raise ended(step) from None
+            losses.append(metrics["loss"])
             log.write(step, metrics)
-            progress.advance(1, f"loss {loss:.3f}")
+            progress.advance(1, f"loss {metrics['loss']:.3f}")
             if (step + 1) % config.checkpoint_every == 0 and step + 1 < len(steps):
                 engine.save(out_dir / CHECKPOINTS, step + 1, {})
-    return loss
+    return losses[-1] if losses else float("nan")
+
+
+def _take_step(
+    engine: TrainingEngine,
+    examples: Sequence[Segment],
+    weights: Sequence[Tensor] | None,
+    indices: Sequence[int],
+    step: int,
+    steps: int,
+) -> dict[str, float]:
+    """Take a step on this rank's share of the examples with these indices."""
+    from truegold.train.model.distributed import rank, world_size
+
+    local = indices[rank() :: world_size()]
+    local_examples = [examples[index] for index in local]
+    local_weights = [weights[index] for index in local] if weights is not None else None
+    loss_function = negative_log_likelihood(engine.totals(local_examples), local_weights)
+    return engine.update(local_examples, loss_function, step, steps)
 
 
 def distilled_weights(

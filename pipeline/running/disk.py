@@ -76,6 +76,16 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
         raise
 
 
+def is_full(error: BaseException) -> bool:
+    """Return whether an error, or one behind it, says that a disk is full."""
+    return any(_says_full(cause) for cause, _ in _causes(error))
+
+
+def _says_full(error: BaseException) -> bool:
+    code = error.errno if isinstance(error, OSError) else None
+    return code in _FULL_ERRORS or (code is None and _FULL.search(str(error)) is not None)
+
+
 def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
     """Yield an error and those behind it, each with whether it is stated to be the cause (`raise ... from`)."""
     seen: set[int] = set()
@@ -91,7 +101,7 @@ def _causes(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
 def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError | None:
     code = error.errno if isinstance(error, OSError) else None
     name = error.filename if isinstance(error, OSError) and error.filename is not None else folder
-    if code in _FULL_ERRORS or (code is None and _FULL.search(str(error))):
+    if _says_full(error):
         return SetupError(
             f"No space left on the disk of {name}.",
             "Free some space and run the same command again: finished stages are kept.",
@@ -130,6 +140,16 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a small file so that it is never seen half written."""
     with written_aside(path) as aside:
         aside.write_bytes(content)
+
+
+def append_lines(path: Path, *records: object) -> None:
+    """Add lines of JSON to a file; where they cannot be written whole the file stays as it was."""
+    lines = "".join(json.dumps(record) + "\n" for record in records).encode()
+    with path.open("ab", buffering=0) as file:
+        end = file.tell()
+        if file.write(lines) < len(lines):
+            file.truncate(end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def read_whole_lines(path: Path) -> list[dict[str, Any]]:

@@ -67,6 +67,12 @@ ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT:
 GO_ON = "The same command goes on from here."
 
 
+class _Late:
+    """A signal that came when a stage had nothing more to break off."""
+
+    signum: int | None = None
+
+
 class StageCrashed(RuntimeError):
     """A stage's process ended because of a bug; the message holds the end of its log."""
 
@@ -86,6 +92,9 @@ def call_isolated(
     `shared` is a folder for temporary files that ranks on other machines see as well. Raises the error of the first
     rank that reported one, SetupError where a child was killed, StageCrashed where one ended any other way.
     """
+    if (signum := _Late.signum) is not None:
+        _Late.signum = None
+        raise Preempted(f"{ENDINGS[signum]}: what had begun is finished.", GO_ON, signum)
     log.parent.mkdir(parents=True, exist_ok=True)
     if launch.hostfile:
         shared.mkdir(exist_ok=True)
@@ -227,6 +236,8 @@ class Ranks:
             follower.join()
         if self._first_failure and self._passed_on is not None:
             return -self._passed_on
+        if not self._first_failure:
+            _Late.signum = self._passed_on
         return self._first_failure or 0
 
     @contextmanager

@@ -4,7 +4,7 @@
     hold(tether.addresses, tether.token)          there: ends this process where the connection breaks
 
 The kernels keep a connection alive, however busy the processes are: a machine without power is noticed after 40 s, a
-process that is killed at once.
+process that is killed at once. A process that hangs or was stopped says nothing any more, which is noticed after 45 s.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import secrets
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
@@ -25,6 +26,10 @@ DONE, FAILED = b".", b"!"
 """A process's last word."""
 SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
 """What tells a process to end."""
+PULSE, PULSE_S = b"~", 5.0
+"""A process says so every so many seconds that it runs."""
+SILENT_S = 45.0
+"""It is given up after so many seconds of silence."""
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 6), ("TCP_USER_TIMEOUT", 40_000))
 """Options of a connection: asked for a sign of life after 10 s, and given up after 40."""
 REACH_S = 5.0
@@ -76,20 +81,40 @@ class Tether:
             connection.settimeout(REACH_S)
             if not hmac.compare_digest(connection.recv(len(self.token), socket.MSG_WAITALL), self.token.encode()):
                 return
-            connection.settimeout(None)
             _keep_alive(connection)
             with self._lock:
                 self._held.append(connection)
-            word = b""
-            with suppress(OSError):
-                word = connection.recv(1)
+            word = _last_word(connection)
             with self._lock:
                 self._held.remove(connection)
                 self.is_broken |= not word and not self._is_closed
             if word != DONE:
                 self.close()
             if word:  # To close the connection now would end the process before it has ended by itself.
-                connection.recv(1)
+                connection.settimeout(None)
+                while connection.recv(1):
+                    pass
+
+
+def _last_word(connection: socket.socket) -> bytes:
+    """Wait for a process's last word; return nothing where the connection breaks, or where it has fallen silent.
+
+    Silence is counted in short waits, since this process may have been stopped itself meanwhile.
+    """
+    connection.settimeout(PULSE_S)
+    silent_s = 0.0
+    while silent_s < SILENT_S:
+        try:
+            word = connection.recv(1)
+        except TimeoutError:
+            silent_s += PULSE_S
+            continue
+        except OSError:
+            break
+        if word != PULSE:
+            return word
+        silent_s = 0.0
+    return b""
 
 
 def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
@@ -103,7 +128,8 @@ def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
             connection.settimeout(None)
             _keep_alive(connection)
             connection.sendall(token.encode())
-            Thread(target=_obey, args=(connection,), daemon=True).start()
+            for behaviour in (_obey, _beat):
+                Thread(target=behaviour, args=(connection,), daemon=True).start()
             return connection.sendall
     print(f"not tied to the process that started this: none of {addresses} can be reached", file=sys.stderr, flush=True)
     return lambda word: None
@@ -116,6 +142,14 @@ def _obey(connection: socket.socket) -> None:
         while word := connection.recv(1):
             os.kill(os.getpid(), numbers[word])
     os._exit(1)
+
+
+def _beat(connection: socket.socket) -> None:
+    """Say that this process runs, as long as it does."""
+    with suppress(OSError):
+        while True:
+            time.sleep(PULSE_S)
+            connection.sendall(PULSE)
 
 
 def _keep_alive(connection: socket.socket) -> None:

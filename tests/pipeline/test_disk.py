@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.pipeline.running.disk import append_lines, disk_errors_reported, read_whole_lines
 from truegold.verifiers import SetupError
 
 FULL_DEVICE = Path("/dev/full")
@@ -94,3 +95,17 @@ def test_a_bug_met_while_a_missing_file_was_handled_is_not_put_down_to_the_file(
             (tmp_path / "missing").read_text()
         except FileNotFoundError as error:
             raise RuntimeError("wrapped") from error
+
+
+def test_lines_that_do_not_fit_leave_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "alarms.jsonl"
+    append_lines(path, {"step": 1})
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, limit[1]))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            append_lines(path, {"step": 2}, {"step": 3})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    append_lines(path, {"step": 4})
+    assert read_whole_lines(path) == [{"step": 1}, {"step": 4}]

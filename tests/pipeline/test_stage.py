@@ -275,6 +275,10 @@ def work(inputs, config, out_dir, progress):
     if config.do == "wait":
         (out_dir / "pid").write_text(str(os.getpid()))
         time.sleep(600)
+    if config.do == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(1)
     progress.start("working", 2)
     progress.advance(2, "done")
     (out_dir / "made.txt").write_text("made")
@@ -364,6 +368,16 @@ def test_a_signal_to_this_process_alone_ends_an_isolated_stage(
     with pytest.raises(Preempted, match=number.name) as ended:
         go(isolated(child, "wait"), tmp_path / "run")
     assert ended.value.exit_code == 128 + number
+
+
+@pytest.mark.usefixtures("hearing")
+def test_a_signal_that_a_finished_stage_no_longer_heeds_ends_the_run_before_the_next_one(
+    child: Any, tmp_path: Path
+) -> None:
+    assert go(isolated(child, "deaf"), tmp_path / "run").report.counts == {"drop:odd": 1}
+    with pytest.raises(Preempted, match="SIGTERM"):
+        go(isolated(child, "finish"), tmp_path / "run")
+    assert go(isolated(child, "finish"), tmp_path / "run").report.counts == {"drop:odd": 1}
 
 
 def test_an_isolated_stage_dies_with_its_parent(child: Any, tmp_path: Path) -> None:

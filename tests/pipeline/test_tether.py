@@ -6,10 +6,12 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from truegold.pipeline.running import tether as module
 from truegold.pipeline.running.tether import Tether
 
 CHILD = """
@@ -68,6 +70,17 @@ def test_where_one_is_gone_the_others_end(tether: Tether, how: str) -> None:
         tether.close()
     assert second.wait(30) == 1
     assert tether.is_broken == (how == "killed")
+
+
+def test_one_that_says_nothing_any_more_is_given_up(tether: Tether, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PULSE_S", 1.0)
+    monkeypatch.setattr(module, "SILENT_S", 12.0)
+    first, second = start(tether), start(tether)
+    time.sleep(15)
+    assert is_running(second)
+    first.send_signal(signal.SIGSTOP)
+    assert second.wait(60) == 1
+    assert tether.is_broken
 
 
 def test_one_that_is_done_ends_alone(tether: Tether) -> None:

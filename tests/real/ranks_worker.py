@@ -46,6 +46,8 @@ class Case:
     """The step in which an advantage of the last rank is NaN."""
     left_out: int | None = None
     """The step that is not trained on."""
+    rests: bool = False
+    """Whether the optimizer's states are elsewhere between steps."""
 
 
 def held_bytes() -> int:
@@ -90,7 +92,7 @@ def train(case: Case) -> None:
         advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positives=PositivesConfig(floor=1.0)
     )
     updater = Updater(engine, config, max_tokens=32, total=100)
-    first = discarded = 0
+    first = discarded = released = 0
     checkpoints = Path(case.checkpoints) if case.checkpoints else None
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed
@@ -109,6 +111,10 @@ def train(case: Case) -> None:
                 updater.train_on(local_segments, weighed, seed=str(step))
             except NotFiniteError:
                 discarded += 1
+        if case.rests:
+            released = held_bytes()
+            engine.release_states()
+            released -= held_bytes()
         if checkpoints is not None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     held = held_bytes() - before
@@ -122,7 +128,16 @@ def train(case: Case) -> None:
     if rank == 0:
         torch.save(weights, case.out)
         Path(case.out).with_suffix(".json").write_text(
-            json.dumps({"ranks": total, "first": first, "discarded": all_discarded, "held": held, "drifted": drifted})
+            json.dumps(
+                {
+                    "ranks": total,
+                    "first": first,
+                    "discarded": all_discarded,
+                    "held": held,
+                    "released": released,
+                    "drifted": drifted,
+                }
+            )
         )
 
 

@@ -1,17 +1,23 @@
-"""A signal ends a training in order: at once while it samples and judges, between two steps else."""
+"""A signal ends a training in order: at once while it samples and judges, between two steps else. So does a full
+disk, once what the step had to write is in the room that was reserved."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+from truegold.pipeline.running.stage import RESERVE, SCRATCH, reserve_room
 from truegold.train.model import ending
 from truegold.train.model.distributed import init_distributed
-from truegold.train.model.ending import EndAsked, end_if_asked, interruptible, is_heard, listening, preempted
+from truegold.train.model.ending import EndAsked, end_if_asked, ended, interruptible, is_heard, listening, write_anyway
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -38,8 +44,8 @@ def test_what_may_be_broken_off_is_broken_off_at_once(ear: None, signum: int) ->
         ask(signum)
         time.sleep(60)
     assert time.monotonic() - began < 5
-    assert preempted(7).exit_code == 128 + signum
-    assert "checkpoint of all 7 finished steps" in str(preempted(7))
+    assert ended(7).exit_code == 128 + signum
+    assert "checkpoint of all 7 finished steps" in str(ended(7))
 
 
 def test_what_changes_weights_goes_on_to_its_end(ear: None) -> None:
@@ -76,3 +82,36 @@ def test_handlers_are_those_of_before_afterwards() -> None:
     with listening():
         assert signal.getsignal(signal.SIGTERM) != before
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def is_full(folder: Path) -> bool:
+    return (folder / SCRATCH / RESERVE).exists()
+
+
+def test_a_full_disk_ends_a_training_behind_its_step(ear: None, tmp_path: Path) -> None:
+    """The disk is a stand-in: it is full as long as the reserve is there."""
+    reserve_room(tmp_path / SCRATCH)
+    written = []
+
+    def write() -> None:
+        if is_full(tmp_path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append("step 7")
+
+    write_anyway(tmp_path, write)
+    assert written == ["step 7"]
+    with pytest.raises(EndAsked):
+        end_if_asked()
+    error = ended(8)
+    assert (error.exit_code, "checkpoint of all 8 finished steps" in str(error)) == (4, True)
+    assert str(tmp_path) in str(error)
+
+
+def test_a_disk_that_stays_full_and_other_errors_pass(ear: None, tmp_path: Path) -> None:
+    def write(code: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    for code in (errno.ENOSPC, errno.EDQUOT, errno.EACCES):
+        with pytest.raises(OSError, match=re.escape(os.strerror(code))):
+            write_anyway(tmp_path, partial(write, code))
+    end_if_asked()

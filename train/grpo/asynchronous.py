@@ -21,19 +21,20 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import encode_row
-from truegold.pipeline.running.disk import read_whole_lines, write_whole
+from truegold.pipeline.running.disk import append_lines, read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.groups import CompletionScore, CountMissing, RequestedGroup, SampledGroups, StepCompletion
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
-from truegold.train.model.ending import interruptible
+from truegold.train.model.ending import interruptible, write_anyway
 from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler_child import Usage
 from truegold.train.rollout.samplers import FinishedSample, SamplerPool
@@ -242,10 +243,12 @@ class Pipeline:
 
     def _write(self, groups: Sequence[RequestedGroup], event: str, version: int, step: int) -> None:
         """Write down how groups have ended."""
-        with (self.out_dir / LEDGER).open("a", encoding="utf-8") as ledger:
-            for group in groups:
-                record = {"group": group.key, "id": group.row["id"], "event": event, "step": step}
-                ledger.write(json.dumps({**record, "staleness": group.staleness(version)}) + "\n")
+        ends = {"event": event, "step": step}
+        records = [
+            {"group": group.key, "id": group.row["id"], **ends, "staleness": group.staleness(version)}
+            for group in groups
+        ]
+        write_anyway(self.out_dir, partial(append_lines, self.out_dir / LEDGER, *records))
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: the groups that have not ended, in the order in which they were asked for."""

@@ -30,6 +30,7 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.judge.audit import check_audit
 from truegold.pipeline.judge.grading import GradedTerms
 from truegold.pipeline.judge.opinions import RAISED, open_opinion, raise_unread
+from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
@@ -521,7 +522,8 @@ def write_completions(
         for completion in completions
         for segment in completion.parts or (completion.segment,)
     )
-    write_rows(path, records, COMPLETION_SCHEMA)
+    with written_aside(path) as aside:
+        write_rows(aside, records, COMPLETION_SCHEMA)
 
 
 def completions_path(out_dir: Path, step: int, rank: int) -> Path:

@@ -13,11 +13,12 @@ import pickle
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from truegold.pipeline.report.training import ENDINGS
-from truegold.pipeline.running.disk import read_whole_lines, write_whole
+from truegold.pipeline.running.disk import append_lines, read_whole_lines, write_whole
 from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
@@ -27,6 +28,7 @@ from truegold.train.guards.sampling_error import StepMean
 from truegold.train.guards.table import NOT_THE_POLICY, ORDER, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank
+from truegold.train.model.ending import write_anyway
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps, generator_states
 from truegold.verifiers import GuardError
 
@@ -87,6 +89,8 @@ class Responder:
         """Of the last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
         self._finished: tuple[int, bytes] | None = None
         """How many steps are finished, and what a checkpoint of them keeps beside weights and optimizer."""
+        self._updates = 0
+        """The optimizer steps of those."""
         self._spoilt_since: int | None = None
         """The first of the last steps in a row that were left out as not finite."""
         trainer.may_train = self.may_train
@@ -187,11 +191,12 @@ class Responder:
         """Remember what a checkpoint of so many finished steps keeps, as it is now."""
         state = {**self._trainer.state(), "guards": self.state()}
         self._finished = (step, pickle.dumps((state, generator_states())))
+        self._updates = self._trainer.updater.steps
 
     @property
     def may_save(self) -> bool:
         """Whether the weights are those of the last finished step."""
-        return self._engine.may_end
+        return self._finished is not None and self._updates == self._trainer.updater.steps
 
     def save_finished(self, first_step: int) -> int:
         """Write a checkpoint of the finished steps, if there is none, while the weights are still theirs; return how
@@ -345,6 +350,7 @@ class Responder:
         if target is None:
             return None
         barrier()
+        self._finished = None
         state = self._engine.return_to(self._checkpoints, target)
         # What the discarded policy has shown of rows is forgotten; the stream of rows goes on where it is.
         self._trainer.feed.unlearn(state)
@@ -386,7 +392,7 @@ class Responder:
         """Write an alarm and what was done to alarms.jsonl, and tell the user of a change."""
         if rank() != 0:
             return
-        with (self._folder / ALARMS).open("a") as log:
-            log.write(json.dumps({**asdict(alarm), "action": action, **evidence}) + "\n")
+        record = {**asdict(alarm), "action": action, **evidence}
+        write_anyway(self._folder, partial(append_lines, self._folder / ALARMS, record))
         if action in CHANGES:
             self._progress.note(f"{alarm.line()} {CHANGES[action].format(**evidence)}")

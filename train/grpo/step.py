@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, repeat
 from math import isclose
 from pathlib import Path
@@ -42,7 +42,7 @@ from truegold.train.grpo.prompt_checks import COMPARED, check_prompts_have_staye
 from truegold.train.grpo.self_distillation import self_teachers
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_max, all_sum, gathered, rank, world_size
-from truegold.train.model.ending import is_heard
+from truegold.train.model.ending import is_heard, write_anyway
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.model.step_effects import compare_weights
@@ -120,8 +120,7 @@ class Trainer:
         is_sync_due = (step + 1) % config.sync_every == 0
         is_trained = self.may_train(step, metrics) and bool(metrics["trained_completions"])
         if is_trained:
-            if is_sync_due:
-                self.rollout.engine.sleep()
+            self.rollout.engine.sleep(weights_follow=is_sync_due)
             try:
                 share = self._share_entered(completions, entered)
                 if joining:
@@ -135,13 +134,12 @@ class Trainer:
                 is_trained = False
             self.version += 1
             updated = time.monotonic()
-            if is_sync_due:
-                self.rollout.engine.wake()
         # A training that was asked to end gives its sampler nothing more.
         probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
         synced = time.monotonic()
         metrics |= self._note_outcome(completions, entered if is_trained else None, version, step)
-        write_completions(self.out_dir, step, completions, config.reward.composition, self.rollout.encoder, rank())
+        rollouts = (step, completions, config.reward.composition, self.rollout.encoder, rank())
+        write_anyway(self.out_dir, partial(write_completions, self.out_dir, *rollouts))
         metrics |= self.stored.check(step)
         metrics |= mean_metrics(updates)
         metrics |= self._push_missing(metrics, joining)

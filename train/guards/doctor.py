@@ -11,14 +11,13 @@ killed, `record_stop` has written it down as an alarm.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.report.training import ENDINGS, find_shifts
-from truegold.pipeline.running.disk import read_whole_lines
+from truegold.pipeline.running.disk import append_lines, read_whole_lines
 from truegold.train.guards.log_faults import NEEDS_RATE, find_faults
 from truegold.train.guards.move_faults import step_down
 from truegold.train.guards.run_log import ALARMS, RunLog, read_log
@@ -161,5 +160,4 @@ def record_stop(folder: Path, error: Exception) -> None:
     }
     # A training may fail before it has made its folder.
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ALARMS).open("a") as log:
-        log.write(json.dumps(record) + "\n")
+    append_lines(folder / ALARMS, record)

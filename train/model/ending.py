@@ -1,25 +1,34 @@
-"""Ends a training in order when a signal asks for it: SIGTERM of a preemption, SIGINT of Ctrl-C.
+"""Ends a training in order when a signal asks for it, SIGTERM of a preemption or SIGINT of Ctrl-C, or a full disk.
 
     with listening(): ...          either is noted from now on, instead of killing the process
         with interruptible(): ...  sampling and judging of this rank: it is broken off at once
         end_if_asked()             between two steps
+        write_anyway(out, write)   what a step writes: where the disk is full, into the room that was reserved
 
-Either raises EndAsked, on every rank, where any rank was asked to end. In between, an update is not broken off once it
-has changed weights. The stage catches it, and saves what the last finished step has left.
+Either of the second and third raises EndAsked, on every rank, where any rank was asked to end or has a full disk. In
+between, an update is not broken off once it has changed weights. The stage catches it, and saves what the last finished
+step has left.
 """
 
 from __future__ import annotations
 
+import math
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from truegold.pipeline.running.disk import is_full
 from truegold.pipeline.running.isolation import ENDINGS, GO_ON
-from truegold.train.model.distributed import all_max
-from truegold.verifiers.sandbox.errors import Preempted
+from truegold.pipeline.running.stage import free_reserve
+from truegold.train.model.distributed import all_max, gathered
+from truegold.verifiers import SetupError
+from truegold.verifiers.sandbox.errors import Preempted, TruegoldError
 
 AGAIN_S = 2.0
 """What is to be broken off is told so again after so many seconds: a callback of a library may swallow the first."""
+CHECKPOINTED = "the training has ended with a checkpoint of all {step} finished steps."
 
 
 class EndAsked(BaseException):
@@ -33,20 +42,27 @@ class _Ear:
     """The first signal that asked for the end."""
     may_break = False
     """Whether what runs now may be broken off."""
+    raised = -math.inf
+    """When EndAsked was raised last."""
+    full_disk: Path | None = None
+    """The folder whose disk was full."""
 
 
 def _hear(signum: int, frame: object) -> None:
     if signum in ENDINGS:
         _Ear.heard = _Ear.heard or signum
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
-    if _Ear.may_break:
+    now = time.monotonic()
+    # Samplers pass on what the trainer has heard already: a second one would break off what handles the first.
+    if _Ear.may_break and now - _Ear.raised > AGAIN_S / 2:
+        _Ear.raised = now
         raise EndAsked
 
 
 @contextmanager
 def listening() -> Iterator[None]:
     """Note the signals that ask for the end while it lasts. Only a main thread can."""
-    _Ear.heard = None
+    _Ear.heard, _Ear.full_disk, _Ear.raised = None, None, -math.inf
     earlier = {signum: signal.signal(signum, _hear) for signum in (*ENDINGS, signal.SIGALRM)}
     try:
         yield
@@ -79,9 +95,22 @@ def interruptible() -> Iterator[None]:
     end_if_asked()
 
 
+def write_anyway(folder: Path, write: Callable[[], object]) -> None:
+    """Write a step's files below a stage's folder. Where the disk is full, the room that the stage has reserved is
+    given up, and they are written again; the training ends after the step then."""
+    try:
+        write()
+    except Exception as error:
+        if not is_full(error) or _Ear.full_disk is not None:
+            raise
+        free_reserve(folder)
+        write()
+        _Ear.full_disk = folder
+
+
 def is_heard() -> bool:
-    """Return whether this process was asked to end."""
-    return _Ear.heard is not None
+    """Return whether this process was asked to end, or has to."""
+    return _Ear.heard is not None or _Ear.full_disk is not None
 
 
 def end_if_asked() -> None:
@@ -90,8 +119,20 @@ def end_if_asked() -> None:
         raise EndAsked
 
 
-def preempted(step: int) -> Preempted:
-    """Return the error of a training that was asked to end, whose checkpoint has everything before step `step`."""
-    signum = signal.Signals(_Ear.heard or signal.SIGTERM)
-    message = f"{ENDINGS[signum]}: the training has ended with a checkpoint of all {step} finished steps."
-    return Preempted(message, GO_ON, signum)
+def ended(step: int) -> TruegoldError:
+    """Return the error of a training that was asked to end, whose checkpoint has everything before step `step`; every
+    rank calls it."""
+    ranks = gathered((_Ear.heard, _Ear.full_disk))
+    signals = [signum for signum, _ in ranks if signum is not None]
+    disks = [folder for _, folder in ranks if folder is not None]
+    if disks and not signals:
+        return full_disk(disks[0], step)
+    signum = signal.Signals(signals[0])
+    return Preempted(f"{ENDINGS[signum]}: {CHECKPOINTED.format(step=step)}", GO_ON, signum)
+
+
+def full_disk(folder: Path, step: int) -> SetupError:
+    """Return the error of a training that a full disk has ended, whose checkpoint has everything before a step."""
+    return SetupError(
+        f"No space left on the disk of {folder}: {CHECKPOINTED.format(step=step)}", f"Free some space. {GO_ON}"
+    )

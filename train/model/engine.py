@@ -44,6 +44,7 @@ from truegold.train.model.distributed import (
 from truegold.train.model.ending import EndAsked, is_heard
 from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
+from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
@@ -61,7 +62,7 @@ ASIDE = "writing"
 """The folder of a checkpoint that is not whole yet."""
 MICRO_BATCH = "micro_batch.json"
 """Says beside the checkpoints which micro-batch was too large for a GPU, and what is taken instead."""
-ROOM = 4 * 2**20
+ROOM = 2**20
 """Bytes that a checkpoint needs beside weights and optimizer."""
 CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error")
 """What torch says where a file takes no more, in place of the system's error."""
@@ -97,6 +98,8 @@ class TrainingEngine:
     """Whether a signal may break off what it computes: as long as its weights are those of the last finished step."""
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by it; guards lower it."""
+    make_room: Callable[[], None] = staticmethod(lambda: None)
+    """Called before the optimizer's states come back (`release_states`): what shares the GPU gives its memory up."""
 
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int, note: Note = print_note) -> None:
         distributed.init_distributed(note)
@@ -134,6 +137,7 @@ class TrainingEngine:
             # DeepSpeed would copy all gradients to add up nothing.
             self._engine.enable_backward_allreduce = False
         self.device = self._engine.device
+        self._states = OptimizerStates(self._engine)
 
     @property
     def causal_lm(self) -> Any:
@@ -145,6 +149,15 @@ class TrainingEngine:
         """Return the logits of hidden states, while the output head is whole (`whole`)."""
         logits: Tensor = self._engine.module.head(apart=True)(hidden)
         return logits
+
+    def release_states(self) -> None:
+        """Move the optimizer's states to host memory, until an update or a checkpoint needs them."""
+        self._states.leave()
+
+    def _take_states_back(self) -> None:
+        if self._states.are_away:
+            self.make_room()
+            self._states.come_back()
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
         """Return for each segment the log-probabilities of its output tokens and the entropies of the distributions
@@ -221,6 +234,7 @@ class TrainingEngine:
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
         """Take the step of `update`."""
+        self._take_states_back()
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
         for group in self._engine.optimizer.param_groups:
@@ -402,6 +416,7 @@ class TrainingEngine:
         kept: the steps whose checkpoints stay; None for the newest two. random_states: this rank's, where not those of
         now. Raises SetupError where the disk is full, with what was written taken away.
         """
+        self._take_states_back()
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
         self._make_room(folder, step)
         try:
@@ -462,6 +477,7 @@ class TrainingEngine:
         Random states go on as they are: what follows is to be another attempt, not the one that has failed. `load`
         restores them, since a run that was interrupted is to go on as if it had not been.
         """
+        self._take_states_back()
         self._engine.zero_grad()
         _, client = self._engine.load_checkpoint(str(folder), tag=_tag(step))
         if rank() == 0:
@@ -475,6 +491,7 @@ class TrainingEngine:
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
         self._folder = folder
+        self._take_states_back()
         folder.mkdir(parents=True, exist_ok=True)
         self._take_smaller_batches(folder / MICRO_BATCH)
         pointer = folder / LATEST

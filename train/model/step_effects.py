@@ -58,29 +58,31 @@ class WeightsState:
     """What is known of the trained weights of this rank, or of its share of them."""
 
     digest: int
-    """It is another one once a weight is: the sum of all their bits, read as integers. Weights below `NO_WEIGHT` count
-    as 0: a rate of 1e-30 moves them, and trains nothing."""
+    """The sum of all their bits, read as integers."""
     spoilt: int
     """How many tensors are not finite."""
     sample: Tensor
-    """Some values of each float32 tensor; of others none: bfloat16 rounds most small changes away for a while."""
+    """Some values of each tensor, float32 on the CPU. Those below `NO_WEIGHT` are 0: a rate of 1e-30 moves them, and
+    trains nothing."""
+    is_rounded: bool
+    """Whether they are not float32: bfloat16 rounds most small changes away for a while."""
 
 
 @torch.no_grad()
 def examine_weights(trained: Iterable[Tensor]) -> WeightsState:
-    """Return the state of these parameters."""
+    """Return the state of these parameters. Nothing of a parameter's size is made."""
     # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
     shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
     if not shares:
-        return WeightsState(0, 0, torch.empty(0))
-    rounded = [share.masked_fill(share.abs() < NO_WEIGHT, 0) for share in shares]
-    digests = [share.view(INTEGERS[share.element_size()]).sum(dtype=torch.int64) for share in rounded]
+        return WeightsState(0, 0, torch.empty(0), is_rounded=False)
+    digests = [share.view(INTEGERS[share.element_size()]).sum(dtype=torch.int64) for share in shares]
     spoilt = torch.stack([~share.sum(dtype=torch.float32).isfinite() for share in shares])
-    values = [share.flatten()[:: max(1, share.numel() // SAMPLE)] for share in shares if share.dtype == torch.float32]
+    sample = torch.cat([share.flatten()[:: 1 + share.numel() // SAMPLE].float() for share in shares])
     return WeightsState(
         int(torch.stack(digests).sum()),
         int(spoilt.sum()),
-        torch.cat([torch.empty(0), *(part.cpu() for part in values)]),
+        sample.masked_fill_(sample.abs() < NO_WEIGHT, 0).cpu(),
+        is_rounded=any(share.dtype != torch.float32 for share in shares),
     )
 
 
@@ -90,15 +92,15 @@ def compare_weights(
     """Return what an update has done to the weights, over all ranks, which call this together.
 
     weights_moved       the mean change of a weight, relative to the sum of the updates' learning rates, 1 at most;
-                        in bfloat16 1 where any bit has changed
+                        in bfloat16 1 where any has changed
     weights_spoilt      tensors that are not finite, on the worst rank
     ranks_drifted       ranks that hold other weights than the first one
 
     is_whole: whether every rank holds all weights.
     """
     rate = sum(update["lr"] for update in updates)
-    moved = float(after.digest != before.digest)
-    if moved and rate and len(after.sample):
+    moved = float(not after.sample.equal(before.sample))
+    if moved and rate and not after.is_rounded:
         moved = min(1.0, float((after.sample - before.sample).abs().mean()) / rate)
     ranks = gathered((moved, after.spoilt, after.digest))
     digests = [digest for *_, digest in ranks]

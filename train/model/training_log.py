@@ -45,6 +45,7 @@ class MetricsLog:
         path = folder / "metrics.jsonl"
         kept = [line for line in read_whole_lines(path) if line["step"] < resume_at]
         write_whole(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        self._folder = folder
         self._file = path.open("a")
         board = folder / "tensorboard"
         if resume_at == 0:
@@ -55,8 +56,11 @@ class MetricsLog:
         """Write one step's scalars; None where a value does not exist for this step."""
         if self._file is None:
             return
+        from truegold.train.model.ending import write_anyway
+
         self._file.write(json.dumps({"step": step, **metrics}) + "\n")
-        self._file.flush()
+        # What could not be written stays in the buffer.
+        write_anyway(self._folder, self._file.flush)
         known = {name: value for name, value in metrics.items() if value is not None}
         for name, value in known.items():
             self._board.add_scalar(name, value, step)
@@ -82,11 +86,15 @@ class MetricsLog:
 SETTINGS_FILE = "settings.jsonl"
 
 
-def record_settings(folder: Path, step: int, config: BaseModel, tunable: Sequence[str]) -> list[str]:
+def record_settings(
+    folder: Path, step: int, config: BaseModel, tunable: Sequence[str], *, is_first_rank: bool = True
+) -> list[str]:
     """Note the tunable settings of a training that starts, or goes on, at `step`; return in words what has changed.
 
-    Lines of that step or a later one are dropped, since their steps are taken again.
+    Lines of that step or a later one are dropped, since their steps are taken again. Ranks but the first do nothing.
     """
+    if not is_first_rank:
+        return []
     path = folder / SETTINGS_FILE
     settings = {name: value for name in tunable for value in _values(config.model_dump(mode="json"), name)}
     lines = [line for line in read_whole_lines(path) if line["step"] < step]

@@ -88,8 +88,8 @@ def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     """Serve the trainer at the other end of `connection`, in a process of its own, until it ends."""
     die_with_process(parent)
     for signum in (signal.SIGTERM, signal.SIGINT):
-        # The trainer hears it too, and ends this process when it is done.
-        signal.signal(signum, lambda *_: None)
+        # The trainer has to hear it too, and ends this process when it is done.
+        signal.signal(signum, lambda signum, _: os.kill(parent, signum))
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
     if setup.devices is not None:
