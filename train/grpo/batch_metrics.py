@@ -258,13 +258,16 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 
 
 def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
-    """Return how many of a group's other members are copies of its first, and the mean and the variance of that where
-    each is sampled by itself: it comes again with the probability of its tokens."""
-    first, *others = (member.segment for member in group)
-    chance = min(1.0, math.exp(sum(first.rollout_logprobs)))
-    count = sum(other.output_ids == first.output_ids for other in others)
-    is_known = bool(first.rollout_logprobs) and not group[0].parts
-    return (count, chance * len(others), chance * (1 - chance) * len(others)) if is_known else (0, 0.0, 0.0)
+    """Return how many members of a group are copies of earlier ones, and the mean and the variance of that where each
+    is sampled by itself: it is one with the summed probability of the completions that were there before."""
+    chances: dict[tuple[int, ...], float] = {}
+    copies, mean, variance = 0, 0.0, 0.0
+    for segment in (member.segment for member in group if member.segment.rollout_logprobs and not member.parts):
+        chance = min(1.0, sum(chances.values()))
+        copies += segment.output_ids in chances
+        mean, variance = mean + chance, variance + chance * (1 - chance)
+        chances.setdefault(segment.output_ids, math.exp(sum(segment.rollout_logprobs)))
+    return copies, mean, variance
 
 
 def copies_evidence(groups: Sequence[tuple[int, float, float]]) -> float:

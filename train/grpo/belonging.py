@@ -101,8 +101,10 @@ def differ_verdicts(question: Item, before: Verdict, now: Verdict) -> bool | Non
     if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and before.score == 1.0):
         # A second opinion may have raised what is not read.
         return None
-    if now.score is None or before.score is None:
+    if now.score is None:
         return now.reason != before.reason
+    if before.score is None:
+        return True
     is_same_answer = now.extracted == before.extracted or not is_deterministic(question.verifier)
     return abs(now.score - before.score) > ROUNDING or not is_same_answer
 
