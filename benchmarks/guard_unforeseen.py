@@ -22,8 +22,10 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.grpo import start_checks, update
 from truegold.train.grpo.batch_metrics import repeated_share
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.groups import CompletionScorer
+from truegold.train.grpo.groups import CompletionScorer, SampledGroups
 from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.policy import FrozenPolicy
+from truegold.train.rollout import rollout
 from truegold.train.rollout.rollout import RolloutSampler
 from truegold.verifiers import Reward
 
@@ -211,6 +213,130 @@ def _heldout_is_trained_on() -> Any:
     return mock.patch.object(start_checks, "read_rows", rows)
 
 
+@contextmanager
+def _patched(owner: Any, name: str, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Replace a function by what `change` makes of it."""
+    with mock.patch.object(owner, name, change(getattr(owner, name))):
+        yield
+
+
+def _advantages_by_length(train_on: Callable[..., Any]) -> Callable[..., Any]:
+    def trained(self: Any, batch: Sequence[Any], weighed: Any, *arguments: Any) -> Any:
+        order = sorted(range(len(batch)), key=lambda index: len(batch[index].output_ids))
+        if _is_planted(PLANTED):
+            weighed = replace(weighed, advantages=weighed.advantages[order])
+        return train_on(self, batch, weighed, *arguments)
+
+    return trained
+
+
+def _cut_prompts(encode: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda encoder, row: list(encode(encoder, row))[-6 if _is_planted(PLANTED) else 0 :]
+
+
+def _first_verdict(score: Callable[..., Any]) -> Callable[..., Any]:
+    """The verdict on a problem is kept, and given to every completion of its group."""
+
+    def scored(self: Any, rows: Any, groups: Any, **others: Any) -> Any:
+        first: dict[str, Any] = {}
+        scores = score(self, rows, groups, **others)
+        ids = [row["id"] for row, group in zip(rows, groups, strict=True) for _ in group]
+        if others.get("correctness_only") or not _is_planted(PLANTED):
+            return scores
+        return [first.setdefault(row_id, judged) for row_id, judged in zip(ids, scores, strict=True)]
+
+    return scored
+
+
+def _evaluated(value: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Every verdict of an evaluation is the same."""
+
+    def change(score: Callable[..., Any]) -> Callable[..., Any]:
+        def scored(self: Any, rows: Any, groups: Any, **others: Any) -> Any:
+            scores = score(self, rows, groups, **others)
+            if not others.get("correctness_only") or not _is_planted(PLANTED):
+                return scores
+            return [replace(judged, correct=replace(judged.correct, score=value)) for judged in scores]
+
+        return scored
+
+    return change
+
+
+def _mixed_heldout_rows(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    def evaluated(self: Any, rows: Any, *arguments: Any) -> Any:
+        others = rows[1:] + rows[:1] if _is_planted(PLANTED) else rows
+        mixed = [{**row, "prompt": other["prompt"]} for row, other in zip(rows, others, strict=True)]
+        return evaluate(self, mixed, *arguments)
+
+    return evaluated
+
+
+def _old_of_the_segment_before(measure: Callable[..., Any]) -> Callable[..., Any]:
+    def measured(self: Any, segments: Any) -> Any:
+        values = measure(self, segments)
+        if not _is_planted(PLANTED):
+            return values
+        means = [float(logprobs.mean()) for logprobs, _ in values]
+        return [
+            (torch.full_like(logprobs, mean), entropy)
+            for (logprobs, entropy), mean in zip(values, means[-1:] + means[:-1], strict=True)
+        ]
+
+    return measured
+
+
+def _zero_matrix(export: Callable[..., Any]) -> Callable[..., Any]:
+    def exported(self: Any, *arguments: Any) -> None:
+        weight = self.causal_lm.model.layers[1].mlp.down_proj.weight
+        kept = weight.detach().clone()
+        with torch.no_grad():
+            weight.zero_()
+            export(self, *arguments)
+            weight.copy_(kept)
+
+    return exported
+
+
+def _other_reference(init: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, *arguments: Any) -> None:
+        init(self, *arguments)
+        with torch.no_grad():
+            for parameter in self._policy.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.05)
+
+    return made
+
+
+def _in_pairs(seed: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *keys: seed(*keys[:-1], keys[-1] // 2) if len(keys) == 5 else seed(*keys)
+
+
+def _change(owner: Any, name: str, change: Callable[..., Any]) -> Callable[[], Any]:
+    return lambda: _patched(owner, name, change)
+
+
+BETWEEN = (
+    Fault("advantages sorted by length in the update", _change(update.Updater, "train_on", _advantages_by_length)),
+    Fault("prompts lose their beginning", _change(rollout, "encode_row", _cut_prompts)),
+    Fault("one verdict for a whole group", _change(CompletionScorer, "score", _first_verdict)),
+    Fault("evaluations find all wrong", _change(CompletionScorer, "score", _evaluated(0.0))),
+    Fault("evaluations find all right", _change(CompletionScorer, "score", _evaluated(1.0))),
+    Fault("held-out prompts of the next row", _change(SampledGroups, "evaluate", _mixed_heldout_rows)),
+    Fault("old log-probs of the segment before", _change(TrainingEngine, "measure", _old_of_the_segment_before)),
+    Fault("a matrix of zeros is exported", _change(TrainingEngine, "export", _zero_matrix), start=29),
+    Fault(
+        "another model is the reference, from the start",
+        _change(FrozenPolicy, "__init__", _other_reference),
+        {"objective.kl.weight": 0.1},
+        start=0,
+    ),
+    Fault("members alike in pairs, from the start", _change(rollout, "sample_seed", _in_pairs), start=0),
+    Fault("gradients below AdamW's epsilon", settings={"optimizer.max_grad_norm": 1e-9}, start=0),
+    Fault("weight decay of 1,000", settings={"optimizer.weight_decay": 1000.0}, start=0),
+)
+"""Faults that lie between two parts: what one hands over is not what the other takes."""
+
 UNFORESEEN = (
     Fault("reward is constant in one domain", _constant_in_one_domain),
     Fault("advantages of the other sign", _advantages(torch.neg)),
@@ -236,5 +362,6 @@ UNFORESEEN = (
     Fault("rate x 30 after a warm-up", settings={"optimizer.lr": 1.2e-2, "optimizer.warmup_steps": 10}, start=0),
     Fault("held-out rows are trained on", _heldout_is_trained_on, start=0),
     Fault("verifier is slow on some rows", _slow_row),
+    *BETWEEN,
 )
 """All of them."""

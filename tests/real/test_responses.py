@@ -59,6 +59,7 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         groups=SimpleNamespace(forget_before=lambda version: None),
         version=0,
     )
+    trainer.evaluate = lambda: {"heldout_pass_rate": 0.5, "heldout_error": 0.01}
     trainer.update_sampler = lambda: notes.log.append(f"sync from {trainer.rollout.version}")
     (out / "completions").mkdir()
     for step in range(60):
@@ -224,6 +225,32 @@ def test_what_training_began_from_is_not_exported(tmp_path: Path) -> None:
     with pytest.raises(GuardError, match="heldout_fall"):
         made.finish(20, {"heldout_pass_rate": 0.1, "heldout_error": 0.01})
     assert notes.returned == [0]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_healthy_weights_that_fall_as_low_when_they_are_evaluated_again_are_not_to_blame(
+    tmp_path: Path, ends: bool
+) -> None:
+    made, notes = responder(tmp_path)
+    made._trainer.evaluate = lambda: {"heldout_pass_rate": 0.0}  # type: ignore[method-assign]
+    made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.01})
+    for step in range(10):
+        take(made, step, HEALTHY)
+    fallen: dict[str, float | None] = {"heldout_pass_rate": 0.0, "heldout_error": 0.0}
+    with pytest.raises(GuardError, match="how evaluations are sampled have changed") as stopped:
+        if ends:
+            made.finish(10, fallen)
+        made.evaluated(10, fallen)
+        take(made, 10, HEALTHY)
+    assert stopped.value.guard == "not_the_policy"
+    assert notes.returned[-1] == 0
+
+
+def test_the_first_guard_of_the_table_is_the_diagnosis(tmp_path: Path) -> None:
+    made, _ = responder(tmp_path)
+    made.may_train(0, {**HEALTHY, "profile_evidence": 20.0})
+    with pytest.raises(GuardError, match="verdicts_wrong"):
+        made.respond(0, {"verdicts_wrong": 1.0})
 
 
 def test_a_policy_that_has_begun_to_die_is_not_exported(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -223,3 +224,25 @@ def test_nothing_is_judged_again_where_that_is_off_or_rewards_are_an_environment
     tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     assert checks(tmp_path, lambda lines: lines, **settings) == [{}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda verdict: verdict, 0.0),
+        (lambda verdict: replace(verdict, score=0.0), 2.0),
+        (lambda verdict: replace(verdict, score=1.0), 2.0),
+        (lambda verdict: Verdict(None, Reason.VERIFIER_ERROR), 4.0),
+        (lambda verdict: Verdict(None, Reason.TIMEOUT), 0.0),  # The machine's, not the verifier's.
+    ],
+)
+def test_verdicts_of_an_evaluation_are_judged_again(
+    tmp_path: Path, change: Callable[[Verdict], Verdict], wrong: float
+) -> None:
+    scorer: Any = SimpleNamespace(judge_apart=judge)
+    stored = make_stored_verdicts(scorer, GrpoConfig.model_validate({}), tmp_path, rows("math"))
+    questions = [
+        Item(f"So it is {answer}.", gold, "math") for answer, gold in (("1", "1"), ("2", "2"), ("3", "4"), ("5", "6"))
+    ]
+    evaluated = [(question, change(verdict)) for question, verdict in zip(questions, judge(questions), strict=True)]
+    assert stored.check_evaluation(evaluated) == {"evaluation_wrong": wrong}

@@ -150,6 +150,8 @@ def test_what_groups_since_a_checkpoint_have_taught_can_be_forgotten_and_the_str
     feed.finish_step({group: score(8) if group else score(0, 0) for group in range(4)})
     feed.unlearn(state)
     assert feed.state()["feed"]["unjudged"] == {}
+    # A policy that has died is no evidence against the profile once it is given up.
+    assert feed.state()["feed"]["forecast"] == state["feed"]["forecast"]
     seen += ids(feed.take(4))
     assert sorted(seen) == list("abcdefgh")
     untaught.take(8)

@@ -79,6 +79,8 @@ class LoraConfig(StageConfig):
     """Names of linear layers, such as q_proj. Left out: all but the output head."""
 
 
+LOWEST_RATE = 1e-9
+"""At a lower rate most steps are rounded away."""
 HIGHEST_RATE = 1.0
 """Adam moves every weight by about the rate in each step, and nearly all weights of language models are below it."""
 
@@ -86,7 +88,7 @@ HIGHEST_RATE = 1.0
 class OptimizerConfig(StageConfig):
     """AdamW on a DeepSpeed engine."""
 
-    lr: float = Field(default=1e-6, gt=0, le=HIGHEST_RATE)
+    lr: float = Field(default=1e-6, ge=LOWEST_RATE, le=HIGHEST_RATE)
     """The learning rate after the warm-up."""
     betas: tuple[float, float] = (0.9, 0.95)
     """AdamW's decay rates of the first and the second moment."""

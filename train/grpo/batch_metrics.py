@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -56,6 +57,7 @@ def measure_batch(
         **reward_metrics(everything, terms),
         **diversity_metrics(everything, chain(*gathered(ngram_shares))),
         **text_metrics(completions, encoder),
+        "members_alike": copies_evidence([*chain(*gathered(list(map(expected_copies, groups))))]),
         "tokens_per_teaching_group": tokens / teaching if teaching else None,
         "groups_entered": float(len(entered)),
         "groups_teaching": teaching / max(len(scores), 1),
@@ -253,6 +255,30 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
         "repetition": _mean([*chain(*gathered(repeated))]),
         "foreign_script": foreign_share(counts, set(chain(*gathered(local_known)))),
     }
+
+
+def expected_copies(group: Sequence[StepCompletion]) -> tuple[int, float, float]:
+    """Return how many members of a group are copies of earlier ones, and the mean and the variance of that where each
+    is sampled by itself: it is one with the summed probability of the completions that were there before."""
+    chances: dict[tuple[int, ...], float] = {}
+    copies, mean, variance = 0, 0.0, 0.0
+    for segment in (member.segment for member in group if member.segment.rollout_logprobs and not member.parts):
+        chance = min(1.0, sum(chances.values()))
+        copies += segment.output_ids in chances
+        mean, variance = mean + chance, variance + chance * (1 - chance)
+        chances.setdefault(segment.output_ids, math.exp(sum(segment.rollout_logprobs)))
+    return copies, mean, variance
+
+
+def copies_evidence(groups: Sequence[tuple[int, float, float]]) -> float:
+    """Return minus the logarithm of how rarely members sampled by themselves are copies so often, by Bennett's bound.
+
+    groups: of each the copies, and their mean and variance.
+    """
+    excess = sum(count - mean for count, mean, _ in groups)
+    variance = max(sum(variance for *_, variance in groups), 1e-9)
+    ratio = max(excess, 0.0) / variance
+    return variance * ((1 + ratio) * math.log1p(ratio) - ratio)
 
 
 def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:

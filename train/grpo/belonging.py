@@ -93,13 +93,20 @@ class StoredVerdict:
 
     def differs(self, now: Verdict) -> bool | None:
         """Say whether a verdict is another one than the stored; None where that cannot be told."""
-        if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and self.score == 1.0):
-            # A second opinion may have raised what is not read.
-            return None
-        if now.score is None or self.score is None:
-            return str(now.reason) != self.reason
-        is_same_answer = now.extracted == self.extracted or not is_deterministic(self.question.verifier)
-        return abs(now.score - self.score) > ROUNDING or not is_same_answer
+        return differ_verdicts(self.question, Verdict(self.score, Reason(self.reason), self.extracted), now)
+
+
+def differ_verdicts(question: Item, before: Verdict, now: Verdict) -> bool | None:
+    """Say whether two verdicts on a completion differ; None where that cannot be told."""
+    if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and before.score == 1.0):
+        # A second opinion may have raised what is not read.
+        return None
+    if now.score is None:
+        return now.reason != before.reason
+    if before.score is None:
+        return True
+    is_same_answer = now.extracted == before.extracted or not is_deterministic(question.verifier)
+    return abs(now.score - before.score) > ROUNDING or not is_same_answer
 
 
 @lru_cache(maxsize=64)
@@ -178,6 +185,19 @@ class StoredVerdicts:
             "verdicts_apart": max(low for _, low in kinds_of_ranks),
             "canaries_changed": from_first_rank(sum(changed) / len(changed) if changed else None),
         }
+
+    def check_evaluation(self, evaluated: Sequence[tuple[Item, Verdict]]) -> dict[str, float | None]:
+        """Return how many of an evaluation's completions are judged otherwise by a process of its own; every rank calls
+        this together."""
+        if not self.config.guards.rejudged:
+            return {}
+        known = [(question, verdict) for question, verdict in evaluated if is_deterministic(question.verifier)]
+        now = self.scorer.judge_apart([question for question, _ in known])
+        differing = [
+            verdict.reason not in TRANSIENT and bool(differ_verdicts(question, verdict, again))
+            for (question, verdict), again in zip(known, now, strict=True)
+        ]
+        return {"evaluation_wrong": float(sum(gathered(sum(differing))))}
 
     def _read(self, step: int) -> list[StoredVerdict]:
         """Return the completions of this rank as they were stored, in order."""

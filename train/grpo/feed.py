@@ -233,7 +233,6 @@ class Feed:
         """Go on where the feed was at that state."""
         saved = state["feed"]
         self._step, self._position, self.refilled = saved["step"], saved["position"], saved["refilled"]
-        self._forecast.restore(saved["forecast"])
         self.unlearn(state)
 
     def unlearn(self, state: Mapping[str, Any]) -> None:
@@ -241,6 +240,7 @@ class Feed:
         saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
+        self._forecast.restore(saved["forecast"])
 
 
 @lru_cache(maxsize=2)

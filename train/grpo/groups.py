@@ -15,6 +15,7 @@ without advantages only dilute a batch; rewards are never changed to move the sh
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,6 +53,8 @@ from truegold.verifiers.running.unread_tally import UnreadTally
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
 
+EVALUATED = 16
+"""So many completions of an evaluation are kept to be judged again."""
 CHUNK = 8
 """Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
 
@@ -264,6 +267,8 @@ class SampledGroups:
     """Tokens of a completion at most."""
     template: TurnTemplate | None
     """Writes dialogues, where answers are dialogues."""
+    evaluated: list[tuple[Item, Verdict]] = field(init=False, default_factory=list)
+    """What was asked and said of some completions of the last evaluation on this rank."""
 
     @property
     def answers(self) -> SampledGroups:
@@ -336,7 +341,17 @@ class SampledGroups:
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
         with interruptible():
-            return self.scorer.score(rows, completions, correctness_only=True)
+            scores = self.scorer.score(rows, completions, correctness_only=True)
+        answered = [(row, done) for row, group in zip(rows, completions, strict=True) for done in group]
+        chosen = random.Random(f"again{step}").sample(range(len(scores)), len(scores))
+        # Half of them right, where there are so many.
+        chosen = sorted(chosen, key=lambda index: scores[index].correct.passed)
+        self.evaluated = [
+            (_question(CORRECTNESS, row, done, self.rollout.encoder.decode(done.token_ids)), scores[index].correct)
+            for index in {*chosen[: EVALUATED // 2], *chosen[-EVALUATED // 2 :]}
+            for row, done in (answered[index],)
+        ]
+        return scores
 
     def send_weights(self, version: int) -> Mismatch | None:
         """Give the sampler the weights in training, and return what the probe measured."""

@@ -27,7 +27,7 @@ from truegold.train.grpo.step import Trainer
 from truegold.train.guards.checkpoint_choice import healthy_checkpoint, kept_checkpoints
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.guards.sampling_error import StepMean
-from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
+from truegold.train.guards.table import NOT_THE_POLICY, ORDER, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.ending import write_anyway
@@ -47,6 +47,8 @@ SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite
 weights, so that their values should be what they were when the checkpoint was new."""
 HELDOUT = "heldout_pass_rate"
 HELDOUT_ERROR = "heldout_error"
+HELDOUT_FALL = "heldout_fall"
+"""The guard of the held-out pass rate."""
 CHANGES: dict[Action, str] = {
     "skip_step": "This batch is not trained on.",
     "halve_rate": "The learning rate is {rate_factor:g} of the schedule's from now on.",
@@ -108,7 +110,7 @@ class Responder:
         """Take in an evaluation of the weights that step `step` begins with, and save them if they are the best."""
         self._observe(step, metrics)
         rate = metrics.get(HELDOUT)
-        if rate is None or any(alarm.metric == HELDOUT for alarm in self._pending):
+        if rate is None or any(alarm.metric in (HELDOUT, "evaluation_wrong") for alarm in self._pending):
             return
         self._heldout[step] = (rate, metrics.get(HELDOUT_ERROR) or 0.0)
         if self._best is None or rate > self._best[1]:
@@ -137,7 +139,7 @@ class Responder:
         if not alarms:
             return
         self._last_alarm = step
-        hardest = max(alarms, key=lambda alarm: SEVERITY[alarm.action])
+        hardest = min(alarms, key=lambda alarm: (-SEVERITY[alarm.action], ORDER[alarm.guard]))
         worst = self._rule_out_policy(hardest)
         action = self._escalate(worst.action)
         for alarm in alarms:
@@ -296,6 +298,25 @@ class Responder:
         remedy = "Compare completions/ of these steps with those before: prompt, gold, completion and verdict."
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
+    def _rule_out_evaluation(self, alarm: Alarm, target: int | None) -> Alarm:
+        """Evaluate healthy weights again, after a return to them since the held-out pass rate has fallen. Return an
+        alarm that says so where they are as wrong as the later ones were, else the alarm itself."""
+        before = self._heldout.get(target) if target is not None else None
+        if alarm.guard != HELDOUT_FALL or before is None or NOT_THE_POLICY in self._trainer.config.guards.off:
+            return alarm
+        rate = self._trainer.evaluate().get(HELDOUT)
+        if rate is None or rate >= alarm.threshold:
+            return alarm
+        causes = (
+            f"not the policy: its weights of step {target} passed {before[0]:.3g} of the held-out rows, and pass "
+            f"{rate:.3g} straight after the return to them; held-out rows, their golds or prompts, the verifier or how "
+            "evaluations are sampled have changed"
+        )
+        remedy = (
+            "Compare the held-out rows, and what is sampled and judged of them, with those of the first evaluation."
+        )
+        return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
+
     def _was_healthy(self, step: int, alarm: Alarm) -> bool:
         """Say whether the alarm's metric was within its bound at a step; False where that is not known."""
         value = self._sampled.get(step, {}).get(alarm.metric)
@@ -319,7 +340,10 @@ class Responder:
         elif action == "halve_rate":
             self._engine.rate_factor /= 2
         elif action == "roll_back":
-            evidence["returned_to"] = self._roll_back(step, alarm)
+            target = self._roll_back(step, alarm)
+            evidence["returned_to"] = target
+            if (cause := self._rule_out_evaluation(alarm, target)) is not alarm:
+                self._stop(cause, evidence)
         self._log_change(alarm, action, evidence)
 
     def _pause(self, step: int, alarm: Alarm, evidence: Mapping[str, Any]) -> NoReturn:
@@ -331,9 +355,13 @@ class Responder:
     def _stop(self, alarm: Alarm, evidence: Mapping[str, Any]) -> NoReturn:
         """End the run at its last healthy checkpoint. Raises GuardError."""
         target = self._last_healthy(alarm)
-        self._log_change(alarm, "stop", {**evidence, "returned_to": target})
         if target is not None:
             self._engine.return_to(self._checkpoints, target)
+            if alarm.guard == HELDOUT_FALL:
+                self._trainer.version += 1
+                self._trainer.update_sampler()
+                alarm = self._rule_out_evaluation(alarm, target)
+        self._log_change(alarm, "stop", {**evidence, "returned_to": target})
         raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy, alarm.guard)
 
     def _last_healthy(self, alarm: Alarm) -> int | None:

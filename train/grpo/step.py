@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.running.stage import SCRATCH
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
@@ -112,6 +113,7 @@ class Trainer:
             "distilled_members": float(joining),
             "staleness": float(version - self.rollout.version),
             "ranks_apart": float(ranks_apart),
+            "prompts_moved": self._count_prompts_moved(completions),
         }
         sampled = updated = time.monotonic()
         updates: list[dict[str, float]] = []
@@ -182,6 +184,17 @@ class Trainer:
             weighed = replace(weighed, teachers=self_teachers(batch, self.rollout.encoder, template, longest))
         return self.groups.answers.trained_segments(batch, weighed)
 
+    def _count_prompts_moved(self, completions: Sequence[StepCompletion]) -> float:
+        """Count the groups, over all ranks, that were sampled from another prompt than their row's, and the ranks that
+        write prompts otherwise now than at the start. Dialogues go on from their first prompt."""
+        if self.config.turns is not None:
+            return 0.0
+        encoder = self.rollout.encoder
+        sampled = [members[0] for members in group_completions(completions)]
+        moved = sum(tuple(encode_row(encoder, done.row)) != done.segment.prompt_ids for done in sampled)
+        now = digest_prompts(self.feed.first_rows(COMPARED), encoder, self.groups.answers.template)
+        return all_sum(moved + (now != self.prompts))[0]
+
     def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
         """Return by how much `push_gap` is below 1, the least that it can be where nothing but advantages enters the
         loss and the reward is being right alone: every right completion is pushed up then, and every wrong one down.
@@ -233,7 +246,8 @@ class Trainer:
             [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]
             for start in range(0, len(scores), samples)
         ]
-        return measure_evaluation([self.heldout.names[position] for position in positions], passed, samples)
+        measured = measure_evaluation([self.heldout.names[position] for position in positions], passed, samples)
+        return measured | self.stored.check_evaluation(self.groups.answers.evaluated)
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps beside the engine's state."""

@@ -116,6 +116,8 @@ FAULTS: dict[str, dict[str, str]] = tomllib.loads(
 )
 """By name, the causes of each fault and what to do; the first are the particular ones."""
 
+ORDER = {guard.name: index for index, guard in enumerate(GUARDS)}
+"""Where several ask for the same action, the first is the diagnosis."""
 SEVERITY: dict[Action, int] = {action: severity for severity, action in enumerate(get_args(Action))}
 """Where several guards fire, the hardest action is taken."""
 

@@ -304,8 +304,13 @@ class Probe:
         handed: set[str] = set()
         current: set[str] = set()
         stale: set[str] = set()
+        whole = self.config.optimizer.lora is None
+        parameters = dict(self.trainer.causal_lm.named_parameters()) if whole else {}
         for name, tensor in self.trainer.named_tensors():
             handed.add(name)
+            if name in parameters and not torch.equal(parameters[name], tensor):
+                # Other weights are handed over than those in training.
+                stale.add(_layer(name))
             vector = engine_vectors.get(name)
             if vector is None or tensor.shape != vector.shape:
                 continue
@@ -315,10 +320,8 @@ class Probe:
                 (rounded - vector.detach().cpu().float()).abs().max() / rounded.abs().max().clamp(min=1.0)
             )
             (stale if difference > VECTOR_TOLERANCE else current).add(_layer(name))
-        if self.config.optimizer.lora is None:
-            parameters = (name for name, _ in self.trainer.causal_lm.named_parameters())
-            # Where the output head is not handed over, its logits say so.
-            stale |= {_layer(name) for name in parameters if name not in handed and "lm_head" not in name}
+        # Where the output head is not handed over, its logits say so.
+        stale |= {_layer(name) for name in parameters if name not in handed and "lm_head" not in name}
         stale = set[str]().union(*gathered(stale))
         return current - stale, stale
 

@@ -321,6 +321,9 @@ def test_every_guard_has_a_cause_a_remedy_and_a_name_of_its_own() -> None:
         ("ranks_drifted", 1.0, 0.0, "ranks_drifted", "stop"),
         ("kl_at_start", 0.3, 1e-3, "reference", "stop"),
         ("push_missing", 0.9, 0.0, "advantages_lost", "stop"),
+        ("prompts_moved", 1.0, 0.0, "prompts_moved", "stop"),
+        ("evaluation_wrong", 1.0, 0.0, "evaluation_wrong", "stop"),
+        ("members_alike", 20.0, 9.0, "members_alike", "stop"),
         ("weights_moved", 1.0, 0.01, None, None),
     ],
 )
