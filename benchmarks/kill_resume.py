@@ -81,6 +81,8 @@ def outputs(run_dir: Path) -> dict[str, str]:
     return digests
 
 
+SHOWN = 8
+"""So many of the differences are named."""
 TIMED = ("seconds", "tokens_per", "trainer_waiting", "sampler_starved", "environment_wait")
 """Metrics that differ from run to run begin with one of these."""
 
@@ -89,13 +91,15 @@ def trained(stage: Path) -> dict[str, Any]:
     """Return what a training has written that depends on nothing but its seed: metrics and tables of completions."""
     import polars as pl
 
-    metrics = [
-        {name: value for name, value in line.items() if not name.startswith(TIMED)}
+    metrics = {
+        f"{name} of step {line['step']}": value
         for line in read_whole_lines(stage / "metrics.jsonl")
-    ]
+        for name, value in line.items()
+        if not name.startswith(TIMED)
+    }
     tables = {path.name: pl.read_parquet(path) for path in sorted((stage / "completions").glob("*.parquet"))}
     weights = {path.name: path.read_bytes() for path in stage.glob("checkpoint/*.safetensors")}
-    return {"metrics": metrics, **weights, **{name: table.to_dicts() for name, table in tables.items()}}
+    return {**metrics, **weights, **{name: table.to_dicts() for name, table in tables.items()}}
 
 
 @dataclass
@@ -116,7 +120,8 @@ class Ended:
 
     def row(self, differing: list[str]) -> str:
         """Return the columns of the table."""
-        same = "as undisturbed" if not differing else "differs: " + ", ".join(differing)
+        more = ["..."] * (len(differing) > SHOWN)
+        same = "as undisturbed" if not differing else "differs: " + ", ".join([*differing[:SHOWN], *more])
         report = "yes" if self.has_report else "no"
         columns = (self.exit_code, f"{self.seconds:.1f}", self.finished, self.taken_up, self.alarm, report, same)
         return " | ".join(map(str, (*columns, self.line)))
