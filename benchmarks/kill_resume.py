@@ -110,6 +110,8 @@ class Ended:
     line: str
     seconds: float
     """From the ending to the last process's end."""
+    saved_s: float
+    """From the ending to the checkpoint; below 0 where it was there before."""
     finished: int
     """Steps in the metrics."""
     taken_up: int
@@ -123,11 +125,32 @@ class Ended:
         more = ["..."] * (len(differing) > SHOWN)
         same = "as undisturbed" if not differing else "differs: " + ", ".join([*differing[:SHOWN], *more])
         report = "yes" if self.has_report else "no"
-        columns = (self.exit_code, f"{self.seconds:.1f}", self.finished, self.taken_up, self.alarm, report, same)
+        columns = (
+            self.exit_code,
+            f"{self.seconds:.1f}",
+            f"{self.saved_s:.1f}",
+            self.finished,
+            self.taken_up,
+            self.alarm,
+            report,
+            same,
+        )
         return " | ".join(map(str, (*columns, self.line)))
 
 
-HEADER = ("ending", "moment", "exit", "s", "finished", "goes on from", "alarm", "report", "afterwards", "line")
+HEADER = (
+    "ending",
+    "moment",
+    "exit",
+    "s",
+    "saved after s",
+    "finished",
+    "goes on from",
+    "alarm",
+    "report",
+    "afterwards",
+    "line",
+)
 
 
 @contextmanager
@@ -154,7 +177,8 @@ def end(arguments: argparse.Namespace, runs: Path, note: Path, ending: str, mome
     planted = {"moment": moment, "ending": kind, "target": target, "disk": str(runs), "note": str(note)}
     child = start(arguments, "run", runs, planted)
     _, output = child.communicate()
-    seconds = time.time() - float(note.read_text()) if note.exists() else float("nan")
+    came = float(note.read_text()) if note.exists() else float("nan")
+    seconds = time.time() - came
     run = runs / "run"
     partial = next(iter(run.glob(f".partial/{arguments.stage}-*")), run / arguments.stage)
     alarms = read_whole_lines(partial / "alarms.jsonl")
@@ -164,6 +188,7 @@ def end(arguments: argparse.Namespace, runs: Path, note: Path, ending: str, mome
         child.returncode,
         " ".join(lines[-2:]) if child.returncode == 4 else lines[-1],
         seconds,
+        pointer.stat().st_mtime - came if pointer is not None else float("nan"),
         sum("loss" in line or "pass_rate" in line for line in read_whole_lines(partial / "metrics.jsonl")),
         json.loads(pointer.read_text())["step"] if pointer is not None else -1,
         alarms[-1]["guard"] if alarms else "none",
