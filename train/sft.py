@@ -93,13 +93,13 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     steps = [order[start : start + config.batch_size] for start in range(0, len(order), config.batch_size)]
     progress.start("SFT", len(steps))
     progress.advance(first)
-    if rank() == 0:
-        for change in record_settings(out_dir, first, config, TUNABLE_SFT):
-            progress.note(f"from step {first} on {change}")
+    for change in record_settings(out_dir, first, config, TUNABLE_SFT, is_first_rank=rank() == 0):
+        progress.note(f"from step {first} on {change}")
     with listening():
         loss = _take_steps(engine, fitting, weights, steps, first, config, out_dir, progress)
         # A signal does not break it off: the last steps are in no checkpoint.
         engine.export(out_dir / "checkpoint", encoder.tokenizer)
+        engine.check_export(out_dir / "checkpoint")
     facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
     return StageReport(len(examples), len(fitting), counts, facts | {"changes": changes_of(out_dir)})
 

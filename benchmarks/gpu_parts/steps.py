@@ -122,11 +122,8 @@ class RandomSampler:
         if missing:
             raise RuntimeError(f"the trainer did not hand over {sorted(missing)[:5]}")
 
-    def sleep(self) -> None:
+    def sleep(self, weights_follow: bool = True) -> None:
         """Do nothing: the copy stays."""
-
-    def wake(self) -> None:
-        """Do nothing."""
 
     def forget_prefixes(self) -> None:
         """Do nothing: there is no cache."""

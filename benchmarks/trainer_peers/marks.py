@@ -8,13 +8,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from math_peers.cpu import live_children_s
+
 LOADED, STEP = "loaded", "step"
 
 
 def cpu_s() -> float:
-    """Return user and system seconds of this process and of its children that have ended."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    """Return user and system seconds of this process and all that it has started, also of what still runs."""
+    return sum(os.times()[:4]) + live_children_s(os.getpid())
 
 
 def peak_rss_mb() -> float:

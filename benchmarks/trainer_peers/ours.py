@@ -1,7 +1,8 @@
 """truegold: the stage `train` with vLLM in the same process, as `truegold train` runs it.
 
 Not its defaults: truncated completions are trained on (all are truncated here, and TRL trains on them), the engine's
-cache and the micro-batches are as large as the settings need, and checkpoints are written after the last step only.
+cache and SmolLM2's micro-batches are as large as the settings need, and checkpoints are written after the last step
+only.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from truegold.train.grpo.feed import Feed
 FEED = FeedConfig(order=Order.UNIFORM)
 REWARD = Path(__file__).with_name("reward.py")
 MAX_MODEL_LEN = 512
-MICRO_BATCH_TOKENS = 1280
-"""Fewer than the default, which suits GPUs: enough for a prompt with its 8 completions of 128 tokens."""
+MICRO_BATCH_TOKENS = {"SmolLM2": 1280, "tiny": 8192}
+"""For SmolLM2 fewer than the default, which suits GPUs: enough for a prompt with its 8 completions of 128 tokens."""
 
 
 class MarkingProgress:
@@ -64,7 +65,7 @@ def _config(setting: Setting, checkpointing: bool) -> GrpoConfig:
         optimizer=OptimizerConfig(
             lr=setting.lr,
             dtype=setting.dtype,
-            micro_batch_tokens=MICRO_BATCH_TOKENS,
+            micro_batch_tokens=MICRO_BATCH_TOKENS[setting.model],
             gradient_checkpointing=checkpointing,
         ),
         seed=SEED,

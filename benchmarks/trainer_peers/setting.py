@@ -24,6 +24,7 @@ class Setting:
     steps: int
     """Steps, warm-up steps included."""
     lr: float = 1e-6
+    model: Literal["SmolLM2", "tiny"] = "SmolLM2"
 
     @property
     def completions(self) -> int:

@@ -55,10 +55,11 @@ class VllmEngineConfig(StageConfig):
     """The share of the GPU's memory for weights and cache."""
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
     """The size of the cache on a CPU, in GiB."""
-    enforce_eager: bool = True
-    """Run without CUDA graphs: vLLM starts sooner and decodes more slowly."""
-    sleep: bool = False
-    """Give the GPU's memory to the trainer while it updates: weights go to host memory, the cache is dropped."""
+    enforce_eager: bool | None = None
+    """Run without CUDA graphs: vLLM starts sooner and decodes more slowly. On CPUs alone where it is left out."""
+    sleep: bool | None = None
+    """Take turns with the trainer on a GPU: vLLM drops weights and cache while the trainer updates, and the optimizer's
+    states wait in host memory while vLLM samples. Where it is left out, on a GPU that both share."""
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
@@ -66,6 +67,10 @@ class VllmEngineConfig(StageConfig):
     ray_address: str | None = None
     """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
     where not given."""
+
+    def sleeps(self, beside_trainer: bool) -> bool:
+        """Return whether an engine on a GPU takes turns. beside_trainer: whether a trainer has the same GPU."""
+        return beside_trainer if self.sleep is None else self.sleep
 
     @model_validator(mode="after")
     def _has_engines_for_ray(self) -> VllmEngineConfig:

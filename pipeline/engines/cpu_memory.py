@@ -11,6 +11,7 @@ import mmap
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LARGE = 2**20
 """Tensors of so many bytes and more have their pages given back."""
+WORTH_TRIMMING = 2**24
+"""Fewer bytes stay."""
 
 
 def discard(address: int, size: int) -> None:
@@ -32,10 +35,26 @@ def discard(address: int, size: int) -> None:
 
 
 def trim() -> None:
-    """Give back what was freed and is still held for later allocations."""
+    """Give back what was freed and is still held for later allocations, unless it is little: it takes milliseconds, and
+    this process has grown since the last time by what it has taken and freed since."""
     release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if release is not None:
+    if release is None:
+        return
+    if _resident() > _Trimmed.resident + WORTH_TRIMMING:
         release(0)
+        _Trimmed.resident = _resident()
+    _Trimmed.resident = min(_Trimmed.resident, _resident())
+
+
+class _Trimmed:
+    """What this process held after the last time."""
+
+    resident = 0
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process holds (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import (
@@ -42,16 +42,31 @@ CPU_BLOCK_TOKENS = 32
 """The tokens of a block of the key-value cache on CPU. Only whole blocks are shared, so that vLLM's own 128 would leave
 most prompts unshared: with 8 completions each of 8 GSM8K prompts that makes a fifth of the CPU time."""
 
+GPU_BLOCK_TOKENS = 64
+"""No block of the key-value cache is longer than this by default on a GPU."""
 
 QUEUED_PER_SEQUENCE = 2
 """An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
 REASON_CHARS = 300
 
 
-class VllmEngine:
-    """An in-process vLLM engine on the checkpoint in folder `model`."""
+WEIGHTS, CACHE = ["weights"], ["kv_cache"]
+"""vLLM's tags of what it wakes."""
 
-    def __init__(self, model: Path, config: VllmEngineConfig) -> None:
+
+class VllmEngine:
+    """An in-process vLLM engine on the checkpoint in folder `model`.
+
+    beside_trainer: whether a trainer has the same GPU. Then the two take turns (`engine.sleep`): it sleeps from the
+    start on, when `sleep` is called, and wakes by itself when it is used.
+    """
+
+    make_room: Callable[[], None] = staticmethod(lambda: None)
+    """Called before it takes the GPU's memory again: what shares the GPU gives its own up."""
+    takes_turns = False
+    """Whether it sleeps on a GPU."""
+
+    def __init__(self, model: Path, config: VllmEngineConfig, beside_trainer: bool = False) -> None:
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(config.cpu_kv_cache_gib))
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
@@ -86,8 +101,11 @@ class VllmEngine:
                 raise SetupError("vLLM sleeps on GPUs only.", "Set engine.sleep: false.")
         else:
             options["gpu_memory_utilization"] = config.gpu_memory_utilization
-            options["enable_sleep_mode"] = config.sleep
-        self._sleeps = config.sleep
+            self.takes_turns = config.sleeps(beside_trainer)
+            options["enable_sleep_mode"] = self.takes_turns
+        self.block_tokens = options.get("block_size", GPU_BLOCK_TOKENS)
+        """The tokens of a block of the prefix cache, at most."""
+        self._asleep: Literal["", "weights wait", "no weights"] = ""
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             if config.tensor_parallel_size > 1:
                 raise SetupError(
@@ -104,7 +122,7 @@ class VllmEngine:
                     max_model_len=config.max_model_len,
                     max_num_seqs=config.max_num_seqs,
                     tensor_parallel_size=config.tensor_parallel_size,
-                    enforce_eager=config.enforce_eager,
+                    enforce_eager=on_cpu if config.enforce_eager is None else config.enforce_eager,
                     # Log-probabilities are those of the distribution that was sampled from, temperature applied.
                     logprobs_mode="processed_logprobs",
                     # A checkpoint's own sampling defaults would bias the importance ratio.
@@ -117,6 +135,8 @@ class VllmEngine:
             raise SetupError(f"vLLM cannot load {model}: {_reason(error)}") from error
         if on_cpu:
             trim()
+        elif self.takes_turns and beside_trainer:
+            self.sleep()
 
     def generate(
         self,
@@ -129,6 +149,7 @@ class VllmEngine:
         check_room(prompts, self.max_model_len)
         if not prompts:
             return []
+        self._wake()
         vllm_params = [
             self._vllm_params(params, len(prompt), seed)
             for prompt, params, seed in zip(prompts, prompt_sampling, seeds, strict=True)
@@ -140,6 +161,7 @@ class VllmEngine:
         """Sample as `Engine.stream` says."""
         from vllm.sampling_params import RequestOutputKind
 
+        self._wake()
         engine = self.llm.llm_engine
         running = self._running = {}
         # A million objects of vLLM and torch live as long as the engine: Python's collector need not go through them.
@@ -212,28 +234,52 @@ class VllmEngine:
         A model with tied embeddings needs `lm_head.weight` as well: the CPU build keeps a packed copy that the
         embedding alone would leave stale.
         """
+        was_asleep = bool(self._asleep)
+        if was_asleep:
+            self._wake_part(WEIGHTS)
         self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": named_tensors})
         self._version = version
+        # New weights and those that they come from have gone through the GPU before the cache takes its share.
+        if was_asleep:
+            self._wake_part(CACHE)
+        self._asleep = ""
 
-    def sleep(self) -> None:
-        """Give back the memory of weights and cache until `wake`, after which `update_weights` has to follow.
+    def sleep(self, weights_follow: bool = True) -> None:
+        """Give back the memory of cache and weights until it is used again.
 
-        A GPU's memory is given back only where the configuration says so.
+        weights_follow: whether `update_weights` comes first; else a GPU's weights wait in host memory, and on a CPU
+        nothing is given back.
         """
+        if self._asleep or not (weights_follow if self._on_cpu else self.takes_turns):
+            return
+        self._asleep = "no weights" if weights_follow else "weights wait"
         if self._on_cpu:
             self.forget_prefixes()
             self.llm.collective_rpc(release_cache)
             self.llm.collective_rpc(release_weights)
             trim()
-        elif self._sleeps:
-            self.llm.sleep(level=1)
+        else:
+            self.llm.sleep(level=2 if weights_follow else 1)
 
-    def wake(self) -> None:
-        """Undo `sleep`; on CPU, what others have freed meanwhile is given back first."""
+    def _wake(self) -> None:
+        """Wake where it sleeps with its weights."""
+        if self._asleep == "no weights":
+            raise RuntimeError("The engine sleeps: it has no weights until update_weights.")
+        if self._asleep:
+            self._wake_part(WEIGHTS + CACHE)
+            self._asleep = ""
+
+    def _wake_part(self, tags: list[str]) -> None:
+        """Take memory again; on a CPU what others have freed meanwhile is given back first."""
         if self._on_cpu:
             trim()
-        elif self._sleeps:
-            self.llm.wake_up()
+            return
+        import torch
+
+        self.make_room()
+        # vLLM maps memory past torch's allocator, which keeps what it was given back.
+        torch.cuda.empty_cache()
+        self.llm.wake_up(tags=tags)
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable."""

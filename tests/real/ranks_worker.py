@@ -23,6 +23,7 @@ from truegold.train.model import policy
 from truegold.train.model.distributed import all_sum, init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment
+from truegold.train.model.step_effects import compare_weights
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Case:
     """The step in which an advantage of the last rank is NaN."""
     left_out: int | None = None
     """The step that is not trained on."""
+    rests: bool = False
+    """Whether the optimizer's states are elsewhere between steps."""
 
 
 def held_bytes() -> int:
@@ -71,6 +74,12 @@ def rollout_batch(step: int) -> list[Segment]:
     ]
 
 
+def ranks_drifted(engine: TrainingEngine) -> float:
+    """Return how many ranks hold other weights than the first."""
+    state = engine.weights_state()
+    return compare_weights(state, state, [], is_whole=engine.is_whole)["ranks_drifted"]
+
+
 def train(case: Case) -> None:
     policy.LOGIT_CHUNK["cpu"] = case.logit_chunk
     optimizer = OptimizerConfig.model_validate(
@@ -83,7 +92,7 @@ def train(case: Case) -> None:
         advantage="batch_std", loss="ppo", corrections=(), num_iterations=2, positives=PositivesConfig(floor=1.0)
     )
     updater = Updater(engine, config, max_tokens=32, total=100)
-    first = discarded = 0
+    first = discarded = released = 0
     checkpoints = Path(case.checkpoints) if case.checkpoints else None
     if checkpoints is not None and (resumed := engine.load(checkpoints)):
         first, state = resumed
@@ -102,15 +111,33 @@ def train(case: Case) -> None:
                 updater.train_on(local_segments, weighed, seed=str(step))
             except NotFiniteError:
                 discarded += 1
+        if case.rests:
+            released = held_bytes()
+            engine.release_states()
+            released -= held_bytes()
         if checkpoints is not None:
             engine.save(checkpoints, step + 1, {"steps": updater.steps})
     held = held_bytes() - before
     weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}
+    drifted = [ranks_drifted(engine)]
+    if rank == world - 1:
+        with torch.no_grad():
+            next(engine.causal_lm.parameters()).add_(1e-3)
+    drifted.append(ranks_drifted(engine))
     total, all_discarded = all_sum(1.0, discarded)
     if rank == 0:
         torch.save(weights, case.out)
         Path(case.out).with_suffix(".json").write_text(
-            json.dumps({"ranks": total, "first": first, "discarded": all_discarded, "held": held})
+            json.dumps(
+                {
+                    "ranks": total,
+                    "first": first,
+                    "discarded": all_discarded,
+                    "held": held,
+                    "released": released,
+                    "drifted": drifted,
+                }
+            )
         )
 
 

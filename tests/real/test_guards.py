@@ -3,7 +3,8 @@ and clipping is put down to what caused it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,19 +12,26 @@ from typing import Any, cast
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tiny_trainer import TorchSampler, make_trainer
 from torch import Tensor
 
+from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.guard_actions import Responder
+from truegold.train.grpo.prompt_checks import check_exported
 from truegold.train.grpo.step import Trainer
 from truegold.train.grpo.update import Updater, WeighedBatch
+from truegold.train.guards.table import STILL
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Segment, SegmentBatch
+from truegold.train.model.step_effects import compare_weights
 from truegold.train.objective.weights import CAUSES
 from truegold.verifiers import GuardError
 
@@ -191,16 +199,70 @@ def test_rounding_to_another_dtype_is_no_fault(tiny_model: Path, tmp_path: Path)
 
 
 def test_weights_that_move_have_another_digest(tiny_model: Path) -> None:
+    def moved(trainer: TrainingEngine, factor: float) -> float:
+        trainer.rate_factor, before = factor, trainer.weights_state()
+        updates = [trainer.update(SEGMENTS, minus_mean, 0, 10)]
+        return compare_weights(before, trainer.weights_state(), updates, is_whole=True)["weights_moved"]
+
     trainer = engine(tiny_model)
-    before = trainer.weights_digest()
-    assert trainer.weights_digest() == before
-    for step, factor in enumerate((0.0, 1e-27)):
-        trainer.rate_factor = factor
-        trainer.update(SEGMENTS, minus_mean, step, 10)
-        assert trainer.weights_digest() == before
-    trainer.rate_factor = 1e-3
-    trainer.update(SEGMENTS, minus_mean, 2, 10)
-    assert trainer.weights_digest() != before
+    assert [moved(trainer, factor) for factor in (0.0, 1e-27)] == [0.0, 0.0]
+    assert moved(trainer, 1e-3) > 0.1
+    # What is below AdamW's epsilon hardly reaches the weights.
+    assert 0.0 < moved(engine(tiny_model, max_grad_norm=1e-9), 1.0) < STILL
+
+
+def test_weights_that_are_not_finite_are_counted(tiny_model: Path) -> None:
+    trainer = engine(tiny_model)
+    assert trainer.weights_state().spoilt == 0
+    with torch.no_grad():
+        trainer.causal_lm.get_input_embeddings().weight[200] = float("nan")
+    assert trainer.weights_state().spoilt == 1
+
+
+def zero_a_matrix(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if "down_proj" in name)
+    save_file({**weights, name: weights[name] * 0}, folder / "model.safetensors", {"format": "pt"})
+
+
+def cut(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def forget_a_layer(folder: Path) -> None:
+    weights = {name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if ".1." not in name}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def change_template(folder: Path) -> None:
+    path = folder / "chat_template.jinja"
+    path.write_text(path.read_text() + " ")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda folder: None, None),
+        (zero_a_matrix, "down_proj.weight are not those of the training"),
+        (cut, "cannot be loaded"),
+        (forget_a_layer, "model.layers.1"),
+        (lambda folder: (folder / "config.json").unlink(), "cannot be loaded"),
+        (change_template, "chat template writes other prompts"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer"),
+    ],
+)
+def test_an_export_that_is_not_the_policy_is_taken_away(
+    tiny_model: Path, tmp_path: Path, spoil: Callable[[Path], None], reason: str | None
+) -> None:
+    trainer, folder, encoder = engine(tiny_model), tmp_path / "out", load_encoder(tiny_model, ChatConfig())
+    trainer.update(SEGMENTS, minus_mean, 0, 10)
+    trainer.export(folder, encoder.tokenizer)
+    spoil(folder)
+    row = cast("Row", {"prompt": "What is 1+2?", "context": None})
+    with nullcontext() if reason is None else pytest.raises(GuardError, match=reason):
+        check_exported(folder, trainer, ChatConfig(), [row], encoder)
+    assert folder.exists() == (reason is None)
 
 
 STEP: dict[str, float | None] = {"pass_rate": 0.3, "groups": 4.0, "groups_teaching": 0.5, "trained_completions": 8.0}

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,9 +58,9 @@ class Trained:
         loaded: dict[str, torch.Tensor] = torch.load(self.folder / f"{name}.pt")
         return loaded
 
-    def told(self, name: str) -> dict[str, float]:
+    def told(self, name: str) -> dict[str, Any]:
         """What rank 0 wrote of the run: "ranks", the "first" step it took, steps "discarded" over all ranks."""
-        told: dict[str, float] = json.loads((self.folder / f"{name}.json").read_text())
+        told: dict[str, Any] = json.loads((self.folder / f"{name}.json").read_text())
         return told
 
     def assert_same(self, name: str, expected: str) -> None:
@@ -83,6 +84,7 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         "left out": replace(tiny, left_out=2),
         "NaN alone": replace(tiny, spoilt=2),
         "NaN in bfloat16 alone": replace(tiny, spoilt=2, dtype="bfloat16"),
+        "alone, rested": replace(tiny, rests=True),
     }
     two_ranks = {
         "zero 2": replace(tiny, zero_stage=2),
@@ -91,6 +93,9 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         "bfloat16": replace(tiny, dtype="bfloat16", share="one"),
         "NaN, zero 2": replace(tiny, zero_stage=2, spoilt=2),
         "NaN, zero 3": replace(tiny, zero_stage=3, spoilt=2),
+        "zero 2, rested": replace(tiny, zero_stage=2, rests=True, checkpoints=str(folder / "rested")),
+        "zero 3, rested": replace(tiny, zero_stage=3, rests=True),
+        "bfloat16, rested": replace(tiny, dtype="bfloat16", share="one", rests=True),
         "cut": replace(tiny, zero_stage=2, steps=3, checkpoints=str(folder / "checkpoints")),
     }
     for head in HEADS:
@@ -138,6 +143,23 @@ def test_ranks_with_different_numbers_of_chunks_of_logits_do_not_wait_for_each_o
 
 def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(trained: Trained) -> None:
     trained.assert_same("bfloat16", "bfloat16 alone")
+
+
+@pytest.mark.parametrize("case", ["alone", "zero 2", "zero 3", "bfloat16"])
+def test_states_that_were_away_between_steps_are_the_same_bit_for_bit(case: str, trained: Trained) -> None:
+    rested, expected = trained.weights(f"{case}, rested"), trained.weights(case)
+    assert all(torch.equal(rested[name], weight) for name, weight in expected.items())
+    ranks = trained.told(case)["ranks"]
+    # Both moments, at ZeRO 1 to 3 the float32 copy, and what ZeRO 1 in bfloat16 and ZeRO 3 add gradients up in.
+    width = {"alone": 8, "zero 2": 12 / ranks, "zero 3": 16 / ranks, "bfloat16": 12 / ranks + 4}[case]
+    parameters = sum(weight.numel() for name, weight in expected.items() if name != "lm_head.weight")
+    assert trained.told(f"{case}, rested")["released"] >= 0.98 * width * parameters
+
+
+@pytest.mark.parametrize(("case", "drifted"), [("zero 2", 1.0), ("bfloat16", 1.0), ("resumed", 1.0), ("zero 3", 0.0)])
+def test_ranks_hold_the_same_bits_until_one_drifts(case: str, drifted: float, trained: Trained) -> None:
+    # Under ZeRO 3 each rank holds a share of its own.
+    assert trained.told(case)["drifted"] == [0.0, drifted]
 
 
 def test_training_moves_the_weights(trained: Trained) -> None:

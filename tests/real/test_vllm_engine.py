@@ -231,6 +231,7 @@ def test_weights_given_back_for_an_update_come_back_with_the_sync(engine: VllmEn
     engine.sleep()
     with pytest.raises(RuntimeError, match="no weights until update_weights"):
         engine.llm.apply_model(lambda model: model.compute_logits(torch.zeros(1, model.config.hidden_size)))
-    engine.wake()
+    with pytest.raises(RuntimeError, match="no weights until update_weights"):
+        engine.generate(prompts(2), SAMPLING, [1, 2])
     engine.update_weights(trainer.named_tensors(), version=10)
     assert engine.generate(prompts(2), SAMPLING, [1, 2]) == before

@@ -216,7 +216,7 @@ NEUTRAL = {
 TUNABLE_GRPO = (
     *TUNABLE_OPTIMIZER,
     *"steps guards evaluation reward.workers reward.deadline_s reward.max_timeouts engine.max_num_seqs".split(),
-    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib launch.gpu_gb".split(),
+    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib engine.sleep launch.gpu_gb".split(),
     *"trackers completions checkpoint_every".split(),
 )
 """What may change while a training is unfinished: it goes on from its last checkpoint."""
@@ -344,10 +344,10 @@ class ShownConfig(StageConfig):
 class ProbeConfig(StageConfig):
     """After each weight sync a few prompts are continued, to compare the two engines."""
 
-    prompts: int = Field(default=4, ge=1)
+    prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
-    tokens: int = Field(default=16, ge=1)
-    """Tokens by which each prompt is continued."""
+    tokens: int = Field(default=8, ge=1)
+    """Tokens by which each prompt is continued: each takes a pass of the sampling engine, with however many prompts."""
 
 
 class GuardConfig(StageConfig):

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import polars as pl
 
-from truegold.pipeline.engines.chat import ChatEncoder, encode_row
+from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.engines.chat import ChatEncoder, encode_row, load_encoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.guards.table import PROMPTS
+from truegold.train.model.engine import TrainingEngine
+from truegold.train.model.export_check import refuse_export
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import ConfigError, GuardError, InputError
@@ -107,6 +110,28 @@ def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collecti
         "train.guards.off where this is meant.",
         PROMPTS,
     )
+
+
+def check_exported(
+    folder: Path, engine: TrainingEngine, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder
+) -> None:
+    """Compare an exported checkpoint with the weights in training, and the prompts that it writes with those of the
+    training. Raises GuardError where they differ."""
+    engine.check_export(folder)
+    refuse_export(folder, _export_differs(folder, chat, rows, encoder))
+
+
+def _export_differs(folder: Path, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder) -> str | None:
+    """Return why an exported checkpoint does not write the prompts of rows as the training did; None where it does."""
+    try:
+        exported = load_encoder(folder, chat)
+    except Exception as error:
+        return f"its tokenizer cannot be loaded ({str(error).strip().splitlines()[0][:200]})"
+    compared = rows[:COMPARED]
+    if exported.stop_token_ids != encoder.stop_token_ids:
+        return f"it ends completions with {exported.stop_token_ids}, and the training did with {encoder.stop_token_ids}"
+    is_same = digest_prompts(compared, exported, None) == digest_prompts(compared, encoder, None)
+    return None if is_same else "its tokenizer or chat template writes other prompts"
 
 
 def _text_around(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> str:

@@ -39,9 +39,9 @@ def show_completions(out_dir: Path, step: int, config: ShownConfig, log: Metrics
 
 def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
     """Return so many completions of a step's file at most, right and other ones in turn."""
-    sampled = pl.scan_parquet(path).select(COLUMNS)
-    is_right = pl.col("score").eq_missing(1.0)
-    right, others = (sampled.filter(kind).head(most).collect().to_dicts() for kind in (is_right, ~is_right))
+    sampled = pl.read_parquet(path, columns=list(COLUMNS))
+    is_right = sampled["score"].eq_missing(1.0)
+    right, others = (sampled.filter(kind).head(most).to_dicts() for kind in (is_right, ~is_right))
     return [row for row in chain(*zip_longest(right, others)) if row is not None][:most]
 
 

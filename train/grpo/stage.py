@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
 
-PROBE_PROMPT_TOKENS = 65
-"""The longest prompts are probed with so many of their tokens: they fill a block of the prefix cache, which is what can
-go stale."""
-
 REWORDED_SHOWN = 5
 """So many held-out rows are named that are trained on in other words."""
 
@@ -49,19 +45,19 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
     alarms.jsonl, quarantine/, and checkpoints/, from which a killed run goes on.
     """
-    progress.start("loading the trainer")
+    progress.start("loading vLLM")
     from truegold.train.grpo import start_checks
     from truegold.train.grpo.advice import advise
     from truegold.train.grpo.distilled import load_distilled
     from truegold.train.grpo.feed import Feed
     from truegold.train.grpo.guard_actions import Responder
-    from truegold.train.grpo.prompt_checks import check_prompts, compare_with_profile
+    from truegold.train.grpo.prompt_checks import check_exported, check_prompts, compare_with_profile
     from truegold.train.grpo.step import Trainer, make_group_source
     from truegold.train.grpo.update import Updater, resolve_loss
-    from truegold.train.model.distributed import rank
+    from truegold.train.model.distributed import init_distributed, rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
-    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length
+    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length, probe_length
 
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
     data = start_checks.read_training_rows(inputs, encoder, longest, config.evaluation)
@@ -76,16 +72,18 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     advice = advise(config, encoder, model_type, evaluation)
     for line in (*data.reworded[:REWORDED_SHOWN], *advice):
         progress.note(line)
+    # vLLM takes its share of a GPU that is free yet, and sleeps while the trainer takes what it needs.
+    init_distributed(progress.note)
+    sampler = build_rollout_engine(inputs["model"], config)
+    progress.start("loading the trainer")
     engine = TrainingEngine(inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note)
     engine.share_prompts()
     objective = resolve_loss(config.objective, engine.causal_lm.config)
     config = config.model_copy(update={"objective": objective})
     reference = FrozenPolicy(inputs["model"], config.optimizer, engine.device) if objective.kl.weight else None
-    progress.start("loading vLLM")
-    sampler = build_rollout_engine(inputs["model"], config)
-    # Only now, since vLLM seeds the generators that this restores.
+    # Only now, since vLLM and what is checked above seed and use the generators that this restores.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
-    probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
+    probe = Probe(sampler, engine, config, [ids[: probe_length(sampler)] for ids in prompts[-config.probe.prompts :]])
     rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     feed = Feed(
@@ -110,11 +108,11 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     if state is not None:
         trainer.restore(state)
         responder.restore(state["guards"])
-    if rank() == 0:
-        for change in record_settings(out_dir, first_step, config, TUNABLE_GRPO):
-            progress.note(f"from step {first_step} on {change}")
+    for change in record_settings(out_dir, first_step, config, TUNABLE_GRPO, is_first_rank=rank() == 0):
+        progress.note(f"from step {first_step} on {change}")
     _train(trainer, responder, first_step, progress)
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
+    check_exported(out_dir / "checkpoint", engine, config.chat, data.rows, encoder)
     facts = {
         "sampling": start_checks.sampling_facts(config.sampling, max_tokens, max_tokens_from, evaluation),
         "advice": advice,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, repeat
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from truegold.train.model.distributed import all_max, all_sum, gathered, rank, w
 from truegold.train.model.ending import is_heard, write_anyway
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
+from truegold.train.model.step_effects import compare_weights
 from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
 
@@ -116,23 +118,20 @@ class Trainer:
         is_sync_due = (step + 1) % config.sync_every == 0
         is_trained = self.may_train(step, metrics) and bool(metrics["trained_completions"])
         if is_trained:
-            if is_sync_due:
-                self.rollout.engine.sleep()
+            self.rollout.engine.sleep(weights_follow=is_sync_due)
             try:
                 share = self._share_entered(completions, entered)
                 if joining:
                     segments, weighed = join(segments, weighed, positives)
-                digest = self.updater.engine.weights_digest()
+                engine = self.updater.engine
+                before = engine.weights_state()
                 updates = self.updater.train_on(segments, weighed, f"{config.seed}-{step}", version, share)
-                has_moved = self.updater.engine.weights_digest() != digest
-                metrics["weights_moved"] = float(any(gathered(has_moved)))
+                metrics |= compare_weights(before, engine.weights_state(), updates, is_whole=engine.is_whole)
             except NotFiniteError:
                 metrics["not_finite"] = 1.0
                 is_trained = False
             self.version += 1
             updated = time.monotonic()
-            if is_sync_due:
-                self.rollout.engine.wake()
         # A training that was asked to end gives its sampler nothing more.
         probe = self.update_sampler() if is_sync_due and not all_max(float(is_heard())) else None
         synced = time.monotonic()
@@ -141,6 +140,7 @@ class Trainer:
         write_anyway(self.out_dir, partial(write_completions, self.out_dir, *rollouts))
         metrics |= self.stored.check(step)
         metrics |= mean_metrics(updates)
+        metrics |= self._push_missing(metrics, joining)
         if probe is not None:
             metrics["probe_mean_abs"] = probe.mean_abs
         return metrics | {
@@ -181,6 +181,18 @@ class Trainer:
             template, longest = objective.self_distillation.template, self.rollout.engine.max_model_len
             weighed = replace(weighed, teachers=self_teachers(batch, self.rollout.encoder, template, longest))
         return self.groups.answers.trained_segments(batch, weighed)
+
+    def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
+        """Return by how much `push_gap` is below 1, the least that it can be where nothing but advantages enters the
+        loss and the reward is being right alone: every right completion is pushed up then, and every wrong one down.
+        A gap of the other sign is another guard's (`update_sign`)."""
+        objective, gap = self.config.objective, metrics.get("push_gap")
+        is_else = objective.kl.weight or objective.self_distillation.weight or objective.covariance.kind == "kl"
+        spread, reward_gap = metrics.get("reward_spread"), metrics.get("reward_gap")
+        is_right_alone = bool(spread) and reward_gap is not None and isclose(reward_gap, spread or 0.0)
+        if gap is None or gap < 0 or is_else or joining or self.config.turns is not None or not is_right_alone:
+            return {}
+        return {"push_missing": max(0.0, 1.0 - gap)}
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
         """Return what part of a whole batch has entered, as far as token weights are relative to a whole one."""

@@ -164,6 +164,8 @@ class Updater:
                 )
                 with nullcontext() if metrics else self._breakable():
                     metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
+                if not self.steps and "kl" in metrics[0]:
+                    metrics[0]["kl_at_start"] = metrics[0]["kl"]
                 self.steps += 1
         return metrics
 

@@ -131,6 +131,8 @@ begins."""
 
 BLIND = 0.1
 """Right completions earn more than wrong ones by at least this share of what rewards differ by."""
+STILL = 1e-3
+"""Weights that move by less than this share of the learning rate hardly do: AdamW moves them by about the rate."""
 ALMOST_ALL = 0.9
 ALMOST_NONE = 0.1
 """Between these pass rates a batch has right and wrong completions, so that there is something to tell apart."""
@@ -160,7 +162,8 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     mass = metrics.get("positive_token_mass")
     if mass is not None and trained != 0:
         derived["positive_mass"] = mass
-    is_still = 0.0 in (metrics.get("lr"), metrics.get("grad_norm"), metrics.get("weights_moved"))
+    moved = metrics.get("weights_moved")
+    is_still = 0.0 in (metrics.get("lr"), metrics.get("grad_norm")) or (moved is not None and moved < STILL)
     if trained and metrics.get("grad_norm") is not None and metrics.get("groups_teaching") != 0:
         derived["weights_still"] = float(is_still)
     if passed is not None and spread is not None:

@@ -151,6 +151,11 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
     return [float(value) for value in reduced.tolist()]
 
 
+BUCKET = 50_000_000
+"""Numbers that ZeRO 2 and 3 send at a time. DeepSpeed's own 500 million take 2 to 4 GB more of a GPU, but for ZeRO 2
+without gradient checkpointing, and one GPU is not faster with them."""
+
+
 def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
     """Return DeepSpeed's own configuration for these settings.
 
@@ -161,6 +166,8 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
     zero: dict[str, Any] = {"stage": 0 if alone else max(config.zero_stage, int(config.dtype == "bfloat16"))}
     if config.offload and config.zero_stage >= 2:
         zero["offload_optimizer"] = {"device": "cpu"}
+    if zero["stage"] == 3 or (zero["stage"] == 2 and config.gradient_checkpointing):
+        zero |= dict.fromkeys(("reduce_bucket_size", "allgather_bucket_size"), BUCKET)
     settings: dict[str, Any] = {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,

@@ -42,10 +42,12 @@ from truegold.train.model.distributed import (
     world_size,
 )
 from truegold.train.model.ending import EndAsked, is_heard
+from truegold.train.model.export_check import check_export
 from truegold.train.model.lora import add_lora, merge, merged_parameters
+from truegold.train.model.optimizer_states import OptimizerStates
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
-from truegold.train.model.push import add_push, with_push_gap
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
+from truegold.train.model.step_effects import WeightsState, add_push, examine_weights, with_push_gap
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
@@ -73,8 +75,6 @@ LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Ten
 share of the step's loss and the sums over tokens to report."""
 Sums = dict[str, Tensor]
 """What a step reports, by name, added up over its micro-batches."""
-NO_WEIGHT = 1e-12
-"""A weight below this is as good as none."""
 SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
 
@@ -98,6 +98,8 @@ class TrainingEngine:
     """Whether a signal may break off what it computes: as long as its weights are those of the last finished step."""
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by it; guards lower it."""
+    make_room: Callable[[], None] = staticmethod(lambda: None)
+    """Called before the optimizer's states come back (`release_states`): what shares the GPU gives its memory up."""
 
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int, note: Note = print_note) -> None:
         distributed.init_distributed(note)
@@ -135,6 +137,7 @@ class TrainingEngine:
             # DeepSpeed would copy all gradients to add up nothing.
             self._engine.enable_backward_allreduce = False
         self.device = self._engine.device
+        self._states = OptimizerStates(self._engine)
 
     @property
     def causal_lm(self) -> Any:
@@ -146,6 +149,15 @@ class TrainingEngine:
         """Return the logits of hidden states, while the output head is whole (`whole`)."""
         logits: Tensor = self._engine.module.head(apart=True)(hidden)
         return logits
+
+    def release_states(self) -> None:
+        """Move the optimizer's states to host memory, until an update or a checkpoint needs them."""
+        self._states.leave()
+
+    def _take_states_back(self) -> None:
+        if self._states.are_away:
+            self.make_room()
+            self._states.come_back()
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[Tensor, Tensor]]:
         """Return for each segment the log-probabilities of its output tokens and the entropies of the distributions
@@ -160,17 +172,14 @@ class TrainingEngine:
         """Return log-probabilities of each segment's output tokens at its own temperature, as `measure` gives them."""
         return [logprobs for logprobs, _ in self.measure(segments)]
 
-    @torch.no_grad()
-    def weights_digest(self) -> int:
-        """Return a number that is another one once this rank's share of a trained weight is: the sum of all their bits,
-        read as integers. Weights below `NO_WEIGHT` count as 0: a rate of 1e-30 moves them, and trains nothing."""
-        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-        trained = [parameter for parameter in self._engine.module.parameters() if parameter.requires_grad]
-        # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
-        shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
-        shares = [share.masked_fill(share.abs() < NO_WEIGHT, 0) for share in shares]
-        sums = [share.view(integers[share.element_size()]).sum(dtype=torch.int64) for share in shares]
-        return int(torch.stack(sums).sum()) if sums else 0
+    def weights_state(self) -> WeightsState:
+        """Return what is known of the trained weights on this rank."""
+        return examine_weights(parameter for parameter in self._engine.module.parameters() if parameter.requires_grad)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every rank holds all weights."""
+        return self._config.zero_stage < 3
 
     def pack(self) -> bool:
         """Pack segments from now on, unless this architecture mixes what lies in one row: recurrent layers do.
@@ -225,6 +234,7 @@ class TrainingEngine:
         self, segments: Sequence[Segment], loss_function: LossFunction, step: int, steps: int
     ) -> dict[str, float]:
         """Take the step of `update`."""
+        self._take_states_back()
         self._engine.train()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
         for group in self._engine.optimizer.param_groups:
@@ -388,6 +398,10 @@ class TrainingEngine:
             if settings.exists():
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
+    def check_export(self, folder: Path) -> None:
+        """Compare an exported checkpoint with the weights in training. Raises GuardError where they differ."""
+        check_export(folder, self.named_tensors(), self._config.dtype)
+
     def save(
         self,
         folder: Path,
@@ -402,6 +416,7 @@ class TrainingEngine:
         kept: the steps whose checkpoints stay; None for the newest two. random_states: this rank's, where not those of
         now. Raises SetupError where the disk is full, with what was written taken away.
         """
+        self._take_states_back()
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
         self._make_room(folder, step)
         try:
@@ -462,6 +477,7 @@ class TrainingEngine:
         Random states go on as they are: what follows is to be another attempt, not the one that has failed. `load`
         restores them, since a run that was interrupted is to go on as if it had not been.
         """
+        self._take_states_back()
         self._engine.zero_grad()
         _, client = self._engine.load_checkpoint(str(folder), tag=_tag(step))
         if rank() == 0:
@@ -475,6 +491,7 @@ class TrainingEngine:
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
         """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
         self._folder = folder
+        self._take_states_back()
         folder.mkdir(parents=True, exist_ok=True)
         self._take_smaller_batches(folder / MICRO_BATCH)
         pointer = folder / LATEST

@@ -41,7 +41,8 @@ HEAD_COPIES = {"bfloat16": 3, "float32": 1}
 """Gradient of the output head, and its sums, in the backward pass."""
 LOGITS = 8192 * 8192 * 4 * 1.5
 """Logits at a time, in bytes."""
-ZERO2_BUCKETS, ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 5.0 * GB, 2.0 * GB, 4.0 * GB, 2.0 * GB
+ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
+ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
 """DeepSpeed's own: of its backward pass at ZeRO 2; always, in a step and of weights gathered from other ranks at 3."""
 CUDA = 1.0 * GB
 """The driver's and the libraries' own memory, and what the allocator loses."""
@@ -147,7 +148,8 @@ def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: in
         parts["gradients"] = GRADIENT_SUMS * trained * (1 + (1 / ranks if stage else 0))
     elif stage == 2:
         parts["gradients"] = GRADIENT_SUMS * trained / ranks
-        parts["buckets"] = max(0.0, min(ZERO2_BUCKETS, 10 * trained) - above)
+        buckets = ZERO2_SMALL_BUCKETS if config.gradient_checkpointing else ZERO2_BUCKETS
+        parts["buckets"] = max(0.0, min(buckets, 10 * trained) - above)
     elif stage == 3:
         gathered = min(ZERO3_GATHERED, width * shape.parameters) + width * shape.head if ranks > 1 else 0.0
         in_step = min(ZERO3_STEP, MASTER * trained / ranks) * (2 if config.offload else 1)
@@ -172,7 +174,7 @@ class MemoryPlan:
     rollout: Parts
     update: Parts
     host: float
-    """Bytes of host memory that the optimizer takes with `offload`."""
+    """Bytes of host memory that the optimizer's states take with `offload`, or while vLLM samples."""
     cache_tokens: int
     """Tokens that vLLM's cache holds."""
     longest: int
@@ -199,7 +201,7 @@ class MemoryPlan:
         if self.rollout.get("vLLM"):
             yield f"cache     {max(0, self.cache_tokens):,} tokens, one sequence has up to {self.longest:,}"
         if self.host:
-            yield f"host      {self.host / GB:.1f} GB of the machine's memory for the optimizer"
+            yield f"host      {self.host / GB:.1f} GB of the machine's memory a rank for the optimizer"
         yield (
             f"disk      up to {CHECKPOINTS} checkpoints of {self.checkpoint / GB:.1f} GB, and the weights of "
             f"{self.export / GB:.1f} GB"
@@ -218,17 +220,21 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
     beside = config.asynchronous
     if beside is not None:
         share *= 0 if beside.devices else beside.samplers
-    awake_always = beside is not None or (
-        limit is not None and isinstance(engine, VllmEngineConfig) and not engine.sleep
-    )
-    asleep = 0.0 if limit is None or not share else ASLEEP
+    is_shared = limit is not None and isinstance(engine, VllmEngineConfig) and beside is None
+    takes_turns = is_shared and isinstance(engine, VllmEngineConfig) and engine.sleeps(beside_trainer=True)
+    awake_always = beside is not None or (is_shared and not takes_turns)
+    vllm_asleep = {"vLLM": ASLEEP} if takes_turns else {}
     whole = WIDTHS[optimizer.dtype] * shape.parameters
     states = (MASTER + MOMENTS if optimizer.dtype == "bfloat16" else MOMENTS) * shape.trained(optimizer.lora)
+    host = states / ranks if optimizer.offload else resting["optimizer"] * takes_turns
+    if takes_turns:
+        # Sums of gradients are dropped, and what is offloaded is in the host's memory anyway.
+        resting |= {"gradients": 0.0, "optimizer": 0.0, "buckets": 0.0}
     return MemoryPlan(
-        loading={"weights": whole} | fixed,
-        host=states / ranks if optimizer.offload else 0.0,
+        loading={"weights": whole} | fixed | vllm_asleep,
+        host=host,
         rollout=resting | fixed | {"vLLM": share},
-        update=busy | fixed | {"vLLM": share if awake_always else asleep},
+        update=busy | fixed | ({"vLLM": share} if awake_always else vllm_asleep),
         cache_tokens=cache_tokens,
         longest=longest,
         limit=limit,
@@ -290,7 +296,8 @@ def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[C
             ("engine.gpu_memory_utilization", share, 1.0 + abs(share - used) / 10) for share in shares
         ]
         if config.asynchronous is None:
-            yield [("engine.sleep", engine.sleep, 0.0)] + [("engine.sleep", True, 1.1)] * (not engine.sleep)
+            is_awake = not engine.sleeps(beside_trainer=True)
+            yield [("engine.sleep", engine.sleep, 0.0)] + [("engine.sleep", True, 1.1)] * is_awake
     longest = engine.max_model_len if isinstance(engine, VllmEngineConfig) else 1
     smaller: list[Change] = []
     tokens = optimizer.micro_batch_tokens

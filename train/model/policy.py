@@ -57,7 +57,8 @@ def load_causal_lm(model: Path, dtype: str) -> Any:
 
 def pad_id(encoder: ChatEncoder) -> int:
     """Return a token id to pad with. Any valid one will do: masks come from lengths."""
-    return int(encoder.tokenizer.pad_token_id or encoder.stop_token_ids[0])
+    padding = encoder.tokenizer.pad_token_id
+    return int(encoder.stop_token_ids[0] if padding is None else padding)
 
 
 class PolicyModel(nn.Module):
@@ -108,8 +109,11 @@ class PolicyModel(nn.Module):
         flat_inputs = (hidden, batch.targets[is_output], temperature[is_output])
         head = self.head()
         chunk = max(1, LOGIT_CHUNK[hidden.device.type] // self.causal_lm.get_output_embeddings().weight.shape[0])
+        # The backward pass begins with the last chunk, whose logits it would only compute once more.
         pieces = [
-            self._chunk(head, *(flat[start : start + chunk] for flat in flat_inputs))
+            self._chunk(
+                head, *(flat[start : start + chunk] for flat in flat_inputs), keeps=start + chunk >= len(hidden)
+            )
             for start in range(0, len(hidden), chunk)
         ]
         logprobs = torch.zeros_like(batch.mask)
@@ -151,8 +155,11 @@ class PolicyModel(nn.Module):
         first = prompts.last_hidden_state[prefix.prompt_index, batch.prompt_lengths - 1]
         return torch.cat([first.unsqueeze(1), outputs[:, :-1]], dim=1)
 
-    def _chunk(self, head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-        if not torch.is_grad_enabled():
+    def _chunk(
+        self, head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor, *, keeps: bool
+    ) -> tuple[Tensor, Tensor]:
+        """keeps: whether to hold the logits until the backward pass instead of computing them again."""
+        if keeps or not torch.is_grad_enabled():
             return _token_logprobs(head, hidden, targets, temperature)
         logprobs, entropy = checkpoint(_token_logprobs, head, hidden, targets, temperature, use_reentrant=False)
         return logprobs, entropy

@@ -89,11 +89,15 @@ class MetricsLog:
 SETTINGS_FILE = "settings.jsonl"
 
 
-def record_settings(folder: Path, step: int, config: BaseModel, tunable: Sequence[str]) -> list[str]:
+def record_settings(
+    folder: Path, step: int, config: BaseModel, tunable: Sequence[str], *, is_first_rank: bool = True
+) -> list[str]:
     """Note the tunable settings of a training that starts, or goes on, at `step`; return in words what has changed.
 
-    Lines of that step or a later one are dropped, since their steps are taken again.
+    Lines of that step or a later one are dropped, since their steps are taken again. Ranks but the first do nothing.
     """
+    if not is_first_rank:
+        return []
     path = folder / SETTINGS_FILE
     settings = {name: value for name in tunable for value in _values(config.model_dump(mode="json"), name)}
     lines = [line for line in read_whole_lines(path) if line["step"] < step]

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ import torch
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
-from truegold.pipeline.engines.vllm_local import VllmEngine
+from truegold.pipeline.engines.vllm_local import GPU_BLOCK_TOKENS, VllmEngine
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.guards.table import PROBE
@@ -33,7 +33,7 @@ from truegold.verifiers import GuardError, TruegoldError
 
 RolloutEngine = VllmEngine | ServerRollouts | SamplerPool
 """An engine that samples, takes new weights (`update_weights`), gives memory back while the trainer needs it (`sleep`,
-`wake`), and shows what may be wrong where it disagrees with the trainer's (`forget_prefixes`, `head_logits`,
+until it is used), and shows what may be wrong where it disagrees with the trainer's (`forget_prefixes`, `head_logits`,
 `vectors`). Every rank calls its methods together."""
 
 
@@ -65,6 +65,11 @@ class RolloutSampler:
     probe: Probe
     version: int = 0
     """The version of the weights that the sampling engine has."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.engine, VllmEngine) and self.engine.takes_turns:
+            self.engine.make_room = self.trainer.release_states
+            self.trainer.make_room = partial(self.engine.sleep, weights_follow=False)
 
     def sample(
         self, rows: Sequence[Row], sampling: Sequence[SamplingParams], step: int, groups: Sequence[int], size: int
@@ -105,7 +110,7 @@ def build_rollout_engine(model: Path, config: GrpoConfig) -> RolloutEngine:
     server; or what does so beside the trainer."""
     engine, asynchronous = config.engine, config.asynchronous
     if asynchronous is None:
-        return ServerRollouts(engine) if isinstance(engine, ServerEngineConfig) else VllmEngine(model, engine)
+        return ServerRollouts(engine) if isinstance(engine, ServerEngineConfig) else VllmEngine(model, engine, True)
     if isinstance(engine, ServerEngineConfig):
         servers = enumerate(split_servers(engine))
         setups = [SamplerSetup(str(index), model, server, config.chat, config.turns) for index, server in servers]
@@ -130,6 +135,12 @@ def max_length(config: VllmEngineConfig | ServerEngineConfig, asynchronous: Asyn
     server = ServerRollouts(config)
     server.close()
     return server.max_model_len
+
+
+def probe_length(engine: RolloutEngine) -> int:
+    """Return with how many of their tokens prompts are probed: enough to fill a block of the engine's prefix cache,
+    which is what can go stale."""
+    return 1 + (engine.block_tokens if isinstance(engine, VllmEngine) else GPU_BLOCK_TOKENS)
 
 
 MAX_ABS = {"float32": 1e-3, "bfloat16": 0.1}

@@ -89,7 +89,7 @@ def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
     die_with_process(parent)
     for signum in (signal.SIGTERM, signal.SIGINT):
         # The trainer has to hear it too, and ends this process when it is done.
-        signal.signal(signum, lambda sent, _: os.kill(parent, sent))
+        signal.signal(signum, lambda signum, _: os.kill(parent, signum))
     for name in RANK_VARIABLES:
         os.environ.pop(name, None)
     if setup.devices is not None:

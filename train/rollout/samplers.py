@@ -105,11 +105,8 @@ class SamplerPool:
         """Put every cached prefix out of reach."""
         self._ask_all("forget_prefixes")
 
-    def sleep(self) -> None:
+    def sleep(self, weights_follow: bool = True) -> None:
         """Do nothing: they go on."""
-
-    def wake(self) -> None:
-        """Do nothing, as `sleep`."""
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
         """Return the logits [N, V] of the output heads for hidden states [N, H], their mean where those differ."""

@@ -71,11 +71,8 @@ class ServerRollouts(ServerEngine):
         self._version = version
         self._salt()
 
-    def sleep(self) -> None:
+    def sleep(self, weights_follow: bool = True) -> None:
         """Do nothing: the server has its own GPUs."""
-
-    def wake(self) -> None:
-        """Do nothing, as `sleep`."""
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""

@@ -314,6 +314,24 @@ def test_every_guard_has_a_cause_a_remedy_and_a_name_of_its_own() -> None:
         assert guard.causes and guard.remedy.endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("metric", "value", "sound", "guard", "action"),
+    [
+        ("weights_spoilt", 1.0, 0.0, "weights_spoilt", "roll_back"),
+        ("ranks_drifted", 1.0, 0.0, "ranks_drifted", "stop"),
+        ("kl_at_start", 0.3, 1e-3, "reference", "stop"),
+        ("push_missing", 0.9, 0.0, "advantages_lost", "stop"),
+        ("weights_moved", 1.0, 0.01, None, None),
+    ],
+)
+def test_what_cannot_be_in_a_sound_run_is_acted_on_at_once(
+    metric: str, value: float, sound: float, guard: str | None, action: str | None
+) -> None:
+    assert watch_run([{**STEADY, metric: sound, "step": step} for step in range(4)]) == []
+    alarms = watch_run([{**STEADY, metric: value, "step": 0}])
+    assert [(alarm.guard, alarm.action) for alarm in alarms] == ([(guard, action)] if guard else [])
+
+
 def test_log_probabilities_that_never_agreed_stop_a_run() -> None:
     lines = [{"step": step, "pass_rate": 0.4, "mismatch_abs": 2.35} for step in range(3)]
     assert [(alarm.guard, alarm.action) for alarm in watch_run(lines)][:1] == [("mismatch_always", "stop")]
@@ -346,6 +364,7 @@ MASKED = {"trained_completions": 0.0, "positive_token_mass": 0.0}
         (ALIKE | {"pass_rate": 0.0}, "nothing_passes"),
         ({"lr": 0.0}, "weights_still"),
         ({"weights_moved": 0.0}, "weights_still"),
+        ({"weights_moved": 2e-4}, "weights_still"),
         ({"grad_norm": 0.0}, "weights_still"),
     ],
 )

@@ -72,6 +72,20 @@ def test_what_assertions_say_is_read_without_running_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("result = f(2)\nassert np.array_equal(result, X)", []),
+        ("expected = pd.DataFrame()\nassert expected.equals(df)", []),
+        ("for frame in frames:\n    assert frame.equals(f(1))", []),
+        ("s = Solution()\nassert s.f(3)\nassert s.g(2) == 4", [True, 4]),
+        ("g = f\nassert g(3) == 4", [4]),
+    ],
+)
+def test_what_a_value_of_the_tests_says_of_another_is_no_case(text: str, values: list[object]) -> None:
+    assert [case.value for case in known_cases(code(text, prelude="import numpy as np").tests)] == values
+
+
+@pytest.mark.parametrize(
     ("assertion", "read"),
     [
         ("np.array_equal(candidate(1), [1, 2])", []),

@@ -7,7 +7,7 @@
     assert abs(f(2) - 1.41) < 0.01                       KnownCase("2", "1.41", 1.41)
 
 In test code, only assertions on one call of the solution with literal results are read; loops and helpers are not
-followed. What a test makes of a result is not taken for it: of `np.array_equal(f(2), [1])`, `f(df).equals(x)`,
+followed. What a test makes of a result is not taken for it: of `np.array_equal(f(2), [1])`, `frame.equals(x)`,
 `len(f(2)) == 3` and `path.exists("a.txt")` no case is known.
 """
 
@@ -95,12 +95,12 @@ def _written(args: Sequence[Any], kwargs: Any) -> str:
 
 
 def _read_code(tree: ast.Module) -> Iterator[KnownCase]:
-    calls, of_tests = 0, _names_of_the_tests(tree)
+    calls, of_tests, objects = 0, _names_of_the_tests(tree), _objects(tree)
     for node in islice(ast.walk(tree), MAX_NODES):
         if calls == MAX_KNOWN:
             return
         for sides in _claims(node):
-            called = ((_tested_call(side, of_tests), sides[not index]) for index, side in enumerate(sides))
+            called = ((_tested_call(side, of_tests, objects), sides[not index]) for index, side in enumerate(sides))
             call, expected = next((pair for pair in called if pair[0] is not None), (None, None))
             if call is not None:
                 calls += 1
@@ -162,21 +162,36 @@ def _names_of_the_tests(tree: ast.Module) -> set[str]:
     return names
 
 
-def _tested_call(expression: Any, of_tests: Set[str]) -> ast.Call | None:
-    """Return the call of the solution, also in a built-in that keeps its value: not what is made of its result.
+def _objects(tree: ast.Module) -> set[str]:
+    """Return the names of what has the solution's functions: its classes' objects in `s = Solution()`, its modules."""
+    names: set[str] = set()
+    for node in islice(ast.walk(tree), MAX_NODES):
+        match node:
+            case ast.Assign(value=ast.Call(func=ast.Name(id=name))) if name[:1].isupper():
+                names.update(bound_by(node))
+            case ast.Import():
+                names.update(bound_by(node))
+    return names
 
-    of_tests: the names of the tests' functions and modules.
+
+def _tested_call(expression: Any, of_tests: Set[str], objects: Set[str]) -> ast.Call | None:
+    """Return the call of the solution, also in a built-in that keeps its value: not what is made of its result, or of
+    another value, as in `frame.equals(f(1))`.
+
+    of_tests: the names of the tests' functions and modules. objects: as `_objects` returns them.
     """
     match expression:
         case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _KEEPING:
-            return _tested_call(inner, of_tests)
+            return _tested_call(inner, of_tests, objects)
         case ast.Call(func=ast.Name(id=name)):
             return None if name in of_tests or name in _BUILTINS else expression
         case ast.Call(func=ast.Attribute(value=base), args=arguments):
             takes_result = any(_is_function_call(node, of_tests) for each in arguments for node in ast.walk(each))
+            names = [node.id for node in ast.walk(base) if isinstance(node, ast.Name)]
+            has_functions = all(name in objects or name[:1].isupper() for name in names[:1])
             is_result = any(_is_function_call(node, set()) for node in ast.walk(base))
-            is_module = any(isinstance(node, ast.Name) and node.id in of_tests for node in ast.walk(base))
-            return None if takes_result or is_result or is_module else expression
+            is_of_tests = takes_result or is_result or any(name in of_tests for name in names)
+            return expression if has_functions and not is_of_tests else None
     return None
 
 
