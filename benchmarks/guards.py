@@ -119,15 +119,34 @@ def table(out: Path) -> str:
     """Return the table of all runs as Markdown."""
     records = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
     runs = {(record["fault"], record["guarded"]): record for record in records if "fault" in record}
-    lines = [*_fault_lines(runs, (HEALTHY, *FAULTS)), "", "Faults that no guard was written for:", ""]
-    lines += _fault_lines(runs, UNFORESEEN)
-    healthy = [replay(read_log(path)) for path in sorted(out.glob("seed-*.jsonl"))]
-    alarmed = sum(bool(alarms) for alarms in healthy)
-    lines += [
-        "",
-        f"Healthy runs, their metrics put through the table of guards: {len(healthy)}; with any alarm: {alarmed}.",
-    ]
-    return "\n".join(lines)
+    lines: list[str] = []
+    if runs:
+        lines += [*_fault_lines(runs, (HEALTHY, *FAULTS)), "", "Faults that no guard was written for:", ""]
+        lines += _fault_lines(runs, UNFORESEEN)
+    return "\n".join([*lines, "", *_healthy_lines(out)])
+
+
+def _healthy_lines(out: Path) -> Iterator[str]:
+    """Yield the table of the healthy runs, by problems a step."""
+    yield "| healthy, problems a step | runs | steps | acted on | with a warning | by the table of now: any alarm |"
+    yield "|---|---|---|---|---|---|"
+    outcomes = {path: json.loads(path.read_text()) for path in sorted(out.glob("seed-*.json"))}
+    for prompts in sorted({record["changes"].get("prompts_per_step", PROMPTS) for record in outcomes.values()}):
+        chosen = {
+            path: record
+            for path, record in outcomes.items()
+            if record["changes"].get("prompts_per_step", PROMPTS) == prompts
+        }
+        actions = [{alarm["action"] for alarm in record["alarms"]} for record in chosen.values()]
+        columns = (
+            prompts,
+            len(chosen),
+            sum(record["steps"] for record in chosen.values()),
+            sum(bool(taken - {"warn"}) for taken in actions),
+            sum("warn" in taken for taken in actions),
+            sum(bool(replay(read_log(path.with_suffix(".jsonl")))) for path in chosen),
+        )
+        yield f"| {' | '.join(map(str, columns))} |"
 
 
 def _fault_lines(runs: Mapping[tuple[str, bool], dict[str, Any]], faults: Sequence[Fault]) -> list[str]:

@@ -40,7 +40,7 @@ MOMENTS: dict[str, tuple[str, str, int, float]] = {
     "evaluation": ("truegold.train.grpo.step", "Trainer.evaluate", 2, 0.05),
     "checkpoint": ("truegold.train.model.engine", "TrainingEngine.save", 3, 0.01),
     "export": ("truegold.train.model.engine", "TrainingEngine.export", 1, 0.0),
-    "sampler": ("truegold.train.rollout.sampler_child", "SamplerChild._take", 300, 0.0),
+    "sampler": ("truegold.train.rollout.sampler_child", "SamplerChild._take", 20, 0.0),
     "micro-batch": ("truegold.train.model.engine", "TrainingEngine._batch_loss", 13, 0.0),
     "sft": ("truegold.train.model.engine", "TrainingEngine.update", 50, 0.02),
     "sft's checkpoint": ("truegold.train.model.engine", "TrainingEngine.save", 2, 0.01),

@@ -81,6 +81,8 @@ def outputs(run_dir: Path) -> dict[str, str]:
     return digests
 
 
+SHOWN = 8
+"""So many of the differences are named."""
 TIMED = ("seconds", "tokens_per", "trainer_waiting", "sampler_starved", "environment_wait")
 """Metrics that differ from run to run begin with one of these."""
 
@@ -89,13 +91,15 @@ def trained(stage: Path) -> dict[str, Any]:
     """Return what a training has written that depends on nothing but its seed: metrics and tables of completions."""
     import polars as pl
 
-    metrics = [
-        {name: value for name, value in line.items() if not name.startswith(TIMED)}
+    metrics = {
+        f"{name} of step {line['step']}": value
         for line in read_whole_lines(stage / "metrics.jsonl")
-    ]
+        for name, value in line.items()
+        if not name.startswith(TIMED)
+    }
     tables = {path.name: pl.read_parquet(path) for path in sorted((stage / "completions").glob("*.parquet"))}
     weights = {path.name: path.read_bytes() for path in stage.glob("checkpoint/*.safetensors")}
-    return {"metrics": metrics, **weights, **{name: table.to_dicts() for name, table in tables.items()}}
+    return {**metrics, **weights, **{name: table.to_dicts() for name, table in tables.items()}}
 
 
 @dataclass
@@ -106,6 +110,8 @@ class Ended:
     line: str
     seconds: float
     """From the ending to the last process's end."""
+    saved_s: float
+    """From the ending to the checkpoint; below 0 where it was there before."""
     finished: int
     """Steps in the metrics."""
     taken_up: int
@@ -116,13 +122,35 @@ class Ended:
 
     def row(self, differing: list[str]) -> str:
         """Return the columns of the table."""
-        same = "as undisturbed" if not differing else "differs: " + ", ".join(differing)
+        more = ["..."] * (len(differing) > SHOWN)
+        same = "as undisturbed" if not differing else "differs: " + ", ".join([*differing[:SHOWN], *more])
         report = "yes" if self.has_report else "no"
-        columns = (self.exit_code, f"{self.seconds:.1f}", self.finished, self.taken_up, self.alarm, report, same)
+        columns = (
+            self.exit_code,
+            f"{self.seconds:.1f}",
+            f"{self.saved_s:.1f}",
+            self.finished,
+            self.taken_up,
+            self.alarm,
+            report,
+            same,
+        )
         return " | ".join(map(str, (*columns, self.line)))
 
 
-HEADER = ("ending", "moment", "exit", "s", "finished", "goes on from", "alarm", "report", "afterwards", "line")
+HEADER = (
+    "ending",
+    "moment",
+    "exit",
+    "s",
+    "saved after s",
+    "finished",
+    "goes on from",
+    "alarm",
+    "report",
+    "afterwards",
+    "line",
+)
 
 
 @contextmanager
@@ -149,7 +177,8 @@ def end(arguments: argparse.Namespace, runs: Path, note: Path, ending: str, mome
     planted = {"moment": moment, "ending": kind, "target": target, "disk": str(runs), "note": str(note)}
     child = start(arguments, "run", runs, planted)
     _, output = child.communicate()
-    seconds = time.time() - float(note.read_text()) if note.exists() else float("nan")
+    came = float(note.read_text()) if note.exists() else float("nan")
+    seconds = time.time() - came
     run = runs / "run"
     partial = next(iter(run.glob(f".partial/{arguments.stage}-*")), run / arguments.stage)
     alarms = read_whole_lines(partial / "alarms.jsonl")
@@ -159,6 +188,7 @@ def end(arguments: argparse.Namespace, runs: Path, note: Path, ending: str, mome
         child.returncode,
         " ".join(lines[-2:]) if child.returncode == 4 else lines[-1],
         seconds,
+        pointer.stat().st_mtime - came if pointer is not None else float("nan"),
         sum("loss" in line or "pass_rate" in line for line in read_whole_lines(partial / "metrics.jsonl")),
         json.loads(pointer.read_text())["step"] if pointer is not None else -1,
         alarms[-1]["guard"] if alarms else "none",

@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -65,6 +66,9 @@ NO_PIPE = -1
 ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
 """What is said of a run that one of these signals has ended."""
 GO_ON = "The same command goes on from here."
+
+
+LESS_MEMORY = "Set engine.gpu_memory_utilization or optimizer.micro_batch_tokens lower, and run the same command again."
 
 
 class _Late:
@@ -350,9 +354,14 @@ def main() -> None:
         outcome: dict[str, Any] = {"report": asdict(report)}
     except TruegoldError as error:
         outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
-    except BaseException:
-        last_word(FAILED)
-        raise
+    except BaseException as error:
+        # The class is torch's, which is not imported here.
+        if type(error).__name__ != "OutOfMemoryError":
+            last_word(FAILED)
+            raise
+        traceback.print_exception(error)
+        message = f"A GPU has no memory left: {str(error).strip().partition('.')[0]}."
+        outcome = {"error": SetupError.__name__, "arguments": (message, LESS_MEMORY)}
     answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
     write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
     sys.stdout.flush()

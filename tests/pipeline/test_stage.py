@@ -262,6 +262,9 @@ from truegold.verifiers import GuardError, InputError
 class Config(StageConfig):
     do: str = "finish"
 
+class OutOfMemoryError(RuntimeError):
+    "It stands in for torch's."
+
 def work(inputs, config, out_dir, progress):
     if config.do == "bug":
         print("something odd", flush=True)
@@ -270,6 +273,8 @@ def work(inputs, config, out_dir, progress):
         raise InputError("row 7 is odd.", "Mend it.")
     if config.do == "guard":
         raise GuardError("The engines disagree.", "Sample at one.", "probe")
+    if config.do == "full_gpu":
+        raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
     if config.do == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if config.do == "wait":
@@ -342,6 +347,12 @@ def test_a_bug_in_an_isolated_stage_shows_the_end_of_its_log(child: Any, tmp_pat
     with pytest.raises(StageCrashed, match=r"(?s)something odd.*a bug in the stage"):
         go(isolated(child, "bug"), tmp_path / "run")
     assert "a bug in the stage" in (tmp_path / "run" / "logs" / "work.log").read_text()
+
+
+def test_a_gpu_that_is_full_is_a_line(child: Any, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"no memory left: CUDA out of memory\. Set engine"):
+        go(isolated(child, "full_gpu"), tmp_path / "run")
+    assert "Tried to allocate" in (tmp_path / "run" / "logs" / "work.log").read_text()
 
 
 def test_a_killed_isolated_stage_is_a_setup_error(child: Any, tmp_path: Path) -> None:

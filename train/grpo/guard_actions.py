@@ -398,6 +398,7 @@ class Responder:
             left = [(evaluated, rate) for evaluated, (rate, _) in self._heldout.items() if evaluated in kept]
             self._best = max(left, key=lambda best: best[1], default=None)
         self.save(step + 1)
+        self.remember(step + 1)
         return target
 
     def _quarantine(self, alarm: Alarm) -> list[str]:

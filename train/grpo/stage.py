@@ -130,6 +130,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
     """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards. Raises Preempted where a
     signal ends it, and SetupError where the disk is full, or where an update has no room on its GPU."""
+    from torch import OutOfMemoryError
+
     from truegold.pipeline.running.disk import is_full
     from truegold.train.model.distributed import world_size
     from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening
@@ -160,12 +162,12 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             raise ended(responder.save_finished(first_step)) from None
         except (OSError, RuntimeError, NoRoomError) as error:
             # One rank alone cannot save: the others do not know of its error.
-            if world_size() > 1 or not responder.may_save or not (isinstance(error, NoRoomError) or is_full(error)):
-                raise
-            step = responder.save_finished(first_step)
-            if isinstance(error, NoRoomError):
-                raise
-            raise full_disk(out_dir, step) from error
+            if world_size() == 1 and responder.may_save:
+                if isinstance(error, (NoRoomError, OutOfMemoryError)):
+                    responder.save_finished(first_step)
+                elif is_full(error):
+                    raise full_disk(out_dir, responder.save_finished(first_step)) from error
+            raise
 
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -65,7 +67,7 @@ class MetricsLog:
         for name, value in known.items():
             self._board.add_scalar(name, value, step)
         for sink in self._sinks:
-            sink.log(known, step)
+            write_anyway(self._folder, partial(sink.log, known, step))
 
     def write_table(self, step: int, name: str, columns: Sequence[str], rows: Table) -> None:
         """Send one step's table to the trackers; TensorBoard has none."""
@@ -77,8 +79,9 @@ class MetricsLog:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._file is not None:
-            self._file.close()
-            self._board.close()
+            with suppress(OSError):  # Of what could not be written, the step's end has told.
+                self._file.close()
+                self._board.close()
         for sink in self._sinks:
             sink.finish(failed=error is not None)
 
