@@ -469,7 +469,9 @@ def _random_checkpoint(size: str) -> Iterator[Path]:
 def _prompts(size: str, count: int) -> list[list[int]]:
     generator = torch.Generator().manual_seed(3)
     length = PROMPT_TOKENS if size != "tiny" else 20
-    return [torch.randint(3, int(QWEN[size]["vocabulary"]), (length,), generator=generator).tolist() for _ in range(count)]
+    return [
+        torch.randint(3, int(QWEN[size]["vocabulary"]), (length,), generator=generator).tolist() for _ in range(count)
+    ]
 
 
 def _facts_of(engine: VllmEngine) -> dict[str, Any]:
