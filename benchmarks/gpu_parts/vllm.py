@@ -1,4 +1,4 @@
-"""Measures a real vLLM beside the trainer on one GPU: training, sampling with seeds, sleep and sync, memory, a full GPU.
+"""Measures a real vLLM beside the trainer on one GPU: training, seeds, sleep and sync, memory, a full GPU.
 
 Each case is a process of its own, since a process holds one vLLM:
 
@@ -7,8 +7,9 @@ Each case is a process of its own, since a process holds one vLLM:
     beside-0.5b, -1.5b, -3b           plan and measured peaks, sleep levels, sync, probe, an update without room
     loss-0.5b, -1.5b                  our chunks of logits beside Liger's fused losses
 
-The cases of `train` need `TRUEGOLD_DEMO`, the folder of a run up to `sft` and `select`; the others make random models of
-Qwen2.5's configurations, which vLLM loads as dummies before the trainer hands over its weights.
+The cases of `train` need `TRUEGOLD_DEMO`, the folder of a run up to `sft` and `select`; the others make random models
+of Qwen2.5's configurations, which vLLM loads as dummies before the trainer hands over its weights. Where FlashInfer is
+missing, `VLLM_USE_FLASHINFER_SAMPLER=0` has to be set.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +67,8 @@ class _LastLine(NullProgress):
 
 
 def _train(figures: Figures, rest: str) -> None:
-    """Train the demo's tiny model for ten steps. rest: the dtype; `-awake` where vLLM keeps its memory, `-graphs` with CUDA graphs."""
+    """Train the demo's tiny model for ten steps. rest: the dtype; `-awake` where vLLM keeps its memory, `-graphs` with
+    CUDA graphs."""
     demo = Path(os.environ["TRUEGOLD_DEMO"])
     dtype, *flags = rest.split("-")
     engine: dict[str, Any] = {"dtype": dtype, "max_model_len": 64, "gpu_memory_utilization": 0.2, "cpu_kv_cache_gib": 1}
@@ -148,14 +151,14 @@ def _seeds(figures: Figures, rest: str) -> None:
             # A seed gives the same tokens in whatever company a request is.
             alone = engine.generate(prompts[:4], sampling, seeds[:4])
             again = engine.generate(prompts, sampling, seeds)[:4]
-            same = [_common(one.token_ids, two.token_ids) for one, two in zip(alone, again, strict=True)]
+            same = [_common(apart.token_ids, among.token_ids) for apart, among in zip(alone, again, strict=True)]
             figures.write("same", rest=rest, common=same, of=[len(each.token_ids) for each in alone])
 
 
 def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
     """Return how many tokens two completions have in common at their start."""
     pairs = zip(first, second, strict=False)
-    return next((index for index, (one, two) in enumerate(pairs) if one != two), min(len(first), len(second)))
+    return next((index for index, (token, other) in enumerate(pairs) if token != other), min(len(first), len(second)))
 
 
 def _beside(figures: Figures, size: str) -> None:
@@ -340,79 +343,92 @@ def _fill_gpu(figures: Figures, size: str, trainer: TrainingEngine, segments: li
         _take_update(figures, size, trainer, segments, used)
 
 
+@dataclass
+class _Head:
+    """What goes into an output head, and how its loss is computed."""
+
+    hidden: torch.Tensor
+    targets: torch.Tensor
+    linear: torch.nn.Linear
+    advantages: torch.Tensor
+    ones: torch.Tensor
+
+    def logprobs(self, states: torch.Tensor) -> torch.Tensor:
+        """Return log-probabilities as the trainer computes them, a chunk at a time."""
+        from torch.utils.checkpoint import checkpoint
+
+        from truegold.train.model.policy import LOGIT_CHUNK, _token_logprobs
+
+        step = max(1, LOGIT_CHUNK[states.device.type] // self.linear.out_features)
+        flat, chosen = states.reshape(-1, self.linear.in_features), self.targets.reshape(-1)
+        temperature = torch.ones(len(flat), device=states.device)
+        chunks = [slice(start, start + step) for start in range(0, len(flat), step)]
+        pieces = [
+            checkpoint(
+                _token_logprobs, self.linear, flat[chunk], chosen[chunk], temperature[chunk], use_reentrant=False
+            )[0]
+            for chunk in chunks
+        ]
+        return torch.cat(pieces).reshape(self.targets.shape)
+
+    def cross_entropy(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the sum over tokens."""
+        return -self.logprobs(states).sum()
+
+    def grpo(self, states: torch.Tensor) -> torch.Tensor:
+        """Return GRPO's loss of a first update."""
+        logprobs = self.logprobs(states)
+        ratio = torch.exp(logprobs - logprobs.detach())
+        gain = torch.min(ratio * self.advantages[:, None], ratio.clamp(0.8, 1.2) * self.advantages[:, None])
+        return -gain.sum() / self.ones.sum()
+
+    def ways(self) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
+        """Return all ways to a loss, by name."""
+        from liger_kernel.chunked_loss import LigerFusedLinearGRPOLoss
+        from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
+
+        width, weight = self.linear.in_features, self.linear.weight
+        cross_entropy = LigerFusedLinearCrossEntropyLoss(reduction="sum")
+        fused, compiled = (
+            LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, loss_type="dapo", compiled=is_compiled)
+            for is_compiled in (False, True)
+        )
+        return {
+            "cross entropy, ours": self.cross_entropy,
+            "cross entropy, Liger": lambda states: cross_entropy(
+                weight, states.reshape(-1, width), self.targets.reshape(-1)
+            ),
+            "GRPO, ours": self.grpo,
+            "GRPO, Liger": lambda states: fused(states, weight, self.targets, self.ones, self.advantages)[0],
+            "GRPO, Liger, compiled": lambda states: compiled(states, weight, self.targets, self.ones, self.advantages)[
+                0
+            ],
+        }
+
+
 def _loss(figures: Figures, size: str) -> None:
     """Time the way from hidden states to a loss and back: our chunks, and Liger's fused functions."""
-    from liger_kernel.chunked_loss import LigerFusedLinearGRPOLoss
-    from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
-    from torch.utils.checkpoint import checkpoint
-
-    from truegold.train.model.policy import LOGIT_CHUNK, _token_logprobs
-
     shape = QWEN[size if torch.cuda.is_available() else "tiny"]
     vocabulary, width = int(shape["vocabulary"]), int(shape["hidden"])
     rows, length = (8, 768) if torch.cuda.is_available() else (2, 16)
     generator = torch.Generator().manual_seed(0)
-    hidden = torch.randn(rows, length, width, generator=generator).to(device(), torch.bfloat16)
-    targets = torch.randint(vocabulary, (rows, length), generator=generator).to(device())
-    head = torch.nn.Linear(width, vocabulary, bias=False, device=device(), dtype=torch.bfloat16)
+    linear = torch.nn.Linear(width, vocabulary, bias=False, device=device(), dtype=torch.bfloat16)
     with torch.no_grad():
-        head.weight.normal_(0.0, 0.02)
-    advantages = torch.tensor([1.0, -1.0] * (rows // 2), device=device())
-    ones = torch.ones(rows, length, device=device())
-    step = max(1, LOGIT_CHUNK[device().type] // vocabulary)
-
-    def ours(states: torch.Tensor) -> torch.Tensor:
-        flat, chosen = states.reshape(-1, width), targets.reshape(-1)
-        temperature = torch.ones(len(flat), device=device())
-        pieces = [
-            checkpoint(
-                _token_logprobs,
-                head,
-                flat[start : start + step],
-                chosen[start : start + step],
-                temperature[start : start + step],
-                use_reentrant=False,
-            )[0]
-            for start in range(0, len(flat), step)
-        ]
-        return torch.cat(pieces).reshape(rows, length)
-
-    def ours_cross_entropy(states: torch.Tensor) -> torch.Tensor:
-        return -ours(states).sum()
-
-    def ours_grpo(states: torch.Tensor) -> torch.Tensor:
-        logprobs = ours(states)
-        ratio = torch.exp(logprobs - logprobs.detach())
-        clipped = ratio.clamp(0.8, 1.2)
-        gain = torch.min(ratio * advantages[:, None], clipped * advantages[:, None])
-        return -gain.sum() / ones.sum()
-
-    cross_entropy = LigerFusedLinearCrossEntropyLoss(reduction="sum")
-    fused = LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, loss_type="dapo", compiled=False)
-    compiled = LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, loss_type="dapo", compiled=True)
-
-    def liger_cross_entropy(states: torch.Tensor) -> torch.Tensor:
-        loss: torch.Tensor = cross_entropy(head.weight, states.reshape(-1, width), targets.reshape(-1))
-        return loss
-
-    def liger_grpo(function: Any, states: torch.Tensor) -> torch.Tensor:
-        loss: torch.Tensor = function(states, head.weight, targets, ones, advantages)[0]
-        return loss
-
-    ways = {
-        "cross entropy, ours": ours_cross_entropy,
-        "cross entropy, Liger": liger_cross_entropy,
-        "GRPO, ours": ours_grpo,
-        "GRPO, Liger": functools.partial(liger_grpo, fused),
-        "GRPO, Liger, compiled": functools.partial(liger_grpo, compiled),
-    }
+        linear.weight.normal_(0.0, 0.02)
+    head = _Head(
+        hidden=torch.randn(rows, length, width, generator=generator).to(device(), torch.bfloat16),
+        targets=torch.randint(vocabulary, (rows, length), generator=generator).to(device()),
+        linear=linear,
+        advantages=torch.tensor([1.0, -1.0] * (rows // 2), device=device()),
+        ones=torch.ones(rows, length, device=device()),
+    )
     gradients: dict[str, torch.Tensor] = {}
-    for name, way in ways.items():
+    for name, way in head.ways().items():
         with figures.attempt("loss", size=size, way=name):
             seconds = []
             for _ in range(5):
-                head.weight.grad = None
-                states = hidden.clone().requires_grad_()
+                linear.weight.grad = None
+                states = head.hidden.clone().requires_grad_()
                 give_back()
                 reset_peak()
                 synchronize()
@@ -421,15 +437,14 @@ def _loss(figures: Figures, size: str) -> None:
                 loss.backward()
                 synchronize()
                 seconds.append(time.perf_counter() - started)
-            assert head.weight.grad is not None
-            kind = name.split(",")[0]
-            first = gradients.setdefault(kind, head.weight.grad.float())
-            apart = float((head.weight.grad.float() - first).norm() / first.norm())
+            assert linear.weight.grad is not None
+            first = gradients.setdefault(name.split(",")[0], linear.weight.grad.float())
+            apart = float((linear.weight.grad.float() - first).norm() / first.norm())
             figures.write(
                 "loss",
                 size=size,
                 way=name,
-                value=float(loss),
+                value=float(loss.detach()),
                 microseconds_a_token=round(sorted(seconds)[2] / rows / length * 1e6, 2),
                 peak_gb=round((peak() - held) / 1e9, 3),
                 gradient_apart=apart,
