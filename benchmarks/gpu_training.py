@@ -38,7 +38,21 @@ from gpu_parts.figures import Figures
 SIZES = ("1.5b", "0.5b", "3b")
 ALONE = "speed"
 """Parts of this name run after all others, by themselves."""
-LIMITS = {"exactness": 60.0, "steps": 110.0, "noise": 60.0, "memory": 150.0, "speed": 80.0}
+CASES = (
+    "train-float32",
+    "train-bfloat16",
+    "seeds-eager",
+    "beside-0.5b",
+    "beside-1.5b",
+    "loss-0.5b",
+    "seeds-graphs",
+    "beside-3b",
+    "loss-1.5b",
+    "seeds-eager-v1",
+    "train-bfloat16-graphs",
+)
+"""What the part `vllm` measures, in this order."""
+LIMITS = {"exactness": 60.0, "steps": 110.0, "noise": 60.0, "memory": 150.0, "speed": 80.0, "vllm": 120.0}
 """Seconds after which a part is ended."""
 
 
@@ -105,6 +119,7 @@ def _main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--fixture", type=Path, help="the file of benchmarks/loss_fixture.py")
     parser.add_argument("--parts", nargs="+", default=["exactness", "steps", "noise", "memory", "speed"])
+    parser.add_argument("--cases", nargs="+", default=list(CASES), help="of the part vllm")
     parser.add_argument("--sizes", nargs="+", default=list(SIZES))
     parser.add_argument("--seconds", type=float, default=420.0, help="after so many seconds everything is ended")
     parser.add_argument("--patience", type=float, default=1.0, help="the limits of the parts are multiplied by it")
@@ -118,15 +133,15 @@ def _main() -> None:
         return
     deadline = time.monotonic() + arguments.seconds
     figures = Figures(arguments.out, "driver")
-    sized = {"memory", "speed"}
+    of_part = {"memory": arguments.sizes, ALONE: arguments.sizes, "vllm": arguments.cases}
     names = [
         name
         for part in arguments.parts
-        for name in ([f"{part}-{size}" for size in arguments.sizes] if part in sized else [part])
+        for name in ([f"{part}-{size}" for size in of_part[part]] if part in of_part else [part])
     ]
     parts = [_start(name, arguments) for name in names]
     lanes = [
-        [part for part in parts if not part.name.startswith(("memory", ALONE))],
+        [part for part in parts if not part.name.startswith(("memory", ALONE, "vllm"))],
         [part for part in parts if part.name.startswith("memory")],
     ]
     threads = [threading.Thread(target=_run_lane, args=(lane, deadline, arguments.patience, figures)) for lane in lanes]
@@ -134,7 +149,8 @@ def _main() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    _run_lane([part for part in parts if part.name.startswith(ALONE)], deadline, arguments.patience, figures)
+    alone = [part for part in parts if part.name.startswith((ALONE, "vllm"))]
+    _run_lane(alone, deadline, arguments.patience, figures)
     lines = [json.loads(line) for line in figures.path.read_text().splitlines()]
     failed = [line for line in lines if "error" in line]
     for line in [*(line for line in lines if "error" not in line), *failed[:20]]:

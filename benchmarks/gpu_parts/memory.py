@@ -24,6 +24,7 @@ from torch import Tensor
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.update import PreparedBatch, StepLoss
+from truegold.train.model import distributed
 from truegold.train.model import engine as engine_module
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
@@ -65,11 +66,11 @@ def make_engine(size: str, **settings: Any) -> TrainingEngine:
     bucket = settings.pop("bucket", None)
     config = OptimizerConfig.model_validate({"micro_batch_tokens": WHOLE, **settings})
     loading, engine_module.load_causal_lm = engine_module.load_causal_lm, load
-    configuring, engine_module.deepspeed_config = engine_module.deepspeed_config, configure
+    configuring, distributed.deepspeed_config = distributed.deepspeed_config, configure
     try:
         return TrainingEngine(Path(), config, pad_id=0, seed=0)
     finally:
-        engine_module.load_causal_lm, engine_module.deepspeed_config = loading, configuring
+        engine_module.load_causal_lm, distributed.deepspeed_config = loading, configuring
 
 
 def close(engine: TrainingEngine) -> None:

@@ -200,6 +200,15 @@ def test_rounding_to_another_dtype_is_no_fault(tiny_model: Path, tmp_path: Path)
     assert trainer.rollout.probe.dtype == "bfloat16"
 
 
+def test_float32_on_a_gpu_may_differ_by_the_rounding_of_tf32(tiny_model: Path, tmp_path: Path) -> None:
+    trainer, _ = probed(tiny_model, tmp_path)
+    probe = trainer.rollout.probe
+    on_gpu = replace(probe, trainer=cast(TrainingEngine, SimpleNamespace(device=torch.device("cuda"))), floor=1e-3)
+    assert (probe.dtype, on_gpu.dtype) == ("float32", "tf32")
+    # 9e-4 was measured with a real vLLM on an H100; a stale output head gives .035.
+    assert probe._limit() <= 1e-3 < 2 * 9e-4 < on_gpu._limit() < 0.035
+
+
 def test_weights_that_move_have_another_digest(tiny_model: Path) -> None:
     def moved(trainer: TrainingEngine, factor: float) -> float:
         trainer.rate_factor, before = factor, trainer.weights_state()

@@ -143,15 +143,15 @@ def probe_length(engine: RolloutEngine) -> int:
     return 1 + (engine.block_tokens if isinstance(engine, VllmEngine) else GPU_BLOCK_TOKENS)
 
 
-MAX_ABS = {"float32": 1e-3, "bfloat16": 0.1}
+MAX_ABS = {"float32": 1e-3, "tf32": 0.01, "bfloat16": 0.1}
 """Mean |delta log p| between the engines above which a probe fails, by the coarser dtype of the two. Measured noise is
-1e-7 in float32 and 0.04 in bfloat16; a stale output head gives 0.035 and a stale prefix cache 0.06 in float32, a
-forgotten temperature 0.2."""
+1e-7 in float32, 9e-4 on a GPU, and 0.04 in bfloat16; a stale output head gives 0.035 and a stale prefix cache 0.06 in
+float32, a forgotten temperature 0.2."""
 
 FLOOR_FACTOR = 4.0
 """A probe also fails at so many times the noise of the first one, where both engines held the weights just loaded."""
 
-MIN_FLOOR = {"float32": 1e-4, "bfloat16": 0.02}
+MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
 """The noise is taken to be at least this: a probe of 64 tokens scatters."""
 
 SAME_DISTANCE = 1e-6
@@ -163,7 +163,7 @@ VECTOR_TOLERANCE = 1e-5
 """The largest difference between norms or biases of the two engines that rounding explains, relative to the largest of
 them where that is above 1."""
 
-HEAD_TOLERANCE = {"float32": 1e-3, "bfloat16": 0.05}
+HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 """The largest difference between the logits of the two output heads for the same hidden states, relative to the
 largest logit."""
 
@@ -199,8 +199,11 @@ class Probe:
 
     @property
     def dtype(self) -> str:
-        """The coarser dtype of the two engines, whose rounding the limits are of."""
-        return "float32" if self.sampler_dtype == self.config.optimizer.dtype == "float32" else "bfloat16"
+        """The coarser dtype of the two engines, whose rounding the limits are of. On a GPU vLLM's attention multiplies
+        float32 as `tf32`, with ten bits."""
+        if not self.sampler_dtype == self.config.optimizer.dtype == "float32":
+            return "bfloat16"
+        return "tf32" if self.trainer.device.type == "cuda" else "float32"
 
     def check(self, version: int) -> Mismatch:
         """Compare the engines; every rank calls it. Raises GuardError with the cause where those of any rank
