@@ -31,21 +31,23 @@ def run_in_two_processes(cases: Sequence[Case], folder: Path) -> None:
     ranks, port = 2, str(free_port())
     paths = folder / "cases.json"
     paths.write_text(json.dumps([asdict(case) for case in cases]))
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), str(paths)],
-            env=os.environ
-            | {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1"}
-            | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(ranks)
-    ]
-    for process in processes:
-        output, _ = process.communicate(timeout=480)
-        assert process.returncode == 0, output
+    # What a rank says goes to a file: a pipe that is not read would stop it.
+    logs = [folder / f"rank-{rank}.log" for rank in range(ranks)]
+    processes = []
+    for rank, log in enumerate(logs):
+        variables = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "OMP_NUM_THREADS": "1"}
+        variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        with log.open("wb") as output:
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, str(WORKER), str(paths)],
+                    env=os.environ | variables,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
+            )
+    for process, log in zip(processes, logs, strict=True):
+        assert process.wait(timeout=480) == 0, log.read_text()
 
 
 @dataclass(frozen=True)
