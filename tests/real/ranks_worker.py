@@ -61,7 +61,9 @@ class Case:
 def held_bytes() -> int:
     """Return the bytes of all tensors of this process, those that share a storage once."""
     gc.collect()
-    tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and each.device.type == "cpu"]
+    # Other kinds of tensors, such as torch.compile's, have no memory of their own.
+    plain = [each for each in gc.get_objects() if type(each) in {torch.Tensor, torch.nn.Parameter}]
+    tensors = [each for each in plain if each.device.type == "cpu"]
     tensors += [each.grad for each in tensors if each.is_leaf and each.grad is not None]
     storages = {storage.data_ptr(): storage.nbytes() for storage in (each.untyped_storage() for each in tensors)}
     return sum(storages.values())

@@ -57,6 +57,7 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         feed=SimpleNamespace(unlearn=lambda state: notes.log.append(f"unlearn since {state['feed']}")),
         rollout=SimpleNamespace(engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")), version=0),
         groups=SimpleNamespace(forget_before=lambda version: None),
+        updater=SimpleNamespace(steps=0),
         version=0,
     )
     trainer.evaluate = lambda: {"heldout_pass_rate": 0.5, "heldout_error": 0.01}

@@ -15,7 +15,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -199,8 +199,8 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
     # Samplers beside the trainer have runners of their own.
     played_by = engine if isinstance(engine, SamplerPool) else runner
-    fields = {**vars(plain), "template": runner.template}
-    return DialogueGroups(**fields, turns=turns, runner=played_by, out_dir=out_dir)
+    same = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init and each.name != "template"}
+    return DialogueGroups(**same, template=runner.template, turns=turns, runner=played_by, out_dir=out_dir)
 
 
 MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
