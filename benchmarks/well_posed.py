@@ -1,18 +1,26 @@
-"""Measures how well a language model finds ill-posed problems, by step (`truegold flag --model`).
+"""Measures how well a language model finds ill-posed problems when it is asked (`truegold flag --model`), by corpus and
+by the kind of fault.
 
-    python benchmarks/well_posed.py DATA_DIR --model CHECKPOINT [--url URL] [--rows N] [--json FILE]
+    python benchmarks/well_posed.py DATA_DIR --model CHECKPOINT [--url URL]      asks a model
+    python benchmarks/well_posed.py DATA_DIR --replies FILE                      replays what one has replied
+    python benchmarks/well_posed.py DATA_DIR --export-prompts FILE [--replies FILE]
 
-DATA_DIR holds valimath.jsonl (people's labels of each step), mathtrap.jsonl (traps of named kinds beside the sound
-originals), mip_gsm8k.jsonl (a premise removed, beside the whole problem) and umwp.jsonl (unanswerable edits beside the
-originals). Of each, N rows are drawn with a fixed seed. Given are, by corpus and step,
+DATA_DIR holds MiP (a premise removed, or the question of another problem: mip_gsm8k.jsonl, mip_svamp.jsonl beside
+svamp.jsonl; mip_math.jsonl, whole problems alone), umwp.jsonl (unanswerable edits beside the originals), valimath.jsonl
+(people's labels) and mathtrap.jsonl (traps beside the originals). `--also FILE`, which may be repeated, adds JSON Lines
+of `problem`, `ill_posed` and perhaps `kind` and `pair`. Of each corpus `--rows` faulty and as many sound problems are
+drawn by `--seed`; a file of one's own is taken whole.
 
-    flagged    problems that fail the step
-    right      those of them that are ill-posed by the corpus, with the precision and its 95 % interval
-    this step  those of them whose label names this step
-    undecided  the share of the asked problems on which the two senses of the question did not agree
+The last writes the prompts that no reply is there for, as lines of `id` and `prompt` in an order that keeps the two
+problems of a pair far apart: the first calls; and, once those are answered, the second ones. What answers them writes
+lines of `id`, `model` and `reply`. Given are, by corpus,
 
-and the share of ill-posed problems that any step finds. Choose `flag.model.blocks` by it: a flag that holds rows back
-should be right in nine of ten on a corpus like yours.
+    found      faulty problems that are flagged, of those that were asked, with the 95 % interval
+    flagged    sound problems that are flagged
+    undecided  replies that cannot be read, and faults whose quotations do not stand in the problem
+    calls      calls and tokens for a problem
+
+and by kind the flags that are right.
 """
 
 from __future__ import annotations
@@ -20,157 +28,213 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.config.engines import EngineConfig, ServerEngineConfig, VllmEngineConfig
-from truegold.pipeline.config.stages import Step, WellPosedConfig
+import orjson
+
+from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.config.stages import Fault, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine
-from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.flag.well_posed import Answers, AskedProblem, check_problems
+from truegold.pipeline.engines.chat import BYTES_A_TOKEN, MessageEncoder, PromptEncoder
+from truegold.pipeline.engines.scripted import RepliesEngine, load_replies
+from truegold.pipeline.flag.well_posed import Asked, AskedProblem, Outcome, check_problems
 from truegold.verifiers.rates import wilson_interval
 
-ROWS = 200
-SEED = 0
-STEPS = tuple(step for step in Step if step is not Step.GOLD_KIND)
+ROWS = 60
+KINDS = tuple(fault for fault in Fault if fault is not Fault.GOLD_OF_OTHER_KIND)
 """These corpora give no gold that could be of another kind."""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A problem, and the steps that it should fail: none where it is sound."""
+    """A problem, and whether it is ill-posed."""
 
     prompt: str
-    faults: frozenset[Step]
-    is_sound: bool
-
-
-def _sound(prompt: str) -> Labelled:
-    return Labelled(prompt, frozenset(), is_sound=True)
-
-
-def _faulty(prompt: str, *faults: Step) -> Labelled:
-    return Labelled(prompt, frozenset(faults), is_sound=False)
-
-
-VALIMATH_STEPS = {
-    "question_format": Step.PROBLEM,
-    "level_0_check": Step.DEFINED,
-    "min_Pi_check": Step.DEFINED,
-    "contradiction_check": Step.CONSISTENT,
-    "condition_complete_check": Step.COMPLETE,
-}
-TRAP_STEPS = {
-    "Direct Contradiction": Step.CONSISTENT,
-    "Indirect Contradiction": Step.CONSISTENT,
-    "Concept Undefined": Step.DEFINED,
-    "Violating Common Sense": Step.DEFINED,
-    "Missing Condition": Step.COMPLETE,
-}
+    ill_posed: bool
+    kind: str = ""
+    """What its corpus calls the fault."""
+    pair: int | None = None
+    """The number of its row, where that has a faulty and a sound problem, or what a file says in `pair`."""
 
 
 def valimath(row: Mapping[str, Any]) -> Iterator[Labelled]:
     """Yield ValiMath's questions and whether people found them valid."""
-    faults = [step for column, step in VALIMATH_STEPS.items() if str(row[column]) == "False"]
-    yield _sound(row["question"]) if str(row["gt"]) == "True" else _faulty(row["question"], *faults)
+    columns = ("question_format", "level_0_check", "min_Pi_check", "contradiction_check", "condition_complete_check")
+    kind = next((column for column in columns if str(row[column]) == "False"), "")
+    yield Labelled(row["question"], str(row["gt"]) != "True", kind)
 
 
 def mathtrap(row: Mapping[str, Any]) -> Iterator[Labelled]:
     """Yield MathTrap's questions, sound or with a trap."""
-    yield _sound(row["original_problem"])
-    yield _faulty(row["trap_problem"], TRAP_STEPS[row["trap_type"]])
+    yield Labelled(row["original_problem"], ill_posed=False)
+    yield Labelled(row["trap_problem"], ill_posed=True, kind=row["trap_type"])
 
 
 def mip(row: Mapping[str, Any]) -> Iterator[Labelled]:
-    """Yield questions whole and with a premise removed."""
-    yield _sound(row["question"])
-    yield _faulty(row["insufficient_question"], Step.COMPLETE)
+    """Yield questions whole and with a premise removed, as far as the row has them."""
+    if "question" in row:
+        yield Labelled(row["question"], ill_posed=False)
+    if "insufficient_question" in row:
+        yield Labelled(row["insufficient_question"], ill_posed=True, kind="premise removed")
+
+
+def svamp(row: Mapping[str, Any]) -> Iterator[Labelled]:
+    """Yield SVAMP's problems, the sound ones beside those of MiP."""
+    yield Labelled(f"{row['Body'].rstrip(' .')}. {row['Question']}", ill_posed=False)
 
 
 def umwp(row: Mapping[str, Any]) -> Iterator[Labelled]:
     """Yield questions that can be answered or not."""
-    is_sound = str(row["answerable"]) == "True"
-    yield _sound(row["question"]) if is_sound else _faulty(row["question"], Step.COMPLETE, Step.CONSISTENT)
+    yield Labelled(row["question"], str(row["answerable"]) != "True", f"category {row['category']}")
 
 
-CORPORA: dict[str, Callable[[Mapping[str, Any]], Iterator[Labelled]]] = {
-    "valimath.jsonl": valimath,
-    "mathtrap.jsonl": mathtrap,
-    "mip_gsm8k.jsonl": mip,
-    "umwp.jsonl": umwp,
+def other(row: Mapping[str, Any]) -> Iterator[Labelled]:
+    """Yield the problems of a file of one's own."""
+    yield Labelled(row["problem"], bool(row["ill_posed"]), str(row.get("kind") or ""), row.get("pair"))
+
+
+Reader = Callable[[Mapping[str, Any]], Iterator[Labelled]]
+
+CORPORA: Mapping[str, Mapping[str, Reader]] = {
+    "MiP gsm8k": {"mip_gsm8k.jsonl": mip},
+    "MiP math": {"mip_math.jsonl": mip},
+    "MiP svamp": {"mip_svamp.jsonl": mip, "svamp.jsonl": svamp},
+    "UMWP": {"umwp.jsonl": umwp},
+    "ValiMath": {"valimath.jsonl": valimath},
+    "MathTrap": {"mathtrap.jsonl": mathtrap},
 }
 
 
-def load(folder: Path, rows: int) -> dict[str, list[Labelled]]:
-    """Return the problems of the corpora that are there, `rows` of each file's rows drawn with a fixed seed."""
+def load(folder: Path, also: Sequence[Path], rows: int, seed: int) -> dict[str, list[Labelled]]:
+    """Return the problems of the corpora that are there, so many faulty and sound ones of each."""
+    readers = {name: {folder / file: read for file, read in files.items()} for name, files in CORPORA.items()}
+    readers |= {path.stem: {path: other} for path in also}
     corpora = {}
-    for file, read in CORPORA.items():
-        if (folder / file).exists():
-            lines = (folder / file).read_text("utf-8").splitlines()
-            drawn = random.Random(SEED).sample(lines, min(rows, len(lines)))
-            corpora[file] = [labelled for line in drawn for labelled in read(json.loads(line))]
+    for name, files in readers.items():
+        found: list[Labelled] = []
+        count = rows if name in CORPORA else sys.maxsize
+        for path, read in files.items():
+            if path.exists():
+                for number, line in enumerate(path.read_text("utf-8").splitlines()):
+                    problems = list(read(json.loads(line)))
+                    found += [replace(each, pair=number) for each in problems] if len(problems) > 1 else problems
+        drawn = [
+            problem
+            for ill_posed in (True, False)
+            for problem in _draw([each for each in found if each.ill_posed is ill_posed], count, f"{seed} {name}")
+        ]
+        if drawn:
+            corpora[name] = drawn
     return corpora
 
 
-def report(problems: Sequence[Labelled], answers: Sequence[Answers]) -> Iterator[str]:
+def _draw(problems: list[Labelled], rows: int, seed: str) -> list[Labelled]:
+    unique = list({problem.prompt: problem for problem in problems}.values())
+    return random.Random(seed).sample(unique, min(rows, len(unique)))
+
+
+def spread(corpora: Mapping[str, Sequence[Labelled]], seed: int) -> list[str]:
+    """Return the problems of all corpora in an order by chance, in which those of one pair lie half of it apart."""
+    chance = random.Random(seed)
+    first: dict[tuple[str, int], float] = {}
+    places = []
+    for name, problems in corpora.items():
+        for problem in problems:
+            place = chance.random()
+            if problem.pair is not None:
+                other_half = first.get((name, problem.pair))
+                place = place if other_half is None else (other_half + 0.5) % 1
+                first.setdefault((name, problem.pair), place)
+            places.append((place, problem.prompt))
+    return [prompt for _, prompt in sorted(places)]
+
+
+def export_prompts(
+    corpora: Mapping[str, Sequence[Labelled]], engine: RepliesEngine, encoder: PromptEncoder, out: Path, seed: int
+) -> int:
+    """Write the prompts that have no reply; return how many."""
+    asked = [AskedProblem("", prompt) for prompt in spread(corpora, seed)]
+    list(check_problems(asked, engine, encoder, make_config("export")))
+    out.write_bytes(b"".join(orjson.dumps({"id": name, "prompt": text}) + b"\n" for name, text in engine.missing.items()))
+    return len(engine.missing)
+
+
+def report(problems: Sequence[Labelled], answers: Sequence[Asked]) -> Iterator[str]:
     """Yield the lines on one corpus."""
-    ill = sum(not problem.is_sound for problem in problems)
-    yield f"  {len(problems)} problems, {ill} ill-posed"
-    for step in STEPS:
-        asked = [answer.passed[step] for answer in answers if step in answer.passed]
-        flagged = [problem for problem, answer in zip(problems, answers, strict=True) if answer.failed is step]
-        right = sum(not problem.is_sound for problem in flagged)
-        named = sum(step in problem.faults for problem in flagged)
-        undecided = sum(passed is None for passed in asked) / max(1, len(asked))
-        yield f"  {step:<26} flagged {len(flagged):>4}, right {_share(right, len(flagged))}, this step {named}, " + (
-            f"undecided {undecided:.0%} of {len(asked)}"
-        )
-    kinds = Counter(
-        (problem.is_sound, answer.failed is not None) for problem, answer in zip(problems, answers, strict=True)
-    )
-    yield f"  any step: right {_share(kinds[False, True], kinds[False, True] + kinds[True, True])}," + (
-        f" found {_share(kinds[False, True], ill)} of the ill-posed"
-    )
+    asked = [
+        (problem, answer) for problem, answer in zip(problems, answers, strict=True) if answer.outcome is not Outcome.NOT_ASKED
+    ]
+    for ill_posed, name in ((True, "found"), (False, "flagged")):
+        outcomes = Counter(answer.outcome for problem, answer in asked if problem.ill_posed is ill_posed)
+        shown = ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in Outcome if outcomes[outcome])
+        yield f"  {name:<8} {share(outcomes[Outcome.FAULTY], outcomes.total())}   ({shown})"
+    flagged = [(problem, answer) for problem, answer in asked if answer.outcome is Outcome.FAULTY]
+    yield f"  right    {share(sum(problem.ill_posed for problem, _ in flagged), len(flagged))}"
+    for fault in KINDS:
+        of_kind = [problem.ill_posed for problem, answer in flagged if answer.verdict == fault]
+        if of_kind:
+            yield f"    {fault:<28} {share(sum(of_kind), len(of_kind))}"
+    labels = Counter(problem.kind for problem, _ in asked if problem.ill_posed)
+    hits = Counter(problem.kind for problem, _ in flagged if problem.ill_posed)
+    yield "  by label " + ", ".join(f"{kind or 'faulty'} {hits[kind]}/{count}" for kind, count in sorted(labels.items()))
+    calls = sum(len(answer.replies) for _, answer in asked)
+    yield f"  {len(asked)} of {len(problems)} asked, {calls} calls, {calls / max(1, len(asked)):.2f} a problem"
 
 
-def _share(part: int, whole: int) -> str:
-    if not whole:
-        return "0 of 0"
+def share(part: int, whole: int) -> str:
+    """Return a share with its interval."""
     low, high = wilson_interval(part, whole)
-    return f"{part} of {whole} = {part / whole:.2f} [{low:.2f}, {high:.2f}]"
+    return f"{part} of {whole} = {part / whole:.3f} [{low:.3f}, {high:.3f}]" if whole else "0 of 0"
 
 
 def measure(
     corpora: Mapping[str, Sequence[Labelled]], engine: Engine, encoder: PromptEncoder, config: WellPosedConfig
 ) -> Iterator[str]:
     """Ask the model about every problem; yield the lines of the report."""
-    for file, problems in corpora.items():
-        asked = [AskedProblem(f"{file}:{index}", problem.prompt) for index, problem in enumerate(problems)]
-        yield f"{file}:"
+    for name, problems in corpora.items():
+        asked = [AskedProblem(f"{name}:{index}", problem.prompt) for index, problem in enumerate(problems)]
+        yield f"{name}:"
         yield from report(problems, list(check_problems(asked, engine, encoder, config)))
 
 
+def make_config(name: str, engine: EngineConfig | None = None) -> WellPosedConfig:
+    """Return the settings of the check."""
+    return WellPosedConfig(name=name, kinds=KINDS, **({} if engine is None else {"engine": engine}))
+
+
 def main() -> None:
-    """Ask the model about the questions that the command line names, and print what it says."""
+    """Ask the model about the problems that the command line names, and print what it says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data_dir", type=Path)
-    parser.add_argument(
-        "--model", type=Path, required=True, help="folder of the checkpoint, or of a served one's tokenizer"
-    )
+    parser.add_argument("--also", type=Path, action="append", default=[], help="a file of problems with `ill_posed`")
+    parser.add_argument("--model", type=Path, help="folder of the checkpoint, or of a served one's tokenizer")
     parser.add_argument("--url", help="a vLLM server that serves the model")
-    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--replies", type=Path, help="a file of replies, or a folder of such files")
+    parser.add_argument("--export-prompts", type=Path, metavar="FILE")
+    parser.add_argument("--rows", type=int, default=ROWS, help="faulty and sound problems of each corpus")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    engine_config: EngineConfig = VllmEngineConfig(max_model_len=8192)
-    if arguments.url:
-        engine_config = ServerEngineConfig(url=arguments.url)
-    config = WellPosedConfig(name=arguments.model.name, engine=engine_config, steps=STEPS)
-    engine, encoder = build_engine(config.engine, config.chat, arguments.model)
-    lines = list(measure(load(arguments.data_dir, arguments.rows), engine, encoder, config))
+    corpora = load(arguments.data_dir, arguments.also, arguments.rows, arguments.seed)
+    encoder: PromptEncoder = MessageEncoder(ChatConfig())
+    engine: Engine = RepliesEngine(load_replies(arguments.replies) if arguments.replies else {})
+    if arguments.export_prompts and isinstance(engine, RepliesEngine):
+        print(f"{export_prompts(corpora, engine, encoder, arguments.export_prompts, arguments.seed)} prompts")
+        return
+    config = make_config("replies")
+    if not arguments.replies:
+        engine_config: EngineConfig = VllmEngineConfig(max_model_len=8192)
+        if arguments.url:
+            engine_config = ServerEngineConfig(url=arguments.url)
+        config = make_config(arguments.model.name, engine_config)
+        engine, encoder = build_engine(config.engine, config.chat, arguments.model)
+    lines = list(measure(corpora, engine, encoder, config))
     engine.close()
     print("\n".join(lines))
     if arguments.json:

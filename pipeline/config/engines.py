@@ -161,6 +161,17 @@ class ScriptedEngineConfig(StageConfig):
     """JSON Lines of {"prompt": ..., "completions": [...]}: the i-th sample of a prompt gets the i-th, going round."""
 
 
+class RepliesEngineConfig(StageConfig):
+    """Replies that a model has given before, in place of a model."""
+
+    type: Literal["replies"] = "replies"
+    path: str
+    """JSON Lines of {"id": ..., "model": ..., "reply": ...}, or the folder in which an engine of the type chat has kept
+    its replies."""
+    model: str | None = None
+    """Whose replies are taken, where the file has those of several."""
+
+
 EngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")]
     | Annotated[ServerEngineConfig, Tag("server")]
@@ -172,6 +183,7 @@ AskedEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")]
     | Annotated[ServerEngineConfig, Tag("server")]
     | Annotated[ChatEngineConfig, Tag("chat")]
+    | Annotated[RepliesEngineConfig, Tag("replies")]
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]

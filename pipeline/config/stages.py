@@ -228,25 +228,37 @@ class VetTestsConfig(StageConfig):
     """The interpreter whose packages programs may use; truegold's own where not given."""
 
 
-class Step(StrEnum):
-    """What a language model is asked of a problem, in this order; the value is the reason that it flags with."""
+class Fault(StrEnum):
+    """The kinds of faults that a language model is asked about; the value is the reason that it flags with."""
 
-    PROBLEM = "model_no_problem"
-    DEFINED = "model_undefined_notion"
-    CONSISTENT = "model_contradiction"
-    COMPLETE = "model_missing_condition"
-    GOLD_KIND = "model_gold_of_other_kind"
+    MISSING_CONDITION = "model_missing_condition"
+    CONTRADICTION = "model_contradiction"
+    SEVERAL_READINGS = "model_several_readings"
+    IMPOSSIBLE_QUANTITY = "model_impossible_quantity"
+    UNDEFINED_NOTION = "model_undefined_notion"
+    NO_PROBLEM = "model_no_problem"
+    MISSING_REFERENCE = "model_missing_reference"
+    NO_SOLUTION = "model_no_solution"
+    GOLD_OF_OTHER_KIND = "model_gold_of_other_kind"
 
 
 class WellPosedConfig(AskedModelConfig):
-    """A language model that is asked in steps whether each problem can be answered. A step takes two prompts a row."""
+    """A language model that is asked whether each problem can be answered: one prompt a row, and a second one for those
+    in which it finds a fault."""
+
+    moved: ClassVar[Mapping[str, str]] = {"steps": "kinds"}
 
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
-    steps: tuple[Step, ...] = tuple(Step)
-    """The steps, by the reasons that they flag with."""
-    blocks: tuple[Step, ...] = ()
-    """The steps whose flags hold a row back for review. None until you have measured your model
-    (`benchmarks/well_posed.py`)."""
+    kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
+    """The kinds of faults that it is asked about, by the reasons that they flag with."""
+    known: str | None = None
+    """What the model's word is worth: JSON Lines of problems with `ill_posed` (true or false), about which it is asked
+    first; or the `asked_model.json` of an earlier run with the same model and prompts. Flags have no confidence
+    without."""
+    prior: float = Field(default=0.05, gt=0, lt=1)
+    """The share of ill-posed rows that is expected before the model is heard."""
+    blocks: tuple[Fault, ...] = ()
+    """The kinds whose flags hold a row back for review, where their measured confidence is .9 or more."""
 
 
 class FlagConfig(StageConfig):

@@ -1,4 +1,4 @@
-"""Engines that completions come from: one interface, four of them.
+"""Engines that completions come from: one interface, five of them.
 
 Token ids go in and token ids come out; of an engine of the type `chat`, which gives text alone, they are its bytes.
 """
@@ -11,6 +11,7 @@ from truegold.pipeline.config.engines import (
     AskedEngineConfig,
     ChatConfig,
     ChatEngineConfig,
+    RepliesEngineConfig,
     ScriptedEngineConfig,
     ServerEngineConfig,
 )
@@ -24,9 +25,10 @@ __all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_enc
 def build_encoder(config: AskedEngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
     """Return the encoder of the checkpoint in folder `model`.
 
-    Only scripted engines and those of the type chat do without a model; raises ConfigError where another has none.
+    Scripted engines, and those of the types chat and replies, do without a model; raises ConfigError where another has
+    none.
     """
-    if isinstance(config, ChatEngineConfig):
+    if isinstance(config, ChatEngineConfig | RepliesEngineConfig):
         return MessageEncoder(chat)
     if isinstance(config, ScriptedEngineConfig):
         return ByteEncoder(chat)
@@ -45,6 +47,10 @@ def build_engine(
         from truegold.pipeline.engines.scripted import ScriptedEngine, load_script
 
         return ScriptedEngine(load_script(Path(config.path)), encoder), encoder
+    if isinstance(config, RepliesEngineConfig):
+        from truegold.pipeline.engines.scripted import RepliesEngine, load_replies
+
+        return RepliesEngine(load_replies(Path(config.path), config.model)), encoder
     if isinstance(config, ChatEngineConfig):
         from truegold.pipeline.engines.chat_engine import ChatEngine
 

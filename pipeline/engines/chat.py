@@ -21,6 +21,9 @@ from truegold.pipeline.tables.rows import context_of
 from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
+BYTES_A_TOKEN = 4
+"""What a token is taken for where none are counted."""
+
 
 class PromptEncoder(Protocol):
     """Encodes problems and decodes completions for one model."""

@@ -37,7 +37,7 @@ from truegold.pipeline.engines.base import (
     collect,
     hand_out,
 )
-from truegold.pipeline.engines.chat import ByteEncoder
+from truegold.pipeline.engines.chat import BYTES_A_TOKEN, ByteEncoder
 from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsound, quoted, read_json, read_key
 from truegold.pipeline.engines.request_loop import RequestLoop
 from truegold.pipeline.running.disk import digest_json
@@ -56,8 +56,6 @@ ALL_REFUSED = 8
 COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
 """What is counted: requests that were answered, replies that lay on disk, refused questions, requests that were sent
 again, and the tokens of what was answered."""
-BYTES_A_TOKEN = 4
-"""What a token is taken for where a server counts none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,19 @@
-"""A deterministic engine for tests of flows and verifiers: no model, the same completions every time.
+"""Engines without a model: what they answer lies in a file.
 
-    {"prompt": "What is 2+3?", "completions": ["\\boxed{5}", "\\boxed{6}"]}
+    {"prompt": "What is 2+3?", "completions": ["\\boxed{5}", "\\boxed{6}"]}          ScriptedEngine, for tests
+    {"id": "5feceb66ffc86f38d952786c6d696c79", "model": "gpt-4o-mini", "reply": "NONE"}     RepliesEngine
 
-The samples of a problem get its completions in turn; a problem that is not in the script gets an empty completion.
+The samples of a scripted problem get its completions in turn; a problem that is not in the script gets an empty one.
+
+Replies are what a model has said before, by the hash of the prompt (`prompt_id`), so that what has been paid for once is
+not paid for again, and can be handed to others. A prompt without a reply has none (`abort`), and is kept in `missing`: a
+file of those can be answered elsewhere. The folder in which an engine of the type chat keeps replies will do as a file.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,11 +31,14 @@ from truegold.pipeline.engines.base import (
     TakeRequests,
     check_room,
 )
-from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.chat import BYTES_A_TOKEN, ByteEncoder, PromptEncoder
+from truegold.pipeline.sources.data_files import check_file
 from truegold.verifiers import InputError
 
 SCRIPTED_LOGPROB = -1.0
 """The log-probability that every token has."""
+ID_CHARS = 32
+"""The hexadecimal digits of a prompt's id."""
 STREAMED = 64
 """Requests that are taken at a time."""
 
@@ -89,6 +99,79 @@ class ScriptedEngine:
         sampled = token_ids[: sampling.max_tokens]
         finish: FinishReason = "stop" if len(sampled) == len(token_ids) else "length"
         return Completion(tuple(sampled), (SCRIPTED_LOGPROB,) * len(sampled), finish)
+
+
+class RepliesEngine:
+    """Answers with `replies`, by the ids of prompts (`prompt_id`)."""
+
+    max_model_len = 2**20
+
+    def __init__(self, replies: Mapping[str, str]) -> None:
+        self._replies = replies
+        self._answered = 0
+        self.missing: dict[str, str] = {}
+        """The prompts without a reply, by their ids."""
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[Completion]:
+        """Return the reply to each prompt; the settings of sampling were those of whoever asked."""
+        del sampling, seeds
+        return [self._answer(prompt) for prompt in prompts]
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Answer as `Engine.stream` says."""
+        del sampling
+        while (requests := take(STREAMED)) is not None:
+            for request in requests:
+                yield request, self._answer(request.prompt)
+
+    def facts(self) -> dict[str, Any]:
+        """Return how many prompts had a reply, and how many none."""
+        return {"replayed": self._answered, "not_replayed": len(self.missing)}
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    def _answer(self, prompt: Sequence[int]) -> Completion:
+        text = json.loads(bytes(prompt))[-1]["content"]
+        name = prompt_id(text)
+        if (reply := self._replies.get(name)) is None:
+            self.missing[name] = text
+            return Completion((), (), "abort", (), 0)
+        self._answered += 1
+        return Completion((*reply.encode(errors="replace"), ByteEncoder.END), (), "stop", (), len(reply) // BYTES_A_TOKEN)
+
+
+def prompt_id(text: str) -> str:
+    """Return the name of a prompt in files of replies: half of the SHA-256 of the user's message."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
+
+
+def load_replies(path: Path, model: str | None = None) -> dict[str, str]:
+    """Return the replies of `model` in a file, or in the files of a folder, by the ids of their prompts.
+
+    The last of several to one prompt counts. Raises InputError naming the line that is wrong, and where the replies are
+    those of several models and none is named, or none is that of the one.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    replies: dict[str, dict[str, str]] = {}
+    for file in files:
+        check_file(file)
+        with file.open("rb") as lines:
+            for line_number, line in enumerate(lines, 1):
+                try:
+                    entry = orjson.loads(line)
+                    name, said_by = str(entry["id"]), str(entry["model"])
+                    replies.setdefault(said_by, {})[name] = str(entry["reply"] if "reply" in entry else entry["text"])
+                except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+                    example = '{"id": ..., "model": ..., "reply": ...}'
+                    raise InputError(f"{file}, line {line_number}: expected {example} ({error}).") from error
+    if model is None and len(replies) > 1:
+        raise InputError(f"{path} has the replies of {', '.join(sorted(replies))}.", "Name one of them as the model.")
+    if model is not None and model not in replies:
+        raise InputError(f"{path} has no reply of {model}; it has those of {', '.join(sorted(replies)) or 'no model'}.")
+    return next(iter(replies.values()), {}) if model is None else replies[model]
 
 
 def load_script(path: Path) -> dict[str, list[str]]:

@@ -1,0 +1,304 @@
+r"""The two questions about a problem that a model is asked, and the reading of its replies.
+
+    find_prompt("A square has sides 3 and 4. ...", "12")      the first: what is wrong with the problem
+    read_faults("contradiction: \"sides 3 and 4\" | a square has equal sides\nANSWER: none", problem)
+                                  ->  FaultReply((QuotedFault(CONTRADICTION, "sides 3 and 4", ...),), answer=None)
+    read_faults("NONE\nANSWER: 12", problem)            ->  FaultReply((), answer="12")
+    defence_prompt(problem, "12", faults)                     the second: can the problem be defended against that
+    read_defence("... so it is 12.\nSOUND: 12")          ->  "12"
+    read_defence("FAULTY")                              ->  ""
+
+A fault counts where its quotation stands in the problem, so that a model that invents one, or finds the same in every
+problem, finds nothing. Replies are read as models write them: with thoughts and prose before them, in Markdown, as JSON,
+with the names of kinds in other words or in Chinese. What cannot be read is None: a refusal, an empty reply, ":".
+
+The problem stands between marks that it cannot know. Of gold the form alone is shown, "-3.5 km" as "-#.# km", so that
+the model's own answer is its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from truegold.pipeline.config.stages import Fault
+from truegold.pipeline.running.disk import digest_json
+from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, MAX_REPLY_CHARS, neutralise
+
+MAX_GOLD_CHARS = 300
+"""A prompt shows the form of gold up to this length."""
+MAX_CLAIM_CHARS = 400
+"""A prompt shows a quotation, and the reason beside it, up to this length."""
+SHOWN_FAULTS = 3
+"""The second question is about so many of the faults found."""
+TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
+"""The prompts, and the kinds of faults with their names."""
+PROMPTS_DIGEST = digest_json(TEXTS)[:12]
+"""Names these prompts: what was measured with other ones says nothing about them."""
+
+_NONCE_CHARS = 12
+_THOUGHTS = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>", re.IGNORECASE)
+_DECORATION = r"[\s>*#_`\"'“”\-–•·\d.)(\[\]]*"
+_NO_FAULT = re.compile(
+    rf"{_DECORATION}(?:faults?\W{{0,6}})?(?:none|no faults?(?: (?:was |were )?found)?|无|没有(?:错误|问题|缺陷)?)[\s*_`.。]*$",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(rf"{_DECORATION}(?:final\s+)?(?:answer|答案|答)[\s*_`\"]*[:：=][\s*_`]*(?P<answer>.*)$", re.IGNORECASE)
+_NO_ANSWER = re.compile(
+    r"\W*(?:none\b|n/?a$|null$|(?:it )?can(?:no|')t be (?:determined|answered)|cannot determine|undetermined"
+    r"|无$|没有答案|无法(?:确定|回答|求)|不能确定|不确定).*",
+    re.IGNORECASE,
+)
+_ABSENT = re.compile(r"\W*(?:none|no|nothing|n/?a|null|false|ok|not (?:found|present|applicable)|无|没有|否)?\W*$", re.IGNORECASE)
+_DEFENCE = re.compile(
+    rf"{_DECORATION}(?:verdict\W{{0,6}})?(?:(?P<sound>sound|成立)[\s*_`\"]*[:：=|]\s*(?P<answer>.*)|(?P<faulty>faulty|不成立)\W*)$",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"[\"“”«»「」『』]([^\"“”«»「」『』]+)[\"“”«»「」『』]|`([^`]+)`|(?<!\w)['‘]((?:[^'’]|['’](?=\w))+)['’](?!\w)")
+_OTHER_ESCAPE = re.compile(r'\\\\|\\"|\\(?=[a-zA-Z]{2})|\\(?![bfnrtu/])')
+_TOKEN = re.compile(r"\d+|[^\W\d_㐀-鿿]+|[㐀-鿿]")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_CUT = re.compile(r"\.{3,}|…+")
+
+
+def _kind_names() -> Iterator[tuple[str, Fault]]:
+    for fault in Fault:
+        yield fault.removeprefix("model_"), fault
+        for name in TEXTS["kinds"][fault]["names"]:
+            yield name, fault
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[\s_\-]+", " ", name).strip().casefold()
+
+
+_KINDS = {_plain_name(name): fault for name, fault in _kind_names()}
+_NAMES = "|".join(
+    re.escape(name).replace(r"\ ", r"[\s_\-]+") for name in sorted(_KINDS, key=len, reverse=True)
+)
+_FAULT = re.compile(
+    rf"{_DECORATION}(?:(?:fault|kind)\W{{0,6}})?(?P<kind>{_NAMES})[\s*_`\"]*[:：|=–—]+[\s*_]*(?P<evidence>.*)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedFault:
+    """A fault that a model has found, with words of the problem as evidence."""
+
+    kind: Fault
+    quotation: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReply:
+    """What a reply to the first question says."""
+
+    faults: tuple[QuotedFault, ...]
+    """Those whose quotations stand in the problem, each kind once."""
+    answer: str | None
+    """The model's own answer; None where it gives none."""
+    unquoted: int = 0
+    """The faults whose quotations do not."""
+
+
+def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str | None:
+    """Return the first question; None where there is nothing to ask.
+
+    A problem that is longer than a prompt shows is not asked about, since what is cut off may be what seems to be
+    missing. The kind about gold is left out where there is none.
+    """
+    shown = _shown_problem(problem)
+    if shown is None:
+        return None
+    form = gold_form(gold) if Fault.GOLD_OF_OTHER_KIND in kinds else ""
+    listed = [kind for kind in kinds if kind is not Fault.GOLD_OF_OTHER_KIND or form]
+    nonce = _nonce(problem, form)
+    width = max((len(kind) for kind in listed), default=0) - len("model_") + 2
+    lines = [f"{kind.removeprefix('model_'):<{width}}{TEXTS['kinds'][kind]['text']}" for kind in listed]
+    text: str = TEXTS["find"]
+    return text.format(nonce=nonce, problem=shown, gold=_gold_part(nonce, form), kinds="\n".join(lines)).strip()
+
+
+def defence_prompt(problem: str, gold: str | None, faults: Sequence[QuotedFault]) -> str:
+    """Return the second question: whether the problem can be defended against the faults found. One about gold is put
+    only where it is the only one."""
+    about_problem = [fault for fault in faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND]
+    shown, sense = (about_problem, "problem") if about_problem else (list(faults), "gold")
+    form = "" if about_problem else gold_form(gold)
+    claims = "\n".join(_shown_claim(fault) for fault in shown[:SHOWN_FAULTS])
+    nonce = _nonce(problem, claims)
+    text: str = TEXTS["defend"]
+    return text.format(
+        nonce=nonce, problem=_shown_problem(problem), gold=_gold_part(nonce, form), claims=claims, **TEXTS["sense"][sense]
+    ).strip()
+
+
+def gold_form(gold: str | None) -> str:
+    """Return what a prompt shows of gold: "-3.5 km" as "-#.# km"."""
+    return re.sub(r"\d", "#", neutralise((gold or "")[:MAX_GOLD_CHARS]))
+
+
+def _shown_problem(problem: str) -> str | None:
+    if not problem.strip() or len(problem) > MAX_PROBLEM_CHARS:
+        return None
+    return "\n".join(map(neutralise, problem.splitlines()))
+
+
+def _shown_claim(fault: QuotedFault) -> str:
+    quotation, why = (neutralise(text[:MAX_CLAIM_CHARS]) for text in (fault.quotation, fault.why))
+    return f'{fault.kind.removeprefix("model_").replace("_", " ")}: "{quotation}". {why}'.strip()
+
+
+def _nonce(*asked: str) -> str:
+    # A hash over all that is asked: it repeats from run to run, and no problem can hold the hash of itself.
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:_NONCE_CHARS].upper()
+
+
+def _gold_part(nonce: str, form: str) -> str:
+    return str(TEXTS["gold"].format(nonce=nonce, gold=form)) if form else ""
+
+
+def read_faults(reply: str | None, problem: str) -> FaultReply | None:
+    """Return what a reply to the first question says; None where it cannot be read.
+
+    Of several statements on a kind the last one counts, since thoughts come before what is said.
+    """
+    text = _spoken(reply)
+    if text is None:
+        return None
+    statements, answer, is_sound = _read_json(text) or _read_lines(text)
+    if not statements and answer is None and not is_sound:
+        return None
+    found, unquoted = [], 0
+    for kind, evidence in statements.items():
+        if _ABSENT.match(evidence):
+            continue
+        quotation, why = _split_evidence(evidence, problem, kind)
+        if quotation:
+            found.append(QuotedFault(kind, quotation, why))
+        else:
+            unquoted += 1
+    has_answer = answer is not None and answer.strip() and not _NO_ANSWER.match(answer)
+    return FaultReply(tuple(found), answer.strip() if answer is not None and has_answer else None, unquoted)
+
+
+def read_defence(reply: str | None) -> str | None:
+    """Return the answer that a reply to the second question defends the problem with, "" where it gives the problem up;
+    None where it cannot be read."""
+    text = _spoken(reply)
+    for line in reversed((text or "").splitlines()):
+        if (match := _DEFENCE.match(line.strip())) is not None:
+            answer = (match["answer"] or "").strip(" *_`\"")
+            return "" if match["faulty"] else answer or None
+    return None
+
+
+def _spoken(reply: str | None) -> str | None:
+    """Return the reply behind its thoughts; None where it ended in them."""
+    if reply is None:
+        return None
+    reply = reply[-MAX_REPLY_CHARS:]
+    marks = list(_THOUGHTS.finditer(reply))
+    if not marks:
+        return reply
+    return reply[marks[-1].end() :] if marks[-1][1] else None
+
+
+def _read_lines(text: str) -> tuple[dict[Fault, str], str | None, bool]:
+    """Return the statements on kinds, the answer, and whether it says that there is no fault."""
+    statements: dict[Fault, str] = {}
+    answer, is_sound = None, False
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for index, line in enumerate(lines):
+        if (match := _FAULT.match(line)) is not None:
+            following = lines[index + 1] if index + 1 < len(lines) else ""
+            is_said_below = not match["evidence"] and not _FAULT.match(following) and not _ANSWER.match(following)
+            statements[_KINDS[_plain_name(match["kind"])]] = following if is_said_below else match["evidence"]
+        elif (match := _ANSWER.match(line)) is not None:
+            answer = match["answer"].strip(" *_`\"")
+        elif _NO_FAULT.match(line):
+            is_sound = True
+    return statements, answer, is_sound
+
+
+def _read_json(text: str) -> tuple[dict[Fault, str], str | None, bool] | None:
+    """Return the same of a JSON object: by kind, or with a list of faults; None where there is none."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    # LaTeX stands in strings with single backslashes: "\frac" is no form feed.
+    source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text[start : end + 1])
+    try:
+        said = json.loads(source)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    named = {_plain_name(str(name)): value for name, value in said.items()}
+    listed = named.get("faults", named.get("findings"))
+    statements: dict[Fault, str] = {}
+    for name, value in named.items():
+        if name in _KINDS:
+            statements[_KINDS[name]] = _evidence_text(value)
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, dict):
+            kind = _plain_name(str(entry.get("kind", entry.get("type", ""))))
+            if kind in _KINDS:
+                statements[_KINDS[kind]] = _evidence_text(entry)
+    answer = named.get("answer", named.get("answers"))
+    if isinstance(answer, list):
+        answer = "; ".join(map(str, answer))
+    is_sound = listed == [] or (isinstance(listed, str) and bool(_ABSENT.match(listed)))
+    if not statements and answer is None and not is_sound:
+        return None
+    return statements, None if answer is None else str(answer), is_sound
+
+
+def _evidence_text(value: Any) -> str:
+    """Return the evidence in a JSON value: a text, or an object of quotation and reason."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, dict):
+        parts = {_plain_name(str(name)): part for name, part in value.items()}
+        quotation = next((parts[name] for name in ("quotation", "quote", "evidence", "words") if name in parts), "")
+        reason = next((parts[name] for name in ("why", "reason", "explanation") if name in parts), "")
+        return f'"{quotation}" | {reason}' if quotation else ""
+    return value if isinstance(value, str) else ""
+
+
+def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]:
+    """Return the quotation that stands in the problem, "" where none does, and the reason."""
+    before, bar, why = evidence.partition("|")
+    spans = [next(filter(None, match.groups())) for match in _QUOTED.finditer(evidence)]
+    whole = before.strip().strip("\"“”«»「」『』`*")
+    for candidate in sorted([whole, *spans], key=len, reverse=True):
+        if is_quotation(candidate, problem, kind):
+            return candidate.strip(), why.strip() if bar else evidence.replace(candidate, "", 1).strip(" \"“”:;,.-–—")
+    return "", ""
+
+
+def is_quotation(text: str, problem: str, kind: Fault) -> bool:
+    """Return whether words stand in the problem, in that order; "..." leaves some out. Signs do not matter, and neither
+    do commands of LaTeX. A single word is a quotation only of what is not defined or not there."""
+    single = kind in (Fault.UNDEFINED_NOTION, Fault.MISSING_REFERENCE)
+    for strip in (False, True):
+        whole = _tokens(problem, strip=strip)
+        parts = [tokens for part in _CUT.split(text) if (tokens := _tokens(part, strip=strip))]
+        count = sum(map(len, parts))
+        enough = count >= 1 if single else count >= min(2, len(whole))
+        if parts and enough and all(f" {' '.join(part)} " in f" {' '.join(whole)} " for part in parts):
+            return True
+    return single and not _tokens(text, strip=False) and bool(text.strip()) and text.strip() in problem
+
+
+def _tokens(text: str, *, strip: bool) -> list[str]:
+    text = unicodedata.normalize("NFKC", text)
+    return _TOKEN.findall((_COMMAND.sub(" ", text) if strip else text).casefold())
