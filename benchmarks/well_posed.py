@@ -41,7 +41,7 @@ from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEng
 from truegold.pipeline.config.stages import Fault, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine
-from truegold.pipeline.engines.chat import BYTES_A_TOKEN, MessageEncoder, PromptEncoder
+from truegold.pipeline.engines.chat import MessageEncoder, PromptEncoder
 from truegold.pipeline.engines.scripted import RepliesEngine, load_replies
 from truegold.pipeline.flag.well_posed import Asked, AskedProblem, Outcome, check_problems
 from truegold.verifiers.rates import wilson_interval
@@ -161,14 +161,18 @@ def export_prompts(
     """Write the prompts that have no reply; return how many."""
     asked = [AskedProblem("", prompt) for prompt in spread(corpora, seed)]
     list(check_problems(asked, engine, encoder, make_config("export")))
-    out.write_bytes(b"".join(orjson.dumps({"id": name, "prompt": text}) + b"\n" for name, text in engine.missing.items()))
+    out.write_bytes(
+        b"".join(orjson.dumps({"id": name, "prompt": text}) + b"\n" for name, text in engine.missing.items())
+    )
     return len(engine.missing)
 
 
 def report(problems: Sequence[Labelled], answers: Sequence[Asked]) -> Iterator[str]:
     """Yield the lines on one corpus."""
     asked = [
-        (problem, answer) for problem, answer in zip(problems, answers, strict=True) if answer.outcome is not Outcome.NOT_ASKED
+        (problem, answer)
+        for problem, answer in zip(problems, answers, strict=True)
+        if answer.outcome is not Outcome.NOT_ASKED
     ]
     for ill_posed, name in ((True, "found"), (False, "flagged")):
         outcomes = Counter(answer.outcome for problem, answer in asked if problem.ill_posed is ill_posed)
@@ -182,7 +186,9 @@ def report(problems: Sequence[Labelled], answers: Sequence[Asked]) -> Iterator[s
             yield f"    {fault:<28} {share(sum(of_kind), len(of_kind))}"
     labels = Counter(problem.kind for problem, _ in asked if problem.ill_posed)
     hits = Counter(problem.kind for problem, _ in flagged if problem.ill_posed)
-    yield "  by label " + ", ".join(f"{kind or 'faulty'} {hits[kind]}/{count}" for kind, count in sorted(labels.items()))
+    yield "  by label " + ", ".join(
+        f"{kind or 'faulty'} {hits[kind]}/{count}" for kind, count in sorted(labels.items())
+    )
     calls = sum(len(answer.replies) for _, answer in asked)
     yield f"  {len(asked)} of {len(problems)} asked, {calls} calls, {calls / max(1, len(asked)):.2f} a problem"
 

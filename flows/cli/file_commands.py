@@ -16,9 +16,10 @@ id column of the data, where it has one. Profiles of several models, and the com
     --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
     --samples policy=runs/a/train/completions          a folder; its rows name their steps
 
-With `--model` a language model is asked in steps whether each problem can be answered; its other settings are those of
-`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. The folder `work` is a
-run: its page has every row, `truegold review` opens it, and a second run can use it again.
+With `--model` a language model is asked whether each problem can be answered; its other settings are those of
+`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` takes what one
+has replied before, and `--known` measures it. The folder `work` is a run: its page has every row, `truegold review`
+opens it, and a second run can use it again.
 
 `verify` judges a file of responses, `rescore` the rollouts that trainers have stored, by one verifier or two. Each
 command ends with a summary, which is kept in report.md.
@@ -153,6 +154,14 @@ def flag(
         Path | None,
         typer.Option("--model", help="A checkpoint that is asked whether each problem can be answered (slow)."),
     ] = None,
+    replies: Annotated[
+        Path | None,
+        typer.Option("--replies", help="What a model has replied before, in place of one: id, model and reply."),
+    ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option("--known", help="Problems with `ill_posed`, true or false, by which the model is measured."),
+    ] = None,
     preset: Preset = None,
     limit: Limit = None,
     last_turn_only: LastTurnOnly = False,
@@ -166,13 +175,14 @@ def flag(
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.flows.plan import GROUP_SIZE, report_stage
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
+    from truegold.pipeline.flag.well_posed import MEASURED_FILE, UNANSWERED_FILE
     from truegold.pipeline.running.stage import load_record
     from truegold.pipeline.suspicion.stage import sample_files, summary_lines
     from truegold.pipeline.tables.ledger import FLAGS_FILE
     from truegold.pipeline.tables.reasons import SUSPICION_FILE
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
-    settings: dict[str, Any] = {"model": {"name": model.name, "model": str(model)} if model is not None else None}
+    settings: dict[str, Any] = {"model": _asked_model(model, replies, known)}
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, set_ or [])
     stages = flagging_stages(config, sample_files(samples or []))
     with open_run(config) as run_dir:
@@ -185,6 +195,9 @@ def flag(
     counts = reports["flag"]["counts"] | reports[last_flagging(config)]["counts"]
     by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     reasons = [(name.removeprefix("flag:"), count) for name, count in by_count]
+    for name in (MEASURED_FILE, UNANSWERED_FILE):
+        if (made := out / WORK / last_flagging(config) / name).exists():
+            shutil.copyfile(made, out / name)
     lines = [
         f"{reports['flag']['rows_in']:,} rows of {data} were looked at{'.' if reasons else '; no rule flagged any.'}",
         *summary_lines(reports["suspect"]["facts"], reports["suspect"]["counts"]),
@@ -192,6 +205,20 @@ def flag(
     report = write_summary(out, f"Flags of {data.name}", lines, {"Flags by reason": (("reason", "rows"), reasons)})
     print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}\nreport: {report}")
     print_line(f"every row: {out / WORK / 'report' / 'index.html'}\nto decide about them: truegold review {out / WORK}")
+
+
+def _asked_model(model: Path | None, replies: Path | None, known: Path | None) -> dict[str, Any] | None:
+    """Return the settings of the model that is asked, if one is."""
+    from truegold.pipeline.engines.scripted import name_model
+
+    if model is not None and replies is not None:
+        raise ConfigError("--model and --replies exclude each other: replies stand in place of a model.")
+    asked: dict[str, Any] = {} if known is None else {"known": str(known)}
+    if model is not None:
+        asked |= {"name": model.name, "model": str(model)}
+    if replies is not None:
+        asked |= {"name": name_model(replies), "engine": {"type": "replies", "path": str(replies)}}
+    return asked or None
 
 
 def verify(

@@ -30,7 +30,12 @@ from pydantic import BaseModel
 from truegold.pipeline.clean import Boilerplate, clean
 from truegold.pipeline.config import stages as stage_settings
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.config.engines import ChatEngineConfig, ScriptedEngineConfig, ServerEngineConfig
+from truegold.pipeline.config.engines import (
+    ChatEngineConfig,
+    RepliesEngineConfig,
+    ScriptedEngineConfig,
+    ServerEngineConfig,
+)
 from truegold.pipeline.config.sources import (
     Columns,
     DemoSource,
@@ -45,6 +50,7 @@ from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
+from truegold.pipeline.engines.scripted import name_model
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import BUILT_IN, detector_versions
 from truegold.pipeline.flag.well_posed import well_posed
@@ -223,7 +229,7 @@ def _check_section(path: str, section: BaseModel) -> None:
                 f"Set it to the server's key (export {name}=...), or leave the setting out.",
             )
         case stage_settings.AskedModelConfig() if not isinstance(
-            section.engine, ScriptedEngineConfig | ChatEngineConfig
+            section.engine, ScriptedEngineConfig | ChatEngineConfig | RepliesEngineConfig
         ):
             if section.model is None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
@@ -343,6 +349,11 @@ def _ask_model(config: stage_settings.WellPosedConfig) -> Stage:
     inputs: dict[str, Path | Output] = {**rows_of("flag"), "flags": Output("flag", "flags.parquet")}
     if config.model is not None:
         inputs["model"] = Path(config.model).expanduser()
+    if config.known is not None:
+        inputs["known"] = data_file(config.known)
+    if isinstance(config.engine, RepliesEngineConfig):
+        name_model(Path(config.engine.path), config.engine.model)
+        inputs["replies"] = Path(config.engine.path)
     return plan_stage("well_posed", well_posed, config, inputs)
 
 

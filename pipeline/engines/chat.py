@@ -9,6 +9,7 @@ The template is applied once and its text is encoded without special tokens, so 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
 BYTES_A_TOKEN = 4
 """What a token is taken for where none are counted."""
+ID_CHARS = 32
+"""The hexadecimal digits of a prompt's id."""
 
 
 class PromptEncoder(Protocol):
@@ -136,6 +139,11 @@ class MessageEncoder(ByteEncoder):
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
         """Return the bytes of the conversation."""
         return list(json.dumps(_messages(problem, context, self._chat), ensure_ascii=False).encode(errors="replace"))
+
+
+def prompt_id(text: str) -> str:
+    """Return the name of a prompt in files of replies: half of the SHA-256 of the user's message."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
 
 
 def encode_row(encoder: PromptEncoder, row: Mapping[str, Any]) -> list[int]:

@@ -37,7 +37,7 @@ from truegold.pipeline.engines.base import (
     collect,
     hand_out,
 )
-from truegold.pipeline.engines.chat import BYTES_A_TOKEN, ByteEncoder
+from truegold.pipeline.engines.chat import BYTES_A_TOKEN, ByteEncoder, prompt_id
 from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsound, quoted, read_json, read_key
 from truegold.pipeline.engines.request_loop import RequestLoop
 from truegold.pipeline.running.disk import digest_json
@@ -173,7 +173,8 @@ class ChatEngine:
         self._usage["input_tokens"] += reply.input_tokens
         self._usage["output_tokens"] += reply.output_tokens
         if self._log is not None:
-            self._kept[key] = self._log.append({"key": key, **asdict(reply)})
+            asked = {"id": prompt_id(body["messages"][-1]["content"]), "model": config.model}
+            self._kept[key] = self._log.append({"key": key, **asked, **asdict(reply)})
         return reply
 
     def _note_refusal(self, refusal: Refusal) -> None:

@@ -5,14 +5,14 @@
 
 The samples of a scripted problem get its completions in turn; a problem that is not in the script gets an empty one.
 
-Replies are what a model has said before, by the hash of the prompt (`prompt_id`), so that what has been paid for once is
-not paid for again, and can be handed to others. A prompt without a reply has none (`abort`), and is kept in `missing`: a
-file of those can be answered elsewhere. The folder in which an engine of the type chat keeps replies will do as a file.
+Replies are what a model has said before, by the hash of the prompt (`prompt_id`), so that what has been paid for once
+is not paid for again, and can be handed to others. A prompt without a reply has none (`abort`), and is kept in
+`missing`: a file of those can be answered elsewhere. The folder in which an engine of the type chat keeps replies will
+do as a file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,14 +31,12 @@ from truegold.pipeline.engines.base import (
     TakeRequests,
     check_room,
 )
-from truegold.pipeline.engines.chat import BYTES_A_TOKEN, ByteEncoder, PromptEncoder
+from truegold.pipeline.engines.chat import BYTES_A_TOKEN, ByteEncoder, PromptEncoder, prompt_id
 from truegold.pipeline.sources.data_files import check_file
 from truegold.verifiers import InputError
 
 SCRIPTED_LOGPROB = -1.0
 """The log-probability that every token has."""
-ID_CHARS = 32
-"""The hexadecimal digits of a prompt's id."""
 STREAMED = 64
 """Requests that are taken at a time."""
 
@@ -102,20 +100,20 @@ class ScriptedEngine:
 
 
 class RepliesEngine:
-    """Answers with `replies`, by the ids of prompts (`prompt_id`)."""
+    """Answers with `replies`, by the ids of prompts (`prompt_id`); None is a reply that was cut off."""
 
     max_model_len = 2**20
 
-    def __init__(self, replies: Mapping[str, str]) -> None:
+    def __init__(self, replies: Mapping[str, str | None]) -> None:
         self._replies = replies
-        self._answered = 0
+        self._replayed: set[str] = set()
         self.missing: dict[str, str] = {}
         """The prompts without a reply, by their ids."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
     ) -> list[Completion]:
-        """Return the reply to each prompt; the settings of sampling were those of whoever asked."""
+        """Return the reply to each prompt; settings and seeds were those of the run that asked."""
         del sampling, seeds
         return [self._answer(prompt) for prompt in prompts]
 
@@ -128,50 +126,65 @@ class RepliesEngine:
 
     def facts(self) -> dict[str, Any]:
         """Return how many prompts had a reply, and how many none."""
-        return {"replayed": self._answered, "not_replayed": len(self.missing)}
+        return {"replayed": len(self._replayed), "not_replayed": len(self.missing)}
 
     def close(self) -> None:
         """Do nothing: there is nothing to give back."""
 
+    def write_missing(self, path: Path) -> None:
+        """Write the prompts without a reply as JSON Lines of `id` and `prompt`."""
+        lines = (orjson.dumps({"id": name, "prompt": text}) for name, text in self.missing.items())
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+
     def _answer(self, prompt: Sequence[int]) -> Completion:
         text = json.loads(bytes(prompt))[-1]["content"]
         name = prompt_id(text)
-        if (reply := self._replies.get(name)) is None:
+        if name not in self._replies:
             self.missing[name] = text
             return Completion((), (), "abort", (), 0)
-        self._answered += 1
-        return Completion((*reply.encode(errors="replace"), ByteEncoder.END), (), "stop", (), len(reply) // BYTES_A_TOKEN)
+        self._replayed.add(name)
+        reply = self._replies[name]
+        if reply is None:
+            return Completion((), (), "length", (), 0)
+        token_ids = (*reply.encode(errors="replace"), ByteEncoder.END)
+        return Completion(token_ids, (), "stop", (), len(reply) // BYTES_A_TOKEN)
 
 
-def prompt_id(text: str) -> str:
-    """Return the name of a prompt in files of replies: half of the SHA-256 of the user's message."""
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:ID_CHARS]
+def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
+    """Return the replies in a file, or in the files of a folder, by model and by the ids of their prompts.
 
-
-def load_replies(path: Path, model: str | None = None) -> dict[str, str]:
-    """Return the replies of `model` in a file, or in the files of a folder, by the ids of their prompts.
-
-    The last of several to one prompt counts. Raises InputError naming the line that is wrong, and where the replies are
-    those of several models and none is named, or none is that of the one.
+    The last of several to one prompt counts. Raises InputError naming the line that is wrong.
     """
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    replies: dict[str, dict[str, str]] = {}
-    for file in files:
+    replies: dict[str, dict[str, str | None]] = {}
+    for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
         check_file(file)
         with file.open("rb") as lines:
             for line_number, line in enumerate(lines, 1):
                 try:
                     entry = orjson.loads(line)
-                    name, said_by = str(entry["id"]), str(entry["model"])
-                    replies.setdefault(said_by, {})[name] = str(entry["reply"] if "reply" in entry else entry["text"])
+                    reply = str(entry["reply"] if "reply" in entry else entry["text"])
+                    is_whole = entry.get("finish_reason", "stop") == "stop"
+                    replies.setdefault(str(entry["model"]), {})[str(entry["id"])] = reply if is_whole else None
                 except (orjson.JSONDecodeError, KeyError, TypeError) as error:
                     example = '{"id": ..., "model": ..., "reply": ...}'
                     raise InputError(f"{file}, line {line_number}: expected {example} ({error}).") from error
-    if model is None and len(replies) > 1:
-        raise InputError(f"{path} has the replies of {', '.join(sorted(replies))}.", "Name one of them as the model.")
-    if model is not None and model not in replies:
-        raise InputError(f"{path} has no reply of {model}; it has those of {', '.join(sorted(replies)) or 'no model'}.")
-    return next(iter(replies.values()), {}) if model is None else replies[model]
+    return replies
+
+
+def name_model(path: Path, model: str | None = None) -> str:
+    """Return whose replies a file has. Raises InputError where it has those of several models, or none of `model`."""
+    models = sorted(read_replies(path))
+    if model is None and len(models) == 1:
+        return models[0]
+    if model is None or model not in models:
+        hint = "Name one: --set flag.model.engine.model=NAME." if models else None
+        raise InputError(f"{path} has the replies of {', '.join(models) or 'no model'}.", hint)
+    return model
+
+
+def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
+    """Return the replies of `model`, by the ids of their prompts. Raises as `read_replies` and `name_model`."""
+    return read_replies(path)[name_model(path, model)]
 
 
 def load_script(path: Path) -> dict[str, list[str]]:

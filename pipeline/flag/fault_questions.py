@@ -9,8 +9,8 @@ r"""The two questions about a problem that a model is asked, and the reading of 
     read_defence("FAULTY")                              ->  ""
 
 A fault counts where its quotation stands in the problem, so that a model that invents one, or finds the same in every
-problem, finds nothing. Replies are read as models write them: with thoughts and prose before them, in Markdown, as JSON,
-with the names of kinds in other words or in Chinese. What cannot be read is None: a refusal, an empty reply, ":".
+problem, finds nothing. Replies are read as models write them: with thoughts and prose before them, in Markdown, as
+JSON, with the names of kinds in other words or in Chinese. What cannot be read is None: a refusal, an empty reply, ":".
 
 The problem stands between marks that it cannot know. Of gold the form alone is shown, "-3.5 km" as "-#.# km", so that
 the model's own answer is its own.
@@ -45,23 +45,30 @@ PROMPTS_DIGEST = digest_json(TEXTS)[:12]
 
 _NONCE_CHARS = 12
 _THOUGHTS = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>", re.IGNORECASE)
-_DECORATION = r"[\s>*#_`\"'“”\-–•·\d.)(\[\]]*"
+_DECORATION = r"[\s>|*#_`\"'“”\-–•·\d.)(\[\]]*"
 _NO_FAULT = re.compile(
-    rf"{_DECORATION}(?:faults?\W{{0,6}})?(?:none|no faults?(?: (?:was |were )?found)?|无|没有(?:错误|问题|缺陷)?)[\s*_`.。]*$",
+    rf"{_DECORATION}(?:faults?\W{{0,6}})?(?:none|no faults?(?: (?:was |were )?found)?|无|没有(?:错误|问题|缺陷)?)"
+    r"[\s*_`.。]*$",
     re.IGNORECASE,
 )
-_ANSWER = re.compile(rf"{_DECORATION}(?:final\s+)?(?:answer|答案|答)[\s*_`\"]*[:：=][\s*_`]*(?P<answer>.*)$", re.IGNORECASE)
+_ANSWER = re.compile(
+    rf"{_DECORATION}(?:final\s+)?(?:answer|答案|答)[\s*_`\"]*[:：=][\s*_`]*(?P<answer>.*)$", re.IGNORECASE
+)
 _NO_ANSWER = re.compile(
     r"\W*(?:none\b|n/?a$|null$|(?:it )?can(?:no|')t be (?:determined|answered)|cannot determine|undetermined"
     r"|无$|没有答案|无法(?:确定|回答|求)|不能确定|不确定).*",
     re.IGNORECASE,
 )
-_ABSENT = re.compile(r"\W*(?:none|no|nothing|n/?a|null|false|ok|not (?:found|present|applicable)|无|没有|否)?\W*$", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"\W*(?:none|no|nothing|n/?a|null|false|ok|not (?:found|present|applicable)|无|没有|否)?\W*$", re.IGNORECASE
+)
 _DEFENCE = re.compile(
     rf"{_DECORATION}(?:verdict\W{{0,6}})?(?:(?P<sound>sound|成立)[\s*_`\"]*[:：=|]\s*(?P<answer>.*)|(?P<faulty>faulty|不成立)\W*)$",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"“”«»「」『』]([^\"“”«»「」『』]+)[\"“”«»「」『』]|`([^`]+)`|(?<!\w)['‘]((?:[^'’]|['’](?=\w))+)['’](?!\w)")
+_QUOTED = re.compile(
+    r"[\"“”«»「」『』]([^\"“”«»「」『』]+)[\"“”«»「」『』]|`([^`]+)`|(?<!\w)['‘]((?:[^'’]|['’](?=\w))+)['’](?!\w)"
+)
 _OTHER_ESCAPE = re.compile(r'\\\\|\\"|\\(?=[a-zA-Z]{2})|\\(?![bfnrtu/])')
 _TOKEN = re.compile(r"\d+|[^\W\d_㐀-鿿]+|[㐀-鿿]")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
@@ -80,11 +87,10 @@ def _plain_name(name: str) -> str:
 
 
 _KINDS = {_plain_name(name): fault for name, fault in _kind_names()}
-_NAMES = "|".join(
-    re.escape(name).replace(r"\ ", r"[\s_\-]+") for name in sorted(_KINDS, key=len, reverse=True)
-)
+_NAMES = "|".join(re.escape(name).replace(r"\ ", r"[\s_\-]+") for name in sorted(_KINDS, key=len, reverse=True))
 _FAULT = re.compile(
-    rf"{_DECORATION}(?:(?:fault|kind)\W{{0,6}})?(?P<kind>{_NAMES})[\s*_`\"]*[:：|=–—]+[\s*_]*(?P<evidence>.*)$", re.IGNORECASE
+    rf"{_DECORATION}(?:(?:fault|kind)\W{{0,6}})?(?P<kind>{_NAMES})[\s*_`\"]*[:：|=–—]+[\s*_]*(?P<evidence>.*)$",
+    re.IGNORECASE,
 )
 
 
@@ -137,7 +143,11 @@ def defence_prompt(problem: str, gold: str | None, faults: Sequence[QuotedFault]
     nonce = _nonce(problem, claims)
     text: str = TEXTS["defend"]
     return text.format(
-        nonce=nonce, problem=_shown_problem(problem), gold=_gold_part(nonce, form), claims=claims, **TEXTS["sense"][sense]
+        nonce=nonce,
+        problem=_shown_problem(problem),
+        gold=_gold_part(nonce, form),
+        claims=claims,
+        **TEXTS["sense"][sense],
     ).strip()
 
 
@@ -196,7 +206,7 @@ def read_defence(reply: str | None) -> str | None:
     text = _spoken(reply)
     for line in reversed((text or "").splitlines()):
         if (match := _DEFENCE.match(line.strip())) is not None:
-            answer = (match["answer"] or "").strip(" *_`\"")
+            answer = (match["answer"] or "").strip(' *_`"')
             return "" if match["faulty"] else answer or None
     return None
 
@@ -223,7 +233,7 @@ def _read_lines(text: str) -> tuple[dict[Fault, str], str | None, bool]:
             is_said_below = not match["evidence"] and not _FAULT.match(following) and not _ANSWER.match(following)
             statements[_KINDS[_plain_name(match["kind"])]] = following if is_said_below else match["evidence"]
         elif (match := _ANSWER.match(line)) is not None:
-            answer = match["answer"].strip(" *_`\"")
+            answer = match["answer"].strip(' *_`"')
         elif _NO_FAULT.match(line):
             is_sound = True
     return statements, answer, is_sound
@@ -278,10 +288,10 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
     """Return the quotation that stands in the problem, "" where none does, and the reason."""
     before, bar, why = evidence.partition("|")
     spans = [next(filter(None, match.groups())) for match in _QUOTED.finditer(evidence)]
-    whole = before.strip().strip("\"“”«»「」『』`*")
+    whole = before.strip().strip('"“”«»「」『』`*')
     for candidate in sorted([whole, *spans], key=len, reverse=True):
         if is_quotation(candidate, problem, kind):
-            return candidate.strip(), why.strip() if bar else evidence.replace(candidate, "", 1).strip(" \"“”:;,.-–—")
+            return candidate.strip(), why.strip() if bar else evidence.replace(candidate, "", 1).strip(' "“”:;,.-–—')
     return "", ""
 
 

@@ -17,7 +17,7 @@ some: it defends the problem, and a fault counts where the defence fails.
     (the row is too long, a file of replies has none)         not asked
 
 The steps of MathQ-Verify (arXiv 2505.13903) are among the kinds of faults, and the kind of gold, as in Big-Math (arXiv
-2502.17387). Models that say the same to everything (arXiv 2507.08794) find nothing: they quote nothing that stands there.
+2502.17387). Models that say the same to everything (arXiv 2507.08794) quote nothing that stands there.
 
 What a model's word is worth differs, so that flags have a confidence only where it was measured (`fault_likelihood`),
 and hold rows back only then. Rows are neither changed nor dropped. Held-out rows are asked about like others. One batch
@@ -33,10 +33,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from truegold.pipeline.config.stages import Fault, WellPosedConfig
+from truegold.pipeline.config.stages import WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.chat_engine import report_costs
+from truegold.pipeline.engines.scripted import RepliesEngine
+from truegold.pipeline.flag.fault_likelihood import (
+    MEASURED_FILE,
+    MeasuredModel,
+    count_verdicts,
+    load_measured,
+    read_known,
+)
 from truegold.pipeline.flag.fault_questions import (
     FaultReply,
     QuotedFault,
@@ -45,10 +54,17 @@ from truegold.pipeline.flag.fault_questions import (
     read_defence,
     read_faults,
 )
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
+from truegold.pipeline.tables.rows import RowReference, TableWriter, count_rows, problem_of, read_shards, read_table
 
 SHOWN_CHARS = 500
 """The evidence keeps the end of a reply, where the findings stand."""
 DETECTOR = "well_posed"
+UNANSWERED_FILE = "unanswered_prompts.jsonl"
+"""The prompts that a file of replies has none to."""
 NOT_ASKED = "abort"
 """The end of a completion that there is none of: a prompt without a stored reply, or one that a server refuses."""
 
@@ -82,7 +98,7 @@ class Asked:
     faults: tuple[QuotedFault, ...] = ()
     """The faults found in the first call."""
     answer: str | None = None
-    """The model's own answer, of the second call where that was made."""
+    """The model's own answer, of the second call where that defends the problem."""
     replies: tuple[str, ...] = ()
     """The ends of its replies."""
 
@@ -102,7 +118,9 @@ def check_problems(
         first = _ask("find", prompts, batch, engine, encoder, config)
         found = {n: read_faults(reply, batch[n].prompt) for n, reply in first.items()}
         defended = {
-            n: defence_prompt(batch[n].prompt, batch[n].gold, reply.faults) for n, reply in found.items() if reply and reply.faults
+            n: defence_prompt(batch[n].prompt, batch[n].gold, reply.faults)
+            for n, reply in found.items()
+            if reply and reply.faults
         }
         second = _ask("defend", defended, batch, engine, encoder, config)
         for n in range(len(batch)):
@@ -117,8 +135,8 @@ def _ask(
     encoder: PromptEncoder,
     config: WellPosedConfig,
 ) -> dict[int, str | None]:
-    """Return the replies by the places of the problems: None for one that was cut off, nothing for a prompt that was not
-    answered, or that leaves no room."""
+    """Return the replies by the places of the problems: None for one that was cut off, nothing for a prompt
+    that was not answered or leaves no room."""
     encoded = {n: encoder.encode(text) for n, text in prompts.items() if text is not None}
     fitting = {n: prompt for n, prompt in encoded.items() if len(prompt) < engine.max_model_len}
     if not fitting:
@@ -153,3 +171,82 @@ def _conclude(
     defence = read_defence(second[n])
     outcomes = {None: Outcome.UNDECIDED, "": Outcome.FAULTY}
     return Asked(outcomes.get(defence, Outcome.REFUTED), reply.faults, defence or reply.answer, replies)
+
+
+@stage_function(version=2, isolated=True, store=".samples")
+def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """Ask the checkpoint in the folder `model`, which an engine of the type scripted, chat or replies does without,
+    about `rows`, and before about the problems of `known`. What lies in `store` is not paid for again.
+
+    Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` first, the ledger, what was
+    measured of the model, and the prompts that a file of replies has none to.
+    """
+    total = count_rows(inputs["rows"])
+    counts: Counter[str] = Counter()
+    progress.start("loading the model")
+    engine, encoder = build_engine(
+        config.engine, config.chat, inputs.get("model"), inputs.get(STORE, out_dir / SCRATCH) / REPLIES
+    )
+    measured = _measure(inputs.get("known"), engine, encoder, config, progress)
+    if measured is not None:
+        measured.save(out_dir / MEASURED_FILE)
+    progress.start("asking", total)
+    with Ledger(out_dir, "well_posed") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
+        for record in read_table(inputs["flags"], FlagRecord):
+            flags.write(record)
+        for shard in read_shards(inputs["rows"], config.batch_size):
+            problems = [
+                AskedProblem(f"{row['source']}:{row['source_row']}", problem_of(row), row["gold"]) for row in shard
+            ]
+            for row, asked in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
+                counts[str(asked.outcome)] += 1
+                if asked.outcome is Outcome.FAULTY:
+                    flags.write(_flag(row, asked, config, measured))
+                    ledger.flag(row, asked.verdict, detector=DETECTOR, model=config.name)
+            progress.advance(len(shard))
+    costs = report_costs([engine.facts()], progress)
+    if isinstance(engine, RepliesEngine) and engine.missing:
+        engine.write_missing(out_dir / UNANSWERED_FILE)
+        progress.note(f"{len(engine.missing):,} prompts have no reply: {UNANSWERED_FILE}")
+    engine.close()
+    shutil.copyfile(inputs["rows"], out_dir / "rows.parquet")
+    facts = {
+        "model": config.name,
+        "measured": measured is not None,
+        "asked": dict(sorted(counts.items())),
+        "costs": costs,
+    }
+    return StageReport(total, total, dict(ledger.counts), facts)
+
+
+def _measure(
+    known: Path | None, engine: Engine, encoder: PromptEncoder, config: WellPosedConfig, progress: Progress
+) -> MeasuredModel | None:
+    """Return what the model's verdicts are worth: as it was measured before, or by known problems."""
+    if known is None:
+        return None
+    if known.suffix == ".json":
+        return load_measured(known, config.name)
+    problems = list(read_known(known))
+    progress.start("asking about known problems", len(problems))
+    asked = [AskedProblem(f"known:{n}", prompt, gold) for n, (prompt, gold, _) in enumerate(problems)]
+    said = zip(problems, check_problems(asked, engine, encoder, config), strict=True)
+    return count_verdicts(
+        config.name, [(truth, asked.verdict) for (_, _, truth), asked in said if asked.outcome is not Outcome.NOT_ASKED]
+    )
+
+
+def _flag(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> FlagRecord:
+    """Return the flag of a faulty problem, with the confidence that was measured, if it was."""
+    first = asked.faults[0]
+    evidence = {
+        "model": config.name,
+        "quotation": first.quotation,
+        "why": first.why,
+        "others": [str(fault.kind) for fault in asked.faults[1:]],
+        "replies": list(asked.replies),
+        "measured": None if measured is None else measured.shown(asked.verdict),
+    }
+    confidence = None if measured is None else round(measured.confidence(asked.verdict, config.prior), 3)
+    blocks = first.kind in config.blocks and (confidence or 0) >= BLOCKING_PRECISION
+    return flag_record(row, asked.verdict, detector=DETECTOR, evidence=evidence, confidence=confidence, blocks=blocks)

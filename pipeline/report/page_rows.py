@@ -202,7 +202,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
     return flags.group_by(KEY).agg(
         rule=surest.max(),
         rule_name=pl.col("reason").filter(holding).sort_by(surest, descending=True).first(),
-        flagged=pl.col("confidence").max(),
+        flagged=pl.col("confidence").fill_null(0.0).max(),
     )
 
 

@@ -143,7 +143,7 @@ def _flags(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
     records = fetch(table, keys, ["reason", "detector", "confidence", "blocks", "evidence", "suggestion"])
     for record in records:
         record["evidence"] = read_evidence(record["evidence"])
-    records.sort(key=lambda flag: (not flag["blocks"], -flag["confidence"], flag["reason"], flag["detector"]))
+    records.sort(key=lambda flag: (not flag["blocks"], -(flag["confidence"] or 0), flag["reason"], flag["detector"]))
     return group_by_row(records)
 
 
@@ -371,6 +371,8 @@ def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str,
     return {**sides, "how": how} if sides or how else None
 
 
-def describe_confidence(reason: str, confidence: float) -> str:
+def describe_confidence(reason: str, confidence: float | None) -> str:
     """Return the confidence of a flag in words: of samples it is their agreement, which is no probability."""
+    if confidence is None:
+        return "confidence not measured"
     return f"{confidence:.0%} of samples agree" if reason == SUSPECT_GOLD else f"confidence {confidence:.0%}"

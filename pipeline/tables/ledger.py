@@ -43,7 +43,8 @@ class FlagRecord(RowReference):
 
     reason: str
     detector: str
-    confidence: float
+    confidence: float | None
+    """Null where nothing was measured: an asked model's word."""
     blocks: bool
     """Whether the flag holds the row back for review."""
     evidence: str
@@ -61,7 +62,7 @@ def flag_record(
     *,
     detector: str,
     evidence: Mapping[str, Any],
-    confidence: float = 1.0,
+    confidence: float | None = 1.0,
     blocks: bool = True,
     suggestion: str | None = None,
 ) -> FlagRecord:

@@ -15,7 +15,7 @@ from command_line import run_command
 
 from truegold.flows.config import validate_config
 from truegold.pipeline.config.engines import ChatConfig, ChatEngineConfig
-from truegold.pipeline.config.stages import AskedModelConfig, Step, WellPosedConfig
+from truegold.pipeline.config.stages import AskedModelConfig, Fault, WellPosedConfig
 from truegold.pipeline.engines import build_engine, chat_engine
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import ask_model
@@ -261,27 +261,43 @@ def test_log_probabilities_are_refused(serve: Callable[..., ChatServer]) -> None
 
 
 def test_problems_are_checked_by_a_chat_model(serve: Callable[..., ChatServer]) -> None:
-    server = serve(lambda messages: "YES" if "hold together" in last(messages) else "NO")
-    config = WellPosedConfig(name="some-model", engine=settings(server), steps=(Step.CONSISTENT,))
+    finding = 'contradiction: "sides 3 and 4" | not equal'
+    server = serve(lambda messages: "FAULTY" if "A reader says" in last(messages) else finding)
+    config = WellPosedConfig(name="some-model", engine=settings(server))
     engine, encoder = build_engine(config.engine, config.chat, None)
-    (answers,) = check_problems([AskedProblem("0", "A square has sides 3 and 4.")], engine, encoder, config)
+    (asked,) = check_problems([AskedProblem("0", "A square has sides 3 and 4.")], engine, encoder, config)
     engine.close()
-    assert answers.passed == {Step.CONSISTENT: True}
+    assert asked.verdict == Fault.CONTRADICTION
 
 
 def test_a_run_of_the_check_tells_costs_and_pays_once(serve: Callable[..., ChatServer], tmp_path: Path) -> None:
-    server = serve(lambda messages: "YES" if "hold together" in last(messages) else "NO")
+    server = serve(lambda messages: "NONE")
     data = tmp_path / "rows.jsonl"
     data.write_text('{"problem": "What is 2+3, and what is 4+4?", "answer": "5"}\n')
     engine = f"{{type: chat, base_url: {server.url}, model: m, api_key_env: CHAT_KEY, price_per_million_input: 1}}"
-    asked = f"flag.model={{name: m, engine: {engine}, steps: [model_contradiction]"
+    asked = f"flag.model={{name: m, engine: {engine}, kinds: [model_contradiction]"
     command = ["flag", "--data", str(data), "--out", str(tmp_path / "out"), "--set"]
     done = run_command(*command, f"{asked}}}", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "m: 2 requests, 0 replies kept from before, 200 tokens in, 20 out, 0.0002 by the prices set" in done.stderr
+    assert "m: 1 requests, 0 replies kept from before, 100 tokens in, 10 out, 0.0001 by the prices set" in done.stderr
     done = run_command(*command, f"{asked}, batch_size: 7}}", cwd=tmp_path)
-    assert "m: 0 requests, 2 replies kept from before" in done.stderr
-    assert len(server.bodies) == 2
+    assert "m: 0 requests, 1 replies kept from before" in done.stderr
+    kept = next((tmp_path / "out").rglob("replies"))
+    done = run_command(
+        "flag",
+        "--data",
+        str(data),
+        "--out",
+        str(tmp_path / "replayed"),
+        "--replies",
+        str(kept),
+        "--set",
+        "flag.model.kinds=[model_contradiction]",
+        cwd=tmp_path,
+    )
+    assert "well_posed" in done.stdout + done.stderr, done.stderr
+    assert not (tmp_path / "replayed" / "unanswered_prompts.jsonl").exists()
+    assert len(server.bodies) == 1
     page = next((tmp_path / "out").rglob("report/index.html")).read_text()
     assert "Models that well posed has asked" in page
     texts = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]

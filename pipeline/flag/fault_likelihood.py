@@ -1,0 +1,131 @@
+"""Likelihood ratios of what a model says of problems, from problems whose truth is known.
+
+    {"problem": "A square has sides 3 and 4. What is its area?", "ill_posed": true}      a line of `known`
+
+    verdict                    of 60 ill-posed   of 60 sound   ratio
+    model_missing_condition           31              0         63       such a finding speaks for a fault
+    sound                             12             55          .22     nothing found: it speaks against one
+    undecided                          5              2          2.2
+
+Each share has the posterior of a Beta distribution from Jeffreys' prior (1961, Theory of Probability, chapter 3), and
+the ratio is that of their means, which is what a next problem is expected to show; so one that no sound problem had is
+not taken for certain. With the prior share of ill-posed rows a ratio of 63 comes to a confidence of .77 at .05. Ratios
+are of one model and one set of prompts, and as good as the known problems resemble the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.flag.fault_questions import PROMPTS_DIGEST
+from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, sample_values
+from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers.columns import find_column, text_of
+
+MEASURED_FILE = "asked_model.json"
+"""What was measured of a model: its name, the prompts, and how often which verdict came."""
+LABEL = "ill_posed"
+"""The column of known problems that tells the truth."""
+JEFFREYS = Beta(0.5, 0.5)
+Z_90 = 1.645
+"""The normal quantile of a two-sided 90 % interval."""
+MIN_KNOWN = 10
+"""Of fewer ill-posed or sound problems nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredModel:
+    """How often a model gives each verdict of ill-posed and of sound problems."""
+
+    name: str
+    ill_posed: Mapping[str, int]
+    sound: Mapping[str, int]
+
+    def ratio(self, verdict: str) -> tuple[float, float, float]:
+        """Return the likelihood ratio of a verdict and its 90 % interval, by the normal approximation of the logarithm
+        of either share."""
+        from scipy.special import polygamma
+
+        shares = [
+            JEFFREYS.after(sum(counts.values()), counts.get(verdict, 0)) for counts in (self.ill_posed, self.sound)
+        ]
+        logs = [float(polygamma(0, share.a) - polygamma(0, share.a + share.b)) for share in shares]
+        spread = math.sqrt(sum(float(polygamma(1, share.a) - polygamma(1, share.a + share.b)) for share in shares))
+        low, high = (math.exp(logs[0] - logs[1] + side * Z_90 * spread) for side in (-1, 1))
+        return shares[0].mean / shares[1].mean, low, high
+
+    def confidence(self, verdict: str, prior: float) -> float:
+        """Return how likely a problem with this verdict is ill-posed, where the share `prior` is."""
+        odds = self.ratio(verdict)[0] * prior / (1 - prior)
+        return odds / (1 + odds)
+
+    def shown(self, verdict: str) -> dict[str, Any]:
+        """Return what a flag's evidence says of it."""
+        ratio, low, high = (float(f"{value:.3g}") for value in self.ratio(verdict))
+        counts = {
+            name: [counted.get(verdict, 0), sum(counted.values())]
+            for name, counted in (("ill_posed", self.ill_posed), ("sound", self.sound))
+        }
+        return {"ratio": ratio, "interval_90": [low, high], **counts}
+
+    def save(self, path: Path) -> None:
+        """Write what was measured, with the ratio of each verdict."""
+        ratios = {verdict: self.shown(verdict) for verdict in sorted({*self.ill_posed, *self.sound})}
+        measured = {"model": self.name, "prompts": PROMPTS_DIGEST, "verdicts": ratios}
+        path.write_text(json.dumps(measured, indent=1) + "\n")
+
+
+def load_measured(path: Path, name: str) -> MeasuredModel:
+    """Read what was measured of the model `name`. Raises ConfigError where it was another model, or other prompts."""
+    try:
+        measured = json.loads(path.read_bytes())
+        counts = [
+            {verdict: int(shown[side][0]) for verdict, shown in measured["verdicts"].items()}
+            for side in ("ill_posed", "sound")
+        ]
+        model, prompts = measured["model"], measured["prompts"]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise InputError(f"{path} is no {MEASURED_FILE} ({error}).") from error
+    if model != name:
+        raise ConfigError(f"{path} was measured of {model}, not of {name}.", "Name known problems instead.")
+    if prompts != PROMPTS_DIGEST:
+        raise ConfigError(f"{path} was measured with other prompts.", "Name known problems instead.")
+    return MeasuredModel(name, counts[0], counts[1])
+
+
+def count_verdicts(name: str, verdicts: Iterable[tuple[bool, str]]) -> MeasuredModel:
+    """Return what was measured from pairs of truth (ill-posed or not) and verdict. Raises InputError for too few."""
+    counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    for is_ill_posed, verdict in verdicts:
+        counts[not is_ill_posed][verdict] += 1
+    few = min(counter.total() for counter in counts)
+    if few < MIN_KNOWN:
+        raise InputError(
+            f"Of the known problems {counts[0].total()} ill-posed and {counts[1].total()} sound ones were asked about.",
+            f"At least {MIN_KNOWN} of each are needed.",
+        )
+    return MeasuredModel(name, counts[0], counts[1])
+
+
+def read_known(path: Path) -> Iterator[tuple[str, str | None, bool]]:
+    """Yield prompt, gold and truth of each known problem. Raises InputError for a record that does not tell it."""
+    records = [record for record in open_file(path, "auto", MAX_ROW_BYTES).records if isinstance(record, Record)]
+    samples: Sequence[Mapping[str, Any]] = sample_values(islice(records, LOOK_AHEAD))
+    prompt, gold = find_column("prompt", samples), find_column("gold", samples, exclude=[LABEL])
+    if prompt is None:
+        raise InputError(f"{path} has no column with problems.", "Call it prompt, problem or question.")
+    for record in records:
+        truth = record.values.get(LABEL)
+        if not isinstance(truth, bool):
+            raise InputError(f"{path}, record {record.row_number}: {LABEL} is neither true nor false.")
+        answer = None if gold is None else record.values.get(gold)
+        yield text_of(record.values.get(prompt)) or "", None if answer is None else text_of(answer), truth
