@@ -175,7 +175,8 @@ def flag(
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.flows.plan import GROUP_SIZE, report_stage
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
-    from truegold.pipeline.flag.well_posed import MEASURED_FILE, UNANSWERED_FILE
+    from truegold.pipeline.flag.fault_likelihood import MEASURED_FILE
+    from truegold.pipeline.flag.well_posed import UNANSWERED_FILE
     from truegold.pipeline.running.stage import load_record
     from truegold.pipeline.suspicion.stage import sample_files, summary_lines
     from truegold.pipeline.tables.ledger import FLAGS_FILE

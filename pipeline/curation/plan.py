@@ -265,7 +265,7 @@ def check_reasons(config: stage_settings.FlagConfig) -> None:
     known = {*BUILT_IN, *EARLIER_REASONS}
     has_own = any(name not in BUILT_IN for name in config.detectors or ())
     for reason in config.advise_only:
-        if reason in set(stage_settings.Step):
+        if reason in set(stage_settings.Fault):
             raise ConfigError(
                 f"flag.advise_only: {reason} is a language model's word, which only advises as it is.",
                 "flag.model.blocks names those that hold rows back.",

@@ -173,8 +173,8 @@ class ChatEngine:
         self._usage["input_tokens"] += reply.input_tokens
         self._usage["output_tokens"] += reply.output_tokens
         if self._log is not None:
-            asked = {"id": prompt_id(body["messages"][-1]["content"]), "model": config.model}
-            self._kept[key] = self._log.append({"key": key, **asked, **asdict(reply)})
+            name = prompt_id(body["messages"][-1]["content"])
+            self._kept[key] = self._log.append({"key": key, "id": name, "model": config.model, **asdict(reply)})
         return reply
 
     def _note_refusal(self, refusal: Refusal) -> None:

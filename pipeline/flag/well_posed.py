@@ -162,10 +162,10 @@ def _conclude(
         return Asked(Outcome.NOT_ASKED)
     replies = tuple((by_place[n] or "")[-SHOWN_CHARS:] for by_place in (first, second) if n in by_place)
     reply = found[n]
-    if reply is None or (reply.unquoted and not reply.faults):
-        return Asked(Outcome.UNDECIDED, (), reply and reply.answer, replies)
+    if reply is None:
+        return Asked(Outcome.UNDECIDED, replies=replies)
     if not reply.faults:
-        return Asked(Outcome.SOUND, (), reply.answer, replies)
+        return Asked(Outcome.UNDECIDED if reply.unquoted else Outcome.SOUND, (), reply.answer, replies)
     if n not in second:
         return Asked(Outcome.NOT_ASKED, reply.faults, reply.answer, replies)
     defence = read_defence(second[n])

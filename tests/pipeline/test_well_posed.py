@@ -304,13 +304,8 @@ ROWS = [
     {"id": 2, "question": "Bob has 5 pens and buys more. How many pens has he?", "answer": "8"},
 ]
 LOST = 'missing_condition: "buys more" | how many\nANSWER: none'
-SCRIPT = {
-    "square": [TORN, "FAULTY"],
-    "Ann": [CLEAN],
-    "Bob": [LOST, "FAULTY"],
-    "torn": [LOST, "FAULTY"],
-    "whole": [CLEAN],
-}
+SCRIPT = {"square": [TORN, "FAULTY"], "Ann": [CLEAN], "Bob": [LOST, "FAULTY"], "whole": [CLEAN]}
+SCRIPT |= {f"torn case {n}:": [LOST, "FAULTY"] for n in range(60)}
 
 
 def model_flags(folder):
