@@ -27,6 +27,7 @@ command ends with a summary, which is kept in report.md.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -183,8 +184,10 @@ def flag(
     from truegold.pipeline.tables.reasons import SUSPICION_FILE
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
-    settings: dict[str, Any] = {"model": _asked_model(model, replies, known)}
-    config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, set_ or [])
+    settings: dict[str, Any] = {"model": _asked_model(model, replies)}
+    # Behind the other settings, one of which may be the whole of flag.model.
+    changes = [*(set_ or []), *([] if known is None else [f"flag.model.known={json.dumps(str(known))}"])]
+    config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, changes)
     stages = flagging_stages(config, sample_files(samples or []))
     with open_run(config) as run_dir:
         page = report_stage(f"flags of {data.name}", [stage.name for stage in stages], GROUP_SIZE)
@@ -208,18 +211,15 @@ def flag(
     print_line(f"every row: {out / WORK / 'report' / 'index.html'}\nto decide about them: truegold review {out / WORK}")
 
 
-def _asked_model(model: Path | None, replies: Path | None, known: Path | None) -> dict[str, Any] | None:
+def _asked_model(model: Path | None, replies: Path | None) -> dict[str, Any] | None:
     """Return the settings of the model that is asked, if one is."""
     from truegold.pipeline.engines.scripted import name_model
 
     if model is not None and replies is not None:
         raise ConfigError("--model and --replies exclude each other: replies stand in place of a model.")
-    asked: dict[str, Any] = {} if known is None else {"known": str(known)}
-    if model is not None:
-        asked |= {"name": model.name, "model": str(model)}
     if replies is not None:
-        asked |= {"name": name_model(replies), "engine": {"type": "replies", "path": str(replies)}}
-    return asked or None
+        return {"name": name_model(replies), "engine": {"type": "replies", "path": str(replies)}}
+    return {"name": model.name, "model": str(model)} if model is not None else None
 
 
 def verify(

@@ -96,6 +96,22 @@ def test_a_heldout_file_needs_the_columns_too(project: Path) -> None:
         ({"profile": {"judge": {"name": "big", "model": "nowhere"}}}, "profile.judge.model: nowhere is no folder"),
         ({"profile": {"judge": {"name": "big"}}}, "profile.judge names no model"),
         ({"flag": {"model": {"name": "big", "model": "nowhere"}}}, "well_posed.model: nowhere is no folder"),
+        (
+            {"flag": {"model": {"name": "big", "engine": {"type": "replies", "path": "no.jsonl"}}}},
+            "no.jsonl does not exist",
+        ),
+        (
+            {
+                "flag": {
+                    "model": {
+                        "name": "b",
+                        "engine": {"type": "chat", "base_url": "http://x/v1", "model": "b"},
+                        "known": "no.jsonl",
+                    }
+                }
+            },
+            "no.jsonl does not exist",
+        ),
         ({"flag": {"detectors": ["truncated_txt"]}}, "there is no detector 'truncated_txt'"),
         ({"vet_tests": {"python": "/no/python"}, "data": {"verifier": "code"}}, "vet_tests.python: /no/python"),
         ({"dedup": {"embedder": "checks.py:encode"}}, "encoder 'checks.py:encode'"),
