@@ -117,17 +117,19 @@ def load(folder: Path, also: Sequence[Path], rows: int, seed: int) -> dict[str, 
     readers |= {path.stem: {path: other} for path in also}
     corpora = {}
     for name, files in readers.items():
-        found: list[Labelled] = []
+        labelled: list[Labelled] = []
         count = rows if name in CORPORA else sys.maxsize
         for path, read in files.items():
             if path.exists():
-                for number, line in enumerate(path.read_text("utf-8").splitlines()):
+                for line_number, line in enumerate(path.read_text("utf-8").splitlines()):
                     problems = list(read(json.loads(line)))
-                    found += [replace(each, pair=number) for each in problems] if len(problems) > 1 else problems
+                    labelled += (
+                        [replace(each, pair=line_number) for each in problems] if len(problems) > 1 else problems
+                    )
         drawn = [
             problem
             for ill_posed in (True, False)
-            for problem in _draw([each for each in found if each.ill_posed is ill_posed], count, f"{seed} {name}")
+            for problem in _draw([each for each in labelled if each.ill_posed is ill_posed], count, f"{seed} {name}")
         ]
         if drawn:
             corpora[name] = drawn
@@ -143,16 +145,16 @@ def spread(corpora: Mapping[str, Sequence[Labelled]], seed: int) -> list[str]:
     """Return the problems of all corpora in an order by chance, in which those of one pair lie half of it apart."""
     chance = random.Random(seed)
     first: dict[tuple[str, int], float] = {}
-    places = []
+    order = []
     for name, problems in corpora.items():
         for problem in problems:
-            place = chance.random()
+            key = chance.random()
             if problem.pair is not None:
                 other_half = first.get((name, problem.pair))
-                place = place if other_half is None else (other_half + 0.5) % 1
-                first.setdefault((name, problem.pair), place)
-            places.append((place, problem.prompt))
-    return [prompt for _, prompt in sorted(places)]
+                key = key if other_half is None else (other_half + 0.5) % 1
+                first.setdefault((name, problem.pair), key)
+            order.append((key, problem.prompt))
+    return [prompt for _, prompt in sorted(order)]
 
 
 def export_prompts(

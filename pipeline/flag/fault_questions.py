@@ -26,6 +26,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from truegold.pipeline.config.stages import Fault
@@ -40,7 +41,7 @@ SHOWN_FAULTS = 3
 """The second question is about so many of the faults found."""
 TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
 """The prompts, and the kinds of faults with their names."""
-PROMPTS_DIGEST = digest_json(TEXTS)[:12]
+PROMPTS_DIGEST = digest_json({**TEXTS, "kinds": {kind: entry["text"] for kind, entry in TEXTS["kinds"].items()}})[:12]
 """Names these prompts: what was measured with other ones says nothing about them."""
 
 _NONCE_CHARS = 12
@@ -179,25 +180,26 @@ def _gold_part(nonce: str, form: str) -> str:
 def read_faults(reply: str | None, problem: str) -> FaultReply | None:
     """Return what a reply to the first question says; None where it cannot be read.
 
-    Of several statements on a kind the last one counts, since thoughts come before what is said.
+    Of several statements on a kind the last one counts, and none before "NONE", since thoughts come before findings.
     """
-    text = _spoken(reply)
-    if text is None:
+    statements: dict[Fault, str] = {}
+    answer, is_read = None, False
+    lines = [line.strip() for line in _json_as_lines(_spoken(reply) or "").splitlines() if line.strip()]
+    for line, following in pairwise([*lines, ""]):
+        if (match := _FAULT.match(line)) is not None:
+            is_below = not match["evidence"] and not _FAULT.match(following) and not _ANSWER.match(following)
+            statements[_KINDS[_plain_name(match["kind"])]] = following if is_below else match["evidence"]
+        elif (match := _ANSWER.match(line)) is not None:
+            answer, is_read = match["answer"].strip(' *_`"'), True
+        elif _NO_FAULT.match(line):
+            statements, is_read = {}, True
+    if not statements and not is_read:
         return None
-    statements, answer, is_sound = _read_json(text) or _read_lines(text)
-    if not statements and answer is None and not is_sound:
-        return None
-    found, unquoted = [], 0
-    for kind, evidence in statements.items():
-        if _ABSENT.match(evidence):
-            continue
-        quotation, why = _split_evidence(evidence, problem, kind)
-        if quotation:
-            found.append(QuotedFault(kind, quotation, why))
-        else:
-            unquoted += 1
-    has_answer = answer is not None and answer.strip() and not _NO_ANSWER.match(answer)
-    return FaultReply(tuple(found), answer.strip() if answer is not None and has_answer else None, unquoted)
+    split = [
+        (kind, *_split_evidence(text, problem, kind)) for kind, text in statements.items() if not _ABSENT.match(text)
+    ]
+    faults = tuple(QuotedFault(*parts) for parts in split if parts[1])
+    return FaultReply(faults, answer if answer and not _NO_ANSWER.match(answer) else None, len(split) - len(faults))
 
 
 def read_defence(reply: str | None) -> str | None:
@@ -222,66 +224,34 @@ def _spoken(reply: str | None) -> str | None:
     return reply[marks[-1].end() :] if marks[-1][1] else None
 
 
-def _read_lines(text: str) -> tuple[dict[Fault, str], str | None, bool]:
-    """Return the statements on kinds, the answer, and whether it says that there is no fault."""
-    statements: dict[Fault, str] = {}
-    answer, is_sound = None, False
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for index, line in enumerate(lines):
-        if (match := _FAULT.match(line)) is not None:
-            following = lines[index + 1] if index + 1 < len(lines) else ""
-            is_said_below = not match["evidence"] and not _FAULT.match(following) and not _ANSWER.match(following)
-            statements[_KINDS[_plain_name(match["kind"])]] = following if is_said_below else match["evidence"]
-        elif (match := _ANSWER.match(line)) is not None:
-            answer = match["answer"].strip(' *_`"')
-        elif _NO_FAULT.match(line):
-            is_sound = True
-    return statements, answer, is_sound
-
-
-def _read_json(text: str) -> tuple[dict[Fault, str], str | None, bool] | None:
-    """Return the same of a JSON object: by kind, or with a list of faults; None where there is none."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return None
+def _json_as_lines(text: str) -> str:
+    """Return a reply in JSON, by kind or with a list of faults, as the lines that were asked for; others as they are."""
     # LaTeX stands in strings with single backslashes: "\frac" is no form feed.
-    source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text[start : end + 1])
+    source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
-        said = json.loads(source)
+        reply = json.loads(source[source.find("{") : source.rfind("}") + 1])
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(said, dict):
-        return None
-    named = {_plain_name(str(name)): value for name, value in said.items()}
-    listed = named.get("faults", named.get("findings"))
-    statements: dict[Fault, str] = {}
-    for name, value in named.items():
-        if name in _KINDS:
-            statements[_KINDS[name]] = _evidence_text(value)
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, dict):
-            kind = _plain_name(str(entry.get("kind", entry.get("type", ""))))
-            if kind in _KINDS:
-                statements[_KINDS[kind]] = _evidence_text(entry)
-    answer = named.get("answer", named.get("answers"))
-    if isinstance(answer, list):
-        answer = "; ".join(map(str, answer))
-    is_sound = listed == [] or (isinstance(listed, str) and bool(_ABSENT.match(listed)))
-    if not statements and answer is None and not is_sound:
-        return None
-    return statements, None if answer is None else str(answer), is_sound
+        return text
+    if not isinstance(reply, dict):
+        return text
+    values = {_plain_name(str(name)): value for name, value in reply.items()}
+    listed = values.pop("faults", None)
+    entries = [(str(fault.get("kind")), fault) for fault in listed or () if isinstance(fault, dict)]
+    lines = [f"{name}: {_value_text(value)}" for name, value in [*values.items(), *entries]]
+    return "\n".join([*lines, "NONE"] if listed in ([], "none") else lines)
 
 
-def _evidence_text(value: Any) -> str:
-    """Return the evidence in a JSON value: a text, or an object of quotation and reason."""
-    if isinstance(value, list):
-        value = value[0] if value else None
+def _value_text(value: object) -> str:
+    """Return a value of a reply in JSON as one line: of an object the quotation and the reason."""
     if isinstance(value, dict):
-        parts = {_plain_name(str(name)): part for name, part in value.items()}
-        quotation = next((parts[name] for name in ("quotation", "quote", "evidence", "words") if name in parts), "")
-        reason = next((parts[name] for name in ("why", "reason", "explanation") if name in parts), "")
-        return f'"{quotation}" | {reason}' if quotation else ""
-    return value if isinstance(value, str) else ""
+        quotation, reason = (
+            next((str(value[name]) for name in names if name in value), "")
+            for names in (("quotation", "quote", "evidence"), ("why", "reason", "explanation"))
+        )
+        return f'"{quotation}" | {reason}'.replace("\n", " ")
+    if isinstance(value, list):
+        return "; ".join(map(_value_text, value))
+    return "none" if value is None else str(value).replace("\n", " ")
 
 
 def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]:

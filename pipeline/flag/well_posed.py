@@ -116,15 +116,15 @@ def check_problems(
         batch = problems[start : start + config.batch_size]
         prompts = {n: find_prompt(asked.prompt, asked.gold, config.kinds) for n, asked in enumerate(batch)}
         first = _ask("find", prompts, batch, engine, encoder, config)
-        found = {n: read_faults(reply, batch[n].prompt) for n, reply in first.items()}
+        read = {n: read_faults(reply, batch[n].prompt) for n, reply in first.items()}
         defended = {
             n: defence_prompt(batch[n].prompt, batch[n].gold, reply.faults)
-            for n, reply in found.items()
+            for n, reply in read.items()
             if reply and reply.faults
         }
         second = _ask("defend", defended, batch, engine, encoder, config)
         for n in range(len(batch)):
-            yield _conclude(n, found, first, second)
+            yield _conclude(n, read, first, second)
 
 
 def _ask(
@@ -153,7 +153,7 @@ def _ask(
 
 def _conclude(
     n: int,
-    found: Mapping[int, FaultReply | None],
+    read: Mapping[int, FaultReply | None],
     first: Mapping[int, str | None],
     second: Mapping[int, str | None],
 ) -> Asked:
@@ -161,7 +161,7 @@ def _conclude(
     if n not in first:
         return Asked(Outcome.NOT_ASKED)
     replies = tuple((by_place[n] or "")[-SHOWN_CHARS:] for by_place in (first, second) if n in by_place)
-    reply = found[n]
+    reply = read[n]
     if reply is None:
         return Asked(Outcome.UNDECIDED, replies=replies)
     if not reply.faults:
@@ -230,10 +230,9 @@ def _measure(
     problems = list(read_known(known))
     progress.start("asking about known problems", len(problems))
     asked = [AskedProblem(f"known:{n}", prompt, gold) for n, (prompt, gold, _) in enumerate(problems)]
-    said = zip(problems, check_problems(asked, engine, encoder, config), strict=True)
-    return count_verdicts(
-        config.name, [(truth, asked.verdict) for (_, _, truth), asked in said if asked.outcome is not Outcome.NOT_ASKED]
-    )
+    pairs = zip(problems, check_problems(asked, engine, encoder, config), strict=True)
+    verdicts = [(truth, answer.verdict) for (*_, truth), answer in pairs if answer.outcome is not Outcome.NOT_ASKED]
+    return count_verdicts(config.name, verdicts)
 
 
 def _flag(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> FlagRecord:

@@ -84,6 +84,7 @@ QUOTED = '"sides 3 and 4" | not equal'
         (f"Missing premise: {QUOTED}\nSeveral-readings: {QUOTED}\nANSWER: 9; 16", [M, S], "9; 16"),
         (f"missing condition: none\nseveral readings: no\ncontradiction: {QUOTED}\nANSWER: none", [C], None),
         (f"contradiction: {QUOTED}\nOn reflection:\ncontradiction: none\nNONE\nANSWER: 12", [], "12"),
+        ("Suppose it is 5.\nContradiction: 5 = 12.\nUnit: cm\nNONE\nANSWER: 12 cm", [], "12 cm"),
         (f"<think>\ncontradiction: {QUOTED}\n</think>\nNONE\nANSWER: 12", [], "12"),
         (f"<Thinking>hm</Thinking>contradiction: {QUOTED}", [C], None),
         ('```json\n{"contradiction": "sides 3 and 4", "answer": null}\n```', [C], None),
