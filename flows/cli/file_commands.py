@@ -200,6 +200,7 @@ def flag(
     by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     reasons = [(name.removeprefix("flag:"), count) for name, count in by_count]
     for name in (MEASURED_FILE, UNANSWERED_FILE):
+        (out / name).unlink(missing_ok=True)
         if (made := out / WORK / last_flagging(config) / name).exists():
             shutil.copyfile(made, out / name)
     lines = [

@@ -157,7 +157,7 @@ def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
     """
     replies: dict[str, dict[str, str | None]] = {}
     for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-        check_file(file)
+        check_file(file, may_be_empty=True)
         with file.open("rb") as lines:
             for line_number, line in enumerate(lines, 1):
                 try:
@@ -172,19 +172,21 @@ def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
 
 
 def name_model(path: Path, model: str | None = None) -> str:
-    """Return whose replies a file has. Raises InputError where it has those of several models, or none of `model`."""
-    models = sorted(read_replies(path))
+    """Return whose replies a file has, `model` or its only one; of a file without any, "unanswered". Raises InputError
+    where it has those of several models, or none of `model`."""
+    models = sorted(read_replies(path)) or [model or "unanswered"]
     if model is None and len(models) == 1:
         return models[0]
     if model is None or model not in models:
-        hint = "Name one: --set flag.model.engine.model=NAME." if models else None
-        raise InputError(f"{path} has the replies of {', '.join(models) or 'no model'}.", hint)
+        raise InputError(
+            f"{path} has the replies of {', '.join(models)}.", "Name one: --set flag.model.engine.model=NAME."
+        )
     return model
 
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
     """Return the replies of `model`, by the ids of their prompts. Raises as `read_replies` and `name_model`."""
-    return read_replies(path)[name_model(path, model)]
+    return read_replies(path).get(name_model(path, model), {})
 
 
 def load_script(path: Path) -> dict[str, list[str]]:

@@ -225,7 +225,7 @@ def _spoken(reply: str | None) -> str | None:
 
 
 def _json_as_lines(text: str) -> str:
-    """Return a reply in JSON, by kind or with a list of faults, as the lines that were asked for; others as they are."""
+    """Return a reply in JSON, by kind or with a list of faults, as the lines asked for; others as they are."""
     # LaTeX stands in strings with single backslashes: "\frac" is no form feed.
     source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
