@@ -24,6 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from truegold.pipeline.config.stages import Fault
 from truegold.pipeline.flag.fault_questions import PROMPTS_DIGEST
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
@@ -50,14 +51,22 @@ class MeasuredModel:
     ill_posed: Mapping[str, int]
     sound: Mapping[str, int]
 
+    def counts(self, verdict: str) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return how often the verdict came, of how many, for ill-posed and for sound problems. For a kind of fault that
+        never came they are those of all kinds."""
+        sides = self.ill_posed, self.sound
+        verdicts = [verdict]
+        if verdict in set(Fault) and not any(side.get(verdict) for side in sides):
+            verdicts = list(Fault)
+        ill_posed, sound = ((sum(side.get(name, 0) for name in verdicts), sum(side.values())) for side in sides)
+        return ill_posed, sound
+
     def ratio(self, verdict: str) -> tuple[float, float, float]:
         """Return the likelihood ratio of a verdict and its 90 % interval, by the normal approximation of the logarithm
         of either share."""
         from scipy.special import polygamma
 
-        shares = [
-            JEFFREYS.after(sum(counts.values()), counts.get(verdict, 0)) for counts in (self.ill_posed, self.sound)
-        ]
+        shares = [JEFFREYS.after(total, hits) for hits, total in self.counts(verdict)]
         logs = [float(polygamma(0, share.a) - polygamma(0, share.a + share.b)) for share in shares]
         spread = math.sqrt(sum(float(polygamma(1, share.a) - polygamma(1, share.a + share.b)) for share in shares))
         low, high = (math.exp(logs[0] - logs[1] + side * Z_90 * spread) for side in (-1, 1))
@@ -71,11 +80,8 @@ class MeasuredModel:
     def shown(self, verdict: str) -> dict[str, Any]:
         """Return what a flag's evidence says of it."""
         ratio, low, high = (float(f"{value:.3g}") for value in self.ratio(verdict))
-        counts = {
-            name: [counted.get(verdict, 0), sum(counted.values())]
-            for name, counted in (("ill_posed", self.ill_posed), ("sound", self.sound))
-        }
-        return {"ratio": ratio, "interval_90": [low, high], **counts}
+        ill_posed, sound = map(list, self.counts(verdict))
+        return {"ratio": ratio, "interval_90": [low, high], "ill_posed": ill_posed, "sound": sound}
 
     def save(self, path: Path) -> None:
         """Write what was measured, with the ratio of each verdict."""

@@ -58,13 +58,24 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
-from truegold.pipeline.tables.rows import RowReference, TableWriter, count_rows, problem_of, read_shards, read_table
+from truegold.pipeline.tables.rows import (
+    RowReference,
+    TableWriter,
+    arrow_schema,
+    count_rows,
+    problem_of,
+    read_shards,
+    read_table,
+    row_reference,
+)
 
 SHOWN_CHARS = 500
 """The evidence keeps the end of a reply, where the findings stand."""
 DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
 """The prompts that a file of replies has none to."""
+ASKED_FILE = "asked.parquet"
+"""What the model says of every row."""
 NOT_ASKED = "abort"
 """The end of a completion that there is none of: a prompt without a stored reply, or one that a server refuses."""
 
@@ -106,6 +117,19 @@ class Asked:
     def verdict(self) -> str:
         """The outcome; of a faulty problem the reason of the first fault, which is the one that was put first."""
         return str(self.faults[0].kind if self.outcome is Outcome.FAULTY else self.outcome)
+
+
+class AskedRecord(RowReference):
+    """A row of `asked.parquet`."""
+
+    outcome: str
+    verdict: str
+    answer: str | None
+    """The model's own answer."""
+    ratio: float | None
+    """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null where it was not measured."""
+    ill_posed: float | None
+    """The probability that the row is ill-posed, by that ratio and `prior`."""
 
 
 def check_problems(
@@ -178,8 +202,8 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     """Ask the checkpoint in the folder `model`, which an engine of the type scripted, chat or replies does without,
     about `rows`, and before about the problems of `known`. What lies in `store` is not paid for again.
 
-    Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` first, the ledger, what was
-    measured of the model, and the prompts that a file of replies has none to.
+    Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` first, the ledger,
+    `asked.parquet`, what was measured of the model, and the prompts that a file of replies has none to.
     """
     total = count_rows(inputs["rows"])
     counts: Counter[str] = Counter()
@@ -191,7 +215,11 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     if measured is not None:
         measured.save(out_dir / MEASURED_FILE)
     progress.start("asking", total)
-    with Ledger(out_dir, "well_posed") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
+    with (
+        Ledger(out_dir, "well_posed") as ledger,
+        TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
+        TableWriter(out_dir / ASKED_FILE, arrow_schema(AskedRecord)) as table,
+    ):
         for record in read_table(inputs["flags"], FlagRecord):
             flags.write(record)
         for shard in read_shards(inputs["rows"], config.batch_size):
@@ -200,6 +228,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
             ]
             for row, asked in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
                 counts[str(asked.outcome)] += 1
+                table.write(_record(row, asked, config, measured))
                 if asked.outcome is Outcome.FAULTY:
                     flags.write(_flag(row, asked, config, measured))
                     ledger.flag(row, asked.verdict, detector=DETECTOR, model=config.name)
@@ -233,6 +262,19 @@ def _measure(
     pairs = zip(problems, check_problems(asked, engine, encoder, config), strict=True)
     verdicts = [(truth, answer.verdict) for (*_, truth), answer in pairs if answer.outcome is not Outcome.NOT_ASKED]
     return count_verdicts(config.name, verdicts)
+
+
+def _record(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> AskedRecord:
+    """Return the row of `asked.parquet`."""
+    known = measured if asked.outcome is not Outcome.NOT_ASKED else None
+    return {
+        **row_reference(row),
+        "outcome": str(asked.outcome),
+        "verdict": asked.verdict,
+        "answer": asked.answer,
+        "ratio": known.ratio(asked.verdict)[0] if known else None,
+        "ill_posed": known.confidence(asked.verdict, config.prior) if known else None,
+    }
 
 
 def _flag(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> FlagRecord:

@@ -30,7 +30,7 @@ from truegold.pipeline.flag.fault_questions import (
     read_defence,
     read_faults,
 )
-from truegold.pipeline.flag.well_posed import UNANSWERED_FILE, AskedProblem, Outcome, check_problems
+from truegold.pipeline.flag.well_posed import ASKED_FILE, UNANSWERED_FILE, AskedProblem, Outcome, check_problems
 from truegold.pipeline.report.row_cards import describe_confidence
 from truegold.verifiers import ConfigError, InputError
 
@@ -274,7 +274,7 @@ def test_the_confidence_is_the_posterior_of_known_problems(tmp_path):
     assert ratio == pytest.approx((31.5 / 61) / (0.5 / 61))
     assert low < ratio < high
     assert model.ratio("sound")[0] == pytest.approx(29.5 / 60.5)
-    assert model.ratio(C)[0] == 1.0
+    assert model.ratio(C) == model.ratio(M)  # a kind that never came counts as any
     assert model.confidence(M, 0.05) == pytest.approx(63 * 0.05 / (0.95 + 63 * 0.05))
     model.save(tmp_path / MEASURED_FILE)
     assert load_measured(tmp_path / MEASURED_FILE, "oracle").ratio(M) == (ratio, low, high)
@@ -323,7 +323,7 @@ def test_the_command_flags_beside_the_rules_and_claims_only_what_was_measured(tm
     model = {
         "name": "oracle",
         "engine": ScriptedEngineConfig(path=script).model_dump(),
-        "blocks": [str(M), str(C)],
+        "blocks": [str(M)],
         "prior": 0.2,
     }
     settings = ("--data", data, "--set", f"flag.model={json.dumps(model)}")
@@ -347,6 +347,9 @@ def test_the_command_flags_beside_the_rules_and_claims_only_what_was_measured(tm
     assert (flags[3]["blocks"], flags[1]["blocks"]) == (True, False)
     assert flags[3]["confidence"] > 0.9
     assert json.loads(flags[3]["evidence"])["measured"]["ill_posed"] == [60, 60]
+    table = pl.read_parquet(tmp_path / "again" / "work" / "well_posed" / ASKED_FILE).sort("source_row")
+    assert table["outcome"].to_list() == ["faulty", "sound", "faulty"]
+    assert [round(ratio, 2) for ratio in table["ratio"]] == [180.51, 0.01, 180.51]
 
     done = truegold_flag(tmp_path, *settings, "--out", "third", "--known", str(tmp_path / "again" / MEASURED_FILE))
     assert done.returncode == 0, done.stderr
