@@ -52,8 +52,8 @@ class MeasuredModel:
     sound: Mapping[str, int]
 
     def counts(self, verdict: str) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return how often the verdict came, of how many, for ill-posed and for sound problems. For a kind of fault that
-        never came they are those of all kinds."""
+        """Return how often the verdict came, of how many, for ill-posed and for sound problems; where a kind of fault
+        never came, those of all kinds."""
         sides = self.ill_posed, self.sound
         verdicts = [verdict]
         if verdict in set(Fault) and not any(side.get(verdict) for side in sides):
