@@ -170,27 +170,26 @@ def export_prompts(
 
 
 def report(problems: Sequence[Labelled], answers: Sequence[Asked]) -> Iterator[str]:
-    """Yield the lines on one corpus."""
-    asked = [
-        (problem, answer)
-        for problem, answer in zip(problems, answers, strict=True)
-        if answer.outcome is not Outcome.NOT_ASKED
-    ]
+    """Yield the lines on one corpus, or on several together."""
+    pairs = list(zip(problems, answers, strict=True))
     for ill_posed, name in ((True, "found"), (False, "flagged")):
-        outcomes = Counter(answer.outcome for problem, answer in asked if problem.ill_posed is ill_posed)
+        of_label = [answer for problem, answer in pairs if problem.ill_posed is ill_posed]
+        outcomes = Counter(answer.outcome for answer in of_label if answer.outcome is not Outcome.NOT_ASKED)
         shown = ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in Outcome if outcomes[outcome])
+        first = [bool(answer.faults) for answer in of_label if answer.replies]
         yield f"  {name:<8} {share(outcomes[Outcome.FAULTY], outcomes.total())}   ({shown})"
+        yield f"    by the first call alone {share(sum(first), len(first))}"
+    asked = [(problem, answer) for problem, answer in pairs if answer.outcome is not Outcome.NOT_ASKED]
     flagged = [(problem, answer) for problem, answer in asked if answer.outcome is Outcome.FAULTY]
     yield f"  right    {share(sum(problem.ill_posed for problem, _ in flagged), len(flagged))}"
     for fault in KINDS:
         of_kind = [problem.ill_posed for problem, answer in flagged if answer.verdict == fault]
         if of_kind:
             yield f"    {fault:<28} {share(sum(of_kind), len(of_kind))}"
-    labels = Counter(problem.kind for problem, _ in asked if problem.ill_posed)
-    hits = Counter(problem.kind for problem, _ in flagged if problem.ill_posed)
-    yield "  by label " + ", ".join(
-        f"{kind or 'faulty'} {hits[kind]}/{count}" for kind, count in sorted(labels.items())
-    )
+    labels = Counter(problem.kind or "faulty" for problem, _ in asked if problem.ill_posed)
+    hits = Counter(problem.kind or "faulty" for problem, _ in flagged if problem.ill_posed)
+    if labels:
+        yield "  by label " + ", ".join(f"{kind} {hits[kind]}/{count}" for kind, count in sorted(labels.items()))
     calls = sum(len(answer.replies) for _, answer in asked)
     yield f"  {len(asked)} of {len(problems)} asked, {calls} calls, {calls / max(1, len(asked)):.2f} a problem"
 
@@ -205,10 +204,15 @@ def measure(
     corpora: Mapping[str, Sequence[Labelled]], engine: Engine, encoder: PromptEncoder, config: WellPosedConfig
 ) -> Iterator[str]:
     """Ask the model about every problem; yield the lines of the report."""
+    everything: list[tuple[Labelled, Asked]] = []
     for name, problems in corpora.items():
         asked = [AskedProblem(f"{name}:{index}", problem.prompt) for index, problem in enumerate(problems)]
+        answers = list(check_problems(asked, engine, encoder, config))
+        everything += zip(problems, answers, strict=True)
         yield f"{name}:"
-        yield from report(problems, list(check_problems(asked, engine, encoder, config)))
+        yield from report(problems, answers)
+    yield "all:"
+    yield from report([problem for problem, _ in everything], [answer for _, answer in everything])
 
 
 def make_config(name: str, engine: EngineConfig | None = None) -> WellPosedConfig:

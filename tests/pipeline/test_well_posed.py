@@ -415,5 +415,5 @@ def test_the_benchmark_exports_prompts_without_labels_and_reads_the_replies(tmp_
     engine = RepliesEngine(replies | {second["id"]: "FAULTY"})
     lines = list(benchmark.measure(corpora, engine, encoder, benchmark.make_config("oracle")))
     assert lines[1].startswith("  found    1 of 1 = 1.000")
-    assert lines[2].startswith("  flagged  0 of 1 = 0.000")
+    assert lines[3].startswith("  flagged  0 of 1 = 0.000")
     assert lines[-1] == "  2 of 2 asked, 3 calls, 1.50 a problem"
