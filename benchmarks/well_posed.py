@@ -20,7 +20,7 @@ lines of `id`, `model` and `reply`. Given are, by corpus,
     undecided  replies that cannot be read, and faults whose quotations do not stand in the problem
     calls      calls and tokens for a problem
 
-and by kind the flags that are right.
+and by kind the flags that are right. `--measured FILE` keeps what the verdicts are worth, for `truegold flag --known`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from truegold.pipeline.config.stages import Fault, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine
 from truegold.pipeline.engines.chat import MessageEncoder, PromptEncoder
-from truegold.pipeline.engines.scripted import RepliesEngine, load_replies
+from truegold.pipeline.engines.scripted import RepliesEngine, load_replies, name_model
+from truegold.pipeline.flag.fault_likelihood import count_verdicts
 from truegold.pipeline.flag.well_posed import Asked, AskedProblem, Outcome, check_problems
 from truegold.verifiers.rates import wilson_interval
 
@@ -201,9 +202,14 @@ def share(part: int, whole: int) -> str:
 
 
 def measure(
-    corpora: Mapping[str, Sequence[Labelled]], engine: Engine, encoder: PromptEncoder, config: WellPosedConfig
+    corpora: Mapping[str, Sequence[Labelled]],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: WellPosedConfig,
+    measured: Path | None = None,
 ) -> Iterator[str]:
-    """Ask the model about every problem; yield the lines of the report."""
+    """Ask the model about every problem; yield the lines of the report. What its verdicts are worth goes into the file
+    `measured`."""
     everything: list[tuple[Labelled, Asked]] = []
     for name, problems in corpora.items():
         asked = [AskedProblem(f"{name}:{index}", problem.prompt) for index, problem in enumerate(problems)]
@@ -213,6 +219,11 @@ def measure(
         yield from report(problems, answers)
     yield "all:"
     yield from report([problem for problem, _ in everything], [answer for _, answer in everything])
+    if measured is not None:
+        verdicts = [
+            (each.ill_posed, asked.verdict) for each, asked in everything if asked.outcome is not Outcome.NOT_ASKED
+        ]
+        count_verdicts(config.name, verdicts).save(measured)
 
 
 def make_config(name: str, engine: EngineConfig | None = None) -> WellPosedConfig:
@@ -231,6 +242,7 @@ def main() -> None:
     parser.add_argument("--export-prompts", type=Path, metavar="FILE")
     parser.add_argument("--rows", type=int, default=ROWS, help="faulty and sound problems of each corpus")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--measured", type=Path, help="write an asked_model.json for `truegold flag --known`")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     corpora = load(arguments.data_dir, arguments.also, arguments.rows, arguments.seed)
@@ -239,14 +251,14 @@ def main() -> None:
     if arguments.export_prompts and isinstance(engine, RepliesEngine):
         print(f"{export_prompts(corpora, engine, encoder, arguments.export_prompts, arguments.seed)} prompts")
         return
-    config = make_config("replies")
+    config = make_config(name_model(arguments.replies) if arguments.replies else arguments.model.name)
     if not arguments.replies:
         engine_config: EngineConfig = VllmEngineConfig(max_model_len=8192)
         if arguments.url:
             engine_config = ServerEngineConfig(url=arguments.url)
         config = make_config(arguments.model.name, engine_config)
         engine, encoder = build_engine(config.engine, config.chat, arguments.model)
-    lines = list(measure(corpora, engine, encoder, config))
+    lines = list(measure(corpora, engine, encoder, config, arguments.measured))
     engine.close()
     print("\n".join(lines))
     if arguments.json:
