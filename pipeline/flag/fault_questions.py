@@ -267,13 +267,13 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
     """Return whether words stand in the problem, in that order; "..." leaves some out. Signs do not matter, and neither
-    do commands of LaTeX. A single word is a quotation only of what is not defined or not there."""
+    do commands of LaTeX. A single word is a quotation only of what is not defined or not there, a number of anything."""
     single = kind in (Fault.UNDEFINED_NOTION, Fault.MISSING_REFERENCE)
     for strip in (False, True):
         whole = _tokens(problem, strip=strip)
         parts = [tokens for part in _CUT.split(text) if (tokens := _tokens(part, strip=strip))]
         count = sum(map(len, parts))
-        enough = count >= 1 if single else count >= min(2, len(whole))
+        enough = count >= (1 if single or (parts and parts[0][0].isdigit()) else min(2, len(whole)))
         if parts and enough and all(f" {' '.join(part)} " in f" {' '.join(whole)} " for part in parts):
             return True
     return single and not _tokens(text, strip=False) and bool(text.strip()) and text.strip() in problem

@@ -137,6 +137,8 @@ def test_what_cannot_be_read_says_nothing(reply):
         ("square", SQUARE, C, False),
         ("square", SQUARE, U, True),
         ("squ", SQUARE, U, False),
+        ("-$51", "A pair of shoes for -$51 is marked down.", C, True),
+        ("51", "A pair of shoes for 510 is marked down.", C, False),
         ("", SQUARE, U, False),
         ("...", SQUARE, U, False),
         ("x*y", "Find 3※4.", U, False),
