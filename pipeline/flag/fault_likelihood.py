@@ -79,9 +79,9 @@ class MeasuredModel:
 
     def shown(self, verdict: str) -> dict[str, Any]:
         """Return what a flag's evidence says of it."""
-        ratio, low, high = (float(f"{value:.3g}") for value in self.ratio(verdict))
+        ratio, low = (float(f"{value:.3g}") for value in self.ratio(verdict)[:2])
         ill_posed, sound = map(list, self.counts(verdict))
-        return {"ratio": ratio, "interval_90": [low, high], "ill_posed": ill_posed, "sound": sound}
+        return {"ratio": ratio, "at_least": low, "ill_posed": ill_posed, "sound": sound}
 
     def save(self, path: Path) -> None:
         """Write what was measured, with the ratio of each verdict."""
