@@ -267,7 +267,7 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
     """Return whether words stand in the problem, in that order; "..." leaves some out. Signs do not matter, and neither
-    do commands of LaTeX. A single word is a quotation only of what is not defined or not there, a number of anything."""
+    do commands of LaTeX. A single word is a quotation only of what is not defined or there, a number of anything."""
     single = kind in (Fault.UNDEFINED_NOTION, Fault.MISSING_REFERENCE)
     for strip in (False, True):
         whole = _tokens(problem, strip=strip)
