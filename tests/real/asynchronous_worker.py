@@ -35,10 +35,12 @@ def train(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progres
 
     Responder.may_train = may_train_in_others  # type: ignore[method-assign]
 
-    def save(engine: TrainingEngine, folder: Path, step: int, state: Mapping[str, Any], kept: Any = None) -> None:
+    def save(
+        engine: TrainingEngine, folder: Path, step: int, state: Mapping[str, Any], *rest: Any, **named: Any
+    ) -> None:
         known = {name: state[name] for name in ("feed", "pending_groups", "next_group", "pipeline_step")}
         (out_dir / f"state-{step}-{rank()}").write_bytes(pickle.dumps(known))
-        SAVE(engine, folder, step, state, kept)
+        SAVE(engine, folder, step, state, *rest, **named)
 
     def export(engine: TrainingEngine, folder: Path, tokenizer: Any) -> None:
         weights = {name: tensor.clone() for name, tensor in engine.named_tensors()}

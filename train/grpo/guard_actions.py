@@ -74,7 +74,9 @@ class Responder:
         if any(term.is_correctness and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches", "nothing_passes"}
-        self.watch = GuardWatch(off)
+        asynchronous = trainer.config.asynchronous
+        # Until then a step may have groups that were asked for before the first one, of which the short ones end first.
+        self.watch = GuardWatch(off, settling=first_step + asynchronous.max_staleness + 1 if asynchronous else 0)
         self._pending: list[Alarm] = []
         """Alarms of the present step that nothing was done about yet."""
         self._observed: set[str] = set()

@@ -112,7 +112,8 @@ def recorded_stop(path: Path) -> dict[str, Any] | None:
 
 def replay(log: RunLog) -> list[Alarm]:
     """Return the alarms that a run would have raised, had it been watched without acting on any."""
-    watch = GuardWatch()
+    stale = [int(age) for _, metrics in log.lines if (age := metrics.get("staleness_max")) is not None]
+    watch = GuardWatch(settling=max(stale) + 1 if stale else 0)
     alarms = [alarm for step, metrics in log.lines for alarm in watch.observe(step, metrics)]
     untrained = watch.untrained(log.lines[-1][0] + 1) if log.lines and not alarms else None
     return alarms if untrained is None else [untrained]

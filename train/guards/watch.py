@@ -87,15 +87,15 @@ class Series:
     error: float = 0.0
     """The standard error of the highest one."""
 
-    def add(self, measured: StepMean, error: float = 0.0) -> None:
-        """Take a value in, with its standard error."""
+    def add(self, measured: StepMean, error: float = 0.0, *, is_settled: bool = True) -> None:
+        """Take a value in, with its standard error. is_settled: whether it may be one of the start."""
         self.last = [*self.last, measured][-KEPT:]
         if not measured.is_usual:
             return
         if measured.value > self.highest:
             self.error = error
         groups = sum(START_GROUPS if each.groups is None else each.groups for each in self.first)
-        if len(self.first) < START_STEPS or groups < START_GROUPS:
+        if is_settled and (len(self.first) < START_STEPS or groups < START_GROUPS):
             self.first.append(measured)
         self.highest, self.lowest = max(self.highest, measured.value), min(self.lowest, measured.value)
 
@@ -119,6 +119,9 @@ class GuardWatch:
     off: Collection[str] = ()
     """Names of guards that do not watch, and of actions in whose place there is a warning."""
     guards: Sequence[MetricGuard] = GUARDS
+    settling: int = 0
+    """The steps before this one are not compared with a start and are none: beside the update what is short ends first,
+    also where a training goes on."""
     series: dict[str, Series] = field(default_factory=dict)
     """By metric."""
     streaks: dict[str, list[int]] = field(default_factory=dict)
@@ -150,6 +153,7 @@ class GuardWatch:
         alarms, wrong = [], set()
         for guard in self.guards:
             is_off = guard.name in self.off or (guard.until is not None and step >= guard.until)
+            is_off |= guard.against == "start" and step < self.settling
             if guard.metric not in measured or is_off or step < self.quiet_until.get(guard.name, 0):
                 continue
             alarm, is_wrong = self._judge(guard, measured[guard.metric], values)
@@ -166,7 +170,8 @@ class GuardWatch:
         for name, each in measured.items():
             if math.isfinite(each.value):
                 each.is_usual = name not in wrong
-                self.series.setdefault(name, Series()).add(each, values.get(watched[name] or "", 0.0))
+                error = values.get(watched[name] or "", 0.0)
+                self.series.setdefault(name, Series()).add(each, error, is_settled=step >= self.settling)
         for alarm in alarms:
             if alarm.metric in self.series:
                 self.series[alarm.metric].disown(alarm.since)

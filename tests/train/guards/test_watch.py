@@ -35,6 +35,17 @@ def test_a_healthy_run_raises_no_alarm() -> None:
     assert watch_run(recorded("healthy")) == []
 
 
+def test_what_ends_first_beside_the_update_is_no_start() -> None:
+    def run(settling: int) -> list[str]:
+        watch = GuardWatch(settling=settling)
+        shares = [0.0, 0.6, *[0.95] * 30]
+        lines = [{"truncated": share, "truncated_between": 0.2, "groups": 8.0} for share in shares]
+        return [alarm.guard for step, line in enumerate(lines) for alarm in watch.observe(step, line)]
+
+    assert run(0)[0] == "truncation"
+    assert run(3) == []
+
+
 def test_a_rate_100_times_too_high_is_noticed_at_the_second_dead_step() -> None:
     alarms = watch_run(recorded("rate_x100"))
     assert (alarms[0].guard, alarms[0].step, alarms[0].since, alarms[0].action) == (
