@@ -93,6 +93,7 @@ _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
 """A question with several right answers, of which gold is one: "find an example", "give any one of"."""
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
@@ -101,7 +102,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=6, judges="rows", store=".samples")
+@stage_function(version=7, judges="rows", store=".samples")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -274,6 +275,8 @@ class _Queue:
             for answer in shorter_answers(gold) if word_fault == "prose" else ():
                 yield _Role.SHORTER, gold_response(verifier, answer) or answer
         if solution and row["domain"] != "code":
+            # The labels of a drawing behind the answer are no answer.
+            solution = _DRAWING.sub(" ", solution)
             yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
             boxes = boxed_spans(solution)
             for start, end in boxes if 1 < len(boxes) <= MAX_BOXES else ():
