@@ -12,9 +12,9 @@ Three questions are put to the row's verifier, each as a response that it judges
   `gold_unverified` (it could not judge for another reason, which the evidence names). A code row has tests and no gold,
   so its solution is judged.
 - *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
-  from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why` "notation",
-  or "several_values" where it names several. Golds that are no answers are told by their words (`gold_words`), unless a
-  formula in them is accepted.
+  from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why`
+  "notation", or "several_values" where it names several. Golds that are no answers are told by their words
+  (`gold_words`), unless a formula in them is accepted.
 - *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
 - *All golds again.* Where golds look measured, the options that judge them so are proposed (`measured_golds`): a line
   is printed, and the stage's record has them under `proposed_verifier_args`.
