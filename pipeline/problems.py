@@ -258,7 +258,8 @@ class _Reader:
             if self.layout.restore is not None:
                 parts = self.layout.restore(values)
                 return list(all_golds(parts.gold, parts.verifier_args))
-            golds = extracted_golds(gold, values, of_values=True) if gold is not None else []
+            problem = self._prompt(values)
+            golds = extracted_golds(gold, values, of_values=True, problem=problem) if gold is not None else []
             if several is not None:
                 golds += listed_golds(several(values), several.name)
             return golds + listed_golds(values.get(OTHER_GOLDS), OTHER_GOLDS)

@@ -99,6 +99,8 @@ class DedupConfig(StageConfig):
     (`near.confirmation`)."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
     """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
+    reworded_conflicts: bool = False
+    """Whether rewordings with different golds are flagged for advice: of 17 read, 2 were right. Copies always are."""
     template_cap: int | None = Field(default=None, ge=1)
     """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
     embedder: str | None = None

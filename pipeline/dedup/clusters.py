@@ -17,9 +17,8 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
   stays for it, else the closest to any other record. The evidence names that record: `with`.
 - `keep` says whether the record stays, `kept_id` which one stays for it.
 
-Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the best record of each
-gold stays. The flag `blocks` where a copy contradicts the record, and only advises where a rewording does. The records
-that stay and those that go are written in the form of the file, as `kept.jsonl` and `dropped.jsonl`.
+Copies whose golds differ all go into `flags.parquet` as `conflicting_labels`; of any cluster the best record of each
+gold stays. The records that stay and those that go are written in the form of the file, as `kept.jsonl` and `dropped.jsonl`.
 
 Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
@@ -176,9 +175,9 @@ def _evidence(rows: Ints, records: _Records) -> pl.Series:
 
 
 def _write_flags(path: Path, source: Path, columns: ProblemColumns, records: _Records) -> int:
-    """Write a flag for each record of a cluster with several golds, and return how many there are."""
+    """Write a flag for each record whose copies have other golds, and return how many there are."""
     duplicates, golds = records.duplicates, records.corpus.golds
-    rows = np.flatnonzero(duplicates.conflict)
+    rows = np.flatnonzero(duplicates.conflict & duplicates.copies_conflict)
     conflicts = {cluster: Conflict() for cluster in duplicates.cluster[rows].tolist()}
     start = 0
     # The file is only read again where there are conflicts.

@@ -52,7 +52,7 @@ OVERRULED = "conflict_with_better_source"
 """The reason for which a row goes whose gold a better source contradicts."""
 
 
-@stage_function(version=10)
+@stage_function(version=11)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]
@@ -89,11 +89,13 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
                 ledger.drop(row, reason, kept=kept, kept_id=kept_id, **evidence)
                 continue
             rows.write(row)
-            if (conflict := int(outcome.conflict[position])) >= 0:
+            are_copies = bool(outcome.copies_conflict[position])
+            conflict = int(outcome.conflict[position])
+            if conflict >= 0 and (are_copies or config.reworded_conflicts):
                 evidence = conflicts[conflict].evidence()
                 ledger.flag(row, CONFLICTING_LABELS, **evidence)
                 is_settled = outcome.settled is not None and bool(outcome.settled[position])
-                flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position]), is_settled))
+                flags.write(conflict_flag(row, evidence, are_copies, is_settled))
             for evidence in translations.get(position, ()):
                 ledger.flag(row, POSSIBLE_TRANSLATION, **evidence)
                 flags.write(translation_flag(row, evidence))

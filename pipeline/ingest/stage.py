@@ -32,6 +32,7 @@ import numpy as np
 import orjson
 
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources, heldout_label
+from truegold.pipeline.ingest.source_facts import as_json, find_source_facts
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
@@ -62,9 +63,11 @@ from truegold.verifiers.columns import Values
 
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
+SOURCE_FACTS = "source_facts"
+"""What the stage's record has under this name is what sources tell on themselves."""
 
 
-@stage_function(version=6)
+@stage_function(version=7)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:
@@ -94,6 +97,10 @@ def ingest(
     facts: dict[str, Any] = {"sources": names}
     if heavy := rejects.heavy_losses(rows_in):
         facts[LOSSES] = heavy
+    if source_facts := find_source_facts(out_dir / ROWS_FILE):
+        facts[SOURCE_FACTS] = as_json(source_facts)
+        for fact in source_facts:
+            progress.note(fact.line())
     return StageReport(rows_in, rows.rows, counts, facts)
 
 

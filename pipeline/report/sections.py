@@ -99,6 +99,8 @@ class Sections:
     losses: tuple[Loss, ...]
     """The reasons for which more than a fifth of the rows was rejected or held back."""
     sources: tuple[SourceAccount, ...]
+    source_facts: tuple[Fields, ...]
+    """Faults that whole sources show, as `ingest` recorded them."""
     planted: Fields | None
     groups: tuple[ProblemGroup, ...]
     shifts: tuple[FilterShift, ...]
@@ -165,6 +167,7 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
             loss for record in files.records.values() for loss in read_losses(StageReport(**record["report"]))
         ),
         sources=count_by_source(files),
+        source_facts=tuple(files.records["ingest"]["report"]["facts"].get("source_facts", ())),
         planted=score_planted(files),
         groups=measure_pass_rates(files),
         shifts=tuple(measure_filter_shifts(files)),
@@ -249,6 +252,7 @@ def summarise(sections: Sections) -> dict[str, Any]:
         "accounting": asdict(sections.account),
         "losses": list(map(asdict, sections.losses)),
         "sources": list(map(asdict, sections.sources)),
+        "source_facts": list(sections.source_facts),
         "planted": sections.planted,
         "pass_rates": list(map(asdict, sections.groups)),
         "shifts": list(map(asdict, sections.shifts)),

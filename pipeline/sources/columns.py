@@ -29,6 +29,7 @@ are the argument `other_golds` of its verifier.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from typing import Any
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.verifiers import ConfigError
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import FINAL_MARK, Values, last_boxed, marked_answer, text_of, value_at
+from truegold.verifiers.columns import FINAL_MARK, Values, boxed_spans, last_boxed, marked_answer, text_of, value_at
 from truegold.verifiers.gold import MAX_GOLDS, quoted_list
 from truegold.verifiers.strict_json import parse_structure
 
@@ -190,12 +191,13 @@ def gold_texts(value: Any) -> list[str]:
 
 
 def extracted_golds(
-    column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False
+    column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False, problem: str = ""
 ) -> list[str]:
     """Return the golds of a record's column after its extract, without those in which that finds nothing.
 
     together: whether a list is one answer, all of whose entries are needed. of_values: whether golds are numbers,
     formulas or letters, so that a text which lists texts in quotes is a list that a writer of CSV turned into text.
+    problem: what is asked, by which several boxes are one answer or several.
     """
     if together:
         return [text for text in (column.text(values),) if text is not None]
@@ -204,7 +206,63 @@ def extracted_golds(
     golds = [gold for gold in golds if not is_written_null(gold, of_values)]
     if column.extract is None:
         return golds
+    if column.extract is last_boxed and len(golds) == 1:
+        return boxed_golds(golds[0], problem)
     return distinct(part for gold in golds if (part := column.extract(gold)) is not None)
+
+
+_SEPARATED = re.compile(
+    r"\bseparat\w+\s+(?:\w+\s+){0,3}?(?:by|with)\s+(?:a\s+)?(?:comma|semicolon)|逗号|分号", re.IGNORECASE
+)
+"""A question that all boxes answer together: "Enter all the solutions, separated by commas"."""
+_ASKS_FOR_SEVERAL = re.compile(
+    r"\b(?:all|both|the\s+(?:two|three|four))\b[^.?!]{0,60}"
+    r"\b(?:solutions?|values?|roots?|zeros|points?|angles|numbers|integers|pairs)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_ONE_OF_ALL = re.compile(
+    r"\b(?:sum|product|number|how\s+many|average|mean|median|largest|smallest|greatest|least|difference|distance)\b"
+    r"[^.?!]{0,60}\b(?:all|both|the\s+(?:two|three|four))\b",
+    re.IGNORECASE,
+)
+"""The sum of all solutions is one answer, and solutions in boxes are on the way to it."""
+_ASKS_FOR_ONE = re.compile(
+    r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
+)
+_EITHER_ACCEPTED = re.compile(r"\beither\b[^.]{0,60}\b(?:correct|accept)|\balso\b[^.]{0,40}\baccept", re.IGNORECASE)
+"""What a solution says where any of its boxes is right."""
+_JOINED = re.compile(r"[\s\\$}.,;:!()\[\]]*(?:\\text\s*\{)?\s*(?P<word>and|or)\b[^.\n]{0,20}", re.IGNORECASE)
+"""What stands between two boxes of one sentence: "} or $x = "."""
+_LIST = re.compile(r",(?!\d{3})(?![^()\[\]]*[)\]])|\band\b|\bor\b")
+_TYPESET = re.compile(r"\\[,;!: ]|[\s{}]|\\(?:left|right|displaystyle)(?![a-zA-Z])|(?<=\\)[dt](?=frac)")
+_FILLED_BOX = re.compile(r"\\boxed\s*\{\s*[^}\s.]")
+
+
+def boxed_golds(solution: str, problem: str) -> list[str]:
+    r"""Return the accepted golds that the boxes of a worked solution make: mostly the last box alone.
+
+    "the answers are \boxed{-2} and \boxed{1}"                        ["-2, 1"]: both are needed
+    "b = \boxed{-7}. ... b = \boxed{7}", "separated by commas"        ["-7, 7"]
+    "\boxed{x+11} or \boxed{11+x}", "Simplify"                        ["x+11", "11+x"]: any is right
+    "foci \boxed{(9, 0)} and \boxed{(0, 0)}", "Enter only one"        ["(9, 0)", "(0, 0)"]
+    "\boxed{\frac{3}{5}} ..., so a+b = \boxed{8}", "Find a+b"         ["8"]: the first is on the way
+
+    A box of the problem is a sign of its own, and in its solution too; the last one is gold then.
+    """
+    texts = [text for start, end in boxed_spans(solution) if (text := solution[start:end].strip())]
+    boxes = list({_TYPESET.sub("", text): text for text in texts}.values())
+    if len(boxes) < 2 or _FILLED_BOX.search(problem) or len(boxes) > MAX_GOLDS:
+        return texts[-1:]
+    if _ASKS_FOR_ONE.search(problem) or _EITHER_ACCEPTED.search(solution):
+        return boxes
+    spans = boxed_spans(solution)
+    between = [_JOINED.match(solution[left:right]) for (_, left), (right, _) in itertools.pairwise(spans)]
+    words = {match["word"].lower() if match else "" for match in between}
+    asks_for_one = _ASKS_FOR_ONE_OF_ALL.search(problem) is not None
+    is_list = words == {"and"} or ("" not in words and _ASKS_FOR_SEVERAL.search(problem) is not None)
+    if _SEPARATED.search(problem) or (is_list and not asks_for_one):
+        return texts[-1:] if _LIST.search(boxes[-1]) else [", ".join(boxes)]
+    return boxes if words == {"or"} else texts[-1:]
 
 
 def listed_golds(value: Any, column: str) -> list[str]:

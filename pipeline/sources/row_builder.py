@@ -410,7 +410,8 @@ class RowBuilder:
         golds: list[str] = []
         if gold is not None:
             together = needs_all_golds(verifier, arguments)
-            golds = extracted_golds(gold, values, together, of_values=verifier in OF_VALUES)
+            problem = self._optional(values, "prompt") or ""
+            golds = extracted_golds(gold, values, together, of_values=verifier in OF_VALUES, problem=problem)
             if self.gold_required and not golds and gold.extract and text_of(gold(values)) is not None:
                 spec = self.layout.columns.gold
                 raise Unusable(

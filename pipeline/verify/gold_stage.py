@@ -2,7 +2,8 @@ r"""Stage `verify_gold`: every gold must be an answer that its own verifier can 
 
     gold "\frac{1}{2}"                           the response "\boxed{\frac{1}{2}}" scores 1.0: no flag
     gold "see picture"                           gold_unmatchable  {"why": "placeholder"}
-    gold "Recall that proj ...", verifier math   gold_unmatchable  {"why": "prose"}
+    gold "The plane is flat.", verifier math     gold_unmatchable  {"why": "prose"}
+    gold "Adding 2 gives x=3, so ...", the same  gold_unmatchable  {"why": "derivation"}
     gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
 
 Three questions are put to the row's verifier, each as a response that it judges against gold:
@@ -12,7 +13,8 @@ Three questions are put to the row's verifier, each as a response that it judges
   so its solution is judged.
 - *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
   from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why`
-  "unreadable". Golds that are no answers are told by their words (`gold_words`), unless a formula in them is accepted.
+  "notation", or "several_values" where it names several. Golds that are no answers are told by their words
+  (`gold_words`), unless a formula in them is accepted.
 - *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
 - *All golds again.* Where golds look measured, the options that judge them so are proposed (`measured_golds`): a line
   is printed, and the stage's record has them under `proposed_verifier_args`.
@@ -67,7 +69,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
-from truegold.verifiers.answers.gold_words import shorter_answers, unmatchable_because
+from truegold.verifiers.answers.gold_words import gold_fault_kind, shorter_answers, unmatchable_because
 from truegold.verifiers.columns import boxed_spans
 from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
 
@@ -93,6 +95,7 @@ _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
 """A question with several right answers, of which gold is one: "find an example", "give any one of"."""
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
@@ -101,7 +104,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=6, judges="rows", store=".samples")
+@stage_function(version=7, judges="rows", store=".samples")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -274,6 +277,8 @@ class _Queue:
             for answer in shorter_answers(gold) if word_fault == "prose" else ():
                 yield _Role.SHORTER, gold_response(verifier, answer) or answer
         if solution and row["domain"] != "code":
+            # The labels of a drawing behind the answer are no answer.
+            solution = _DRAWING.sub(" ", solution)
             yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
             boxes = boxed_spans(solution)
             for start, end in boxes if 1 < len(boxes) <= MAX_BOXES else ():
@@ -379,8 +384,8 @@ def _why_unmatchable(row: _Pending) -> str | None:
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)
     is_unread = another is not None and another.reason is Reason.GOLD_UNPARSED
     if row.word_fault is None and is_unread and on_gold is not None and on_gold.passed:
-        return "unreadable"
-    return row.word_fault
+        return gold_fault_kind("notation", row.gold or "")
+    return gold_fault_kind(row.word_fault, row.gold or "") if row.word_fault is not None else None
 
 
 def _flag(

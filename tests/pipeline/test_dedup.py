@@ -124,14 +124,16 @@ def test_the_same_prompt_with_different_golds_stays_and_is_flagged(tmp_path):
     assert [json.loads(entry["evidence"]) for entry in mirrored] == [evidence, evidence]
 
 
-def test_a_conflict_of_copies_holds_rows_back_and_one_of_rewordings_advises(tmp_path):
+def test_a_conflict_of_copies_holds_rows_back_and_one_of_rewordings_advises_where_that_is_asked_for(tmp_path):
     tom = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
     reordered = "How many cars has Tom got in total, if Tom has 37 red cars and buys 45 more at the market?"
     maria = "Maria reads 23 pages of her novel on Monday and 19 pages on Tuesday. How many pages has she read so far?"
     reworded = (
         "On Monday Maria read 23 pages of her novel, on Tuesday 19. What is the number of pages she has read so far?"
     )
-    result = run(tmp_path, make(tom, "82"), make(reordered, "83"), make(maria, "42"), make(reworded, "43"))
+    rows = (make(tom, "82"), make(reordered, "83"), make(maria, "42"), make(reworded, "43"))
+    assert [flag["source_row"] for flag in run(tmp_path, *rows).flags] == [1, 2]
+    result = run(tmp_path, *rows, reworded_conflicts=True)
     flags = {flag["source_row"]: (flag["blocks"], flag["confidence"]) for flag in result.flags}
     assert result.kept == [1, 2, 3, 4]
     assert flags[1] == flags[2] == (True, 0.9)

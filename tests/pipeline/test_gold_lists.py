@@ -196,3 +196,44 @@ def test_a_list_of_accepted_golds_may_lack_its_gold_and_a_gold_its_list(tmp_path
     assert [row["gold"] for row in rows] == ["colour", "color", "colour", "colour"]
     row = row_of(tmp_path, {"question": "Which word?", "label": 1, "golds": ["color"]})
     assert (row["gold"], json.loads(row["meta"])) == ("color", {"label": 1})
+
+
+@pytest.mark.parametrize(
+    ("problem", "solution", "expected"),
+    [
+        ("Solve $x^2+x=2$.", r"The answers are $\boxed{-2}$ and $\boxed{1}$.", ["-2, 1"]),
+        ("Find all solutions.", r"$x$ must be $\boxed{3}$ or $\boxed{\frac{2}{5}}$.", [r"3, \frac{2}{5}"]),
+        (
+            "Which $b$ are possible? Enter them separated by commas.",
+            r"$b=\boxed{-7}$. If $r=-1$, $b=\boxed{7}$.",
+            ["-7, 7"],
+        ),
+        ("Find both roots.", r"They are $x = \boxed{1}$ and $x = \boxed{4}$.", ["1, 4"]),
+        ("List the angles, separated by a comma.", r"\boxed{30}, \boxed{60}, so \boxed{90}.", ["30, 60, 90"]),
+        # Any of them is right.
+        ("Simplify $(5x+3)-(4x-8)$.", r"This is $\boxed{x+11}$ or $\boxed{11+x}$.", ["x+11", "11+x"]),
+        ("Find the foci. Enter only one of them.", r"\boxed{(9, 0)} \text{ and } \boxed{(0, 0)}", ["(9, 0)", "(0, 0)"]),
+        ("What is the difference?", "It is $\\boxed{-3}$.\n\nNote: $\\boxed{3}$ is also accepted.", ["-3", "3"]),
+        (
+            "Find a vertex.",
+            r"\boxed{(1, 2)} and \boxed{(3, 2)} (either point is a correct answer).",
+            ["(1, 2)", "(3, 2)"],
+        ),
+        # One answer, and others on the way to it or beside it.
+        ("Find $a+b$.", r"We get $\boxed{\frac{3}{5}}$. So $a=3$, $b=5$ and $a+b=\boxed{8}$.", ["8"]),
+        ("Find the sum of all solutions.", r"They are $\boxed{7}$ and $\boxed{-11}$, so it is $\boxed{-4}$.", ["-4"]),
+        ("What is the length?", "It is $\\boxed{10}$.\n\n- OR -\n\nThe triple gives $\\boxed{10}$.", ["10"]),
+        ("What is it?", r"It is $\boxed{10\sqrt{2}}$. Or: $\boxed{10\sqrt 2}$.", [r"10\sqrt 2"]),
+        ("What is it?", r"It is $\boxed{\frac{25}{13}} = \boxed{1\frac{12}{13}}$.", [r"1\frac{12}{13}"]),
+        ("Find all $x$, separated by commas.", r"First \boxed{2}. So they are \boxed{2, 5}.", ["2, 5"]),
+        (r"For $\boxed{3}=2$, find $\boxed{\boxed{11}}$.", r"$\boxed{11}=2$ and $\boxed{2}=2$. So \boxed{2}.", ["2"]),
+        ("What is it?", r"It is \boxed{}, or rather \boxed{5}.", ["5"]),
+    ],
+)
+def test_boxes_of_a_solution_are_one_answer_or_several(
+    problem: str, solution: str, expected: list[str], tmp_path: Path
+) -> None:
+    row = row_of(tmp_path, {"problem": problem, "solution": solution})
+    assert golds(row) == expected
+    verdict = verifiers.verify(f"\\boxed{{{expected[0]}}}", row["gold"], verifier="math")
+    assert verdict.score == 1.0

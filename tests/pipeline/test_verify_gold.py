@@ -175,6 +175,25 @@ def test_a_contradicting_solution_suggests_its_own_value(tmp_path):
     assert evidence["measured"]["precision"] > 0.9
 
 
+@pytest.mark.parametrize(
+    ("gold", "kind"),
+    [
+        ("The current is moving at about 10 miles per hour.", "prose"),
+        ("They are the same, and this is what had to be shown.", "prose"),
+        ("Recall that proj is linear, so that we have $u=v$ for every vector of the space.", "derivation"),
+        ("Multiplying both sides by 3, it follows that the value is $x=12$.", "derivation"),
+        (r"$\propto$ solutions", "notation"),
+        (r"60^\bullet", "notation"),
+        (r"$\$ 300 @ 11 \%$; $\$ 240 @ 7 \%$", "several_values"),
+        (r"$\$ 300 @ 4.6 \%$ $\$ 450$ @ 6.6\%", "several_values"),
+        ("see the figure", "placeholder"),
+    ],
+)
+def test_golds_that_cannot_be_matched_are_told_by_kind(gold: str, kind: str, tmp_path: Path) -> None:
+    _, (flag,), _ = run(tmp_path, make(gold, prompt="What is it?"))
+    assert (flag["reason"], json.loads(flag["evidence"])["why"]) == ("gold_unmatchable", kind)
+
+
 def test_a_sentence_may_be_the_gold_of_another_verifier(tmp_path):
     sentence = "Recall that the determinant of a product is the product of the determinants."
     _, flags, _ = run(tmp_path, make(sentence), make(sentence, "exact"))

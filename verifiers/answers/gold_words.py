@@ -48,6 +48,11 @@ _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
 """A step of a solution, whose formulas are no answer yet: "we get", "multiplying by 2, ...", `<<3+4=7>>`, `a=b=c=d`."""
+_SEVERAL_VALUES = re.compile(
+    r"(?<!\\);\s*\S|(?<!\\)\$\s*,?\s*(?<!\\)\$\s*\S|\S\s+(?:and|or)\s+\S|,\s*[A-Za-z]\w*\s*[=:]"
+)
+"""Values that stand side by side: "a; b", "$a$ $b$", "a and b", "x=1, y=2"."""
+_MARKUP_SPACE = re.compile(r"\\[,;:! ]")
 _NO_VALUE = re.compile(
     r"none|no\s+(?:real\s+)?solutions?|(?:no|zero|infinite(?:ly\s+many)?|countless|all|any)\b.*|undefined|does\s+not\s+exist|dne"
     r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
@@ -132,6 +137,21 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
     if rising or _SEVERAL_NUMBERS.fullmatch(text):
         return "several_numbers"
     return "words" if _names_no_value(text) else None
+
+
+def gold_fault_kind(fault: str, gold: str) -> str:
+    """Return the kind of a gold that cannot be matched, by what a reviewer would do about it.
+
+    "Adding 2 gives x=3, so x^2=9"    prose            derivation: its last result is the answer
+    "1,8"                             several_numbers  several_values: which one is asked?
+    "3000 @ 11; 24000 @ 7"            notation         several_values
+    "h=gi"                            notation         notation: no verifier reads it
+    """
+    if fault == "prose" and _DERIVES.search(gold):
+        return "derivation"
+    if fault == "several_numbers" or (fault == "notation" and _SEVERAL_VALUES.search(_MARKUP_SPACE.sub(" ", gold))):
+        return "several_values"
+    return fault
 
 
 def _is_prose(text: str) -> bool:

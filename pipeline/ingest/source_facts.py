@@ -1,0 +1,448 @@
+r"""Facts of a source: faults that a column or a file has as a whole, and that many of its rows show.
+
+    solutions "x=184.4", "x=12", "x=7" of golds 184.4, 12, 7     repeats_gold    they are no evidence for their golds
+    solution "5,400 x 28 = 151,200."   gold "151"                gold_cut        golds end at a comma or stroke
+    rows 40 to 58: gold of row 40 ends the solution of row 41    shifted_golds   a column slipped
+    "Welcome to PlusLand!" in 40 of 64 prompts                   boilerplate     a text that belongs to no problem
+
+A fact is told once for a source, with all its rows, and holds none of them back. One row proves nothing: what it shows
+may be chance. Each fact has a least number and a least share of the rows that could show it; what could be chance is
+compared with the neighbours' golds, which are as likely by chance. Rows are read in the order of the file, since
+what slipped in a file lies side by side. Of a source the first MAX_ROWS rows are read, twice: once to count what is
+repeated, once to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from truegold.pipeline.ingest.gold_signs import (
+    ends_with,
+    has_measured_quantity,
+    is_cut,
+    is_first_number,
+    language_of_golds,
+    lost_parts,
+    residue_of,
+    told_behind_question,
+    unit_or_none,
+)
+from truegold.pipeline.tables.rows import Row, read_rows
+from truegold.pipeline.text.prose import FORMULA, language_of, sentences, without_formulas
+from truegold.pipeline.text.quantities import read_number
+from truegold.verifiers.columns import NAMES
+
+MAX_ROWS = 50_000
+MAX_CHARS = 4_000
+"""Of a longer prompt or solution the first or last characters are read."""
+MIN_ROWS, MIN_SHARE = 3, 0.02
+"""So many rows, and such a share of those that could show a fault, make a fact."""
+CERTAIN = ("repeats_gold", "shifted_golds", "html", "options_twice")
+"""Facts that are no chance in any row: a small share is told too."""
+MIN_REPEATED = 3
+"""So many solutions are the same but for their golds where they only repeat them."""
+BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
+MIN_WORDS, MIN_HAN = 4, 8
+"""Shorter sentences are repeated in sound sets."""
+MAX_SENTENCES = 200_000
+MIN_RUN = 4
+"""So many golds in a row that fit a neighbour's solution and not their own are no chance."""
+SHIFTS = (1, -1, 2, -2)
+"""Gold of row i fits the solution of row i + 1, i - 1, ..."""
+MIN_HINTS = 5
+UNIT_SHARE = 0.2
+"""The share of golds with a unit and of those without from which a source has both."""
+MIN_UNITS = 5
+MIN_LOST_OPTIONS = 2
+"""So many options fewer than usual are lost."""
+USUAL_SHARE = 0.6
+"""The share of questions that have the usual number of options, or one less."""
+MIN_WORDY = 6
+EXAMPLE_CHARS = 100
+
+COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "source", "source_row", "meta"]
+
+SAYS = {
+    "repeats_gold": "solutions only repeat the gold: they are no evidence for it",
+    "gold_cut": "golds are the beginning of what their solution ends with",
+    "first_number": "golds are the first number of their solution, which ends with another",
+    "lost_parts": "golds answer the first of several things that are asked",
+    "shifted_golds": "golds fit the solution of a neighbouring row, and not their own",
+    "hints": "prompts tell the gold behind the question",
+    "boilerplate": "prompts have a sentence that belongs to no problem",
+    "html": "texts have markup of web pages",
+    "two_languages": "prompts are half in another language",
+    "gold_language": "golds are in another language than the prompts",
+    "units_stripped": "golds lack the unit that golds of the same kind have",
+    "options_twice": "questions have an option twice",
+    "options_lost": "questions have fewer options than is usual here",
+}
+"""What is said of a source, by fact."""
+
+_HTML = re.compile(
+    r"</(?:p|div|span|b|i|u|em|strong|sub|sup|table|tr|td|th|ul|ol|li|a|h\d|font|center)\s*>|<(?:br|hr|p|div)\s*/?>"
+    r"|<(?:img|span|div|p|a|font|table|td)\s+\w+\s*=|&(?:lt|gt|nbsp|amp|quot|apos|times|divide|frac12|deg|#\d{1,6}|#x[0-9a-f]{1,5});",
+    re.IGNORECASE,
+)
+_LATIN_RUN = re.compile(r"(?:\b[A-Za-z][a-z]+\b['’]?[\s,]+(?:(?:\d+|[Aa])\s+)?){2,}[A-Za-z][a-z]+\b")
+"""Three words of the Latin alphabet."""
+_OTHER_RUN = re.compile(
+    "[\u3400-\u9fff\u3041-\u3096\u30a1-\u30fa]{4,}|(?:[\u0400-\u04ff]{2,}\\s+){2}|(?:[\uac00-\ud7af]+\\s+){2}"
+    "|(?:[\u0620-\u064a]{2,}\\s+){2}|(?:[\u0904-\u0939\u093e-\u094d]{2,}\\s+){2}"
+)
+_ON_THE_ANSWER = re.compile(
+    r"\b(?:answers?|fractions?|decimals?|round(?:ed)?|forms?|simplif\w+|express|units?|box(?:ed)?|options?|letters?"
+    r"|steps?|reason\w*|terms|assume|enter)\b|\\boxed|答案|小数|分数|保留|步|选",
+    re.IGNORECASE,
+)
+"""What a sentence speaks of that says how to answer: it may stand in every prompt."""
+_RESPONSES = (*NAMES["solution"], *NAMES["response"])
+"""Columns with a text that may work gold out."""
+_ASKED = re.compile("[?？]")
+_HAN = re.compile("[\u3400-\u9fff]")
+
+
+_Shown = str | Literal[False] | None
+"""The fault that a row shows, as an example; None where it shows none, False where it could not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFact:
+    """A fact of a source."""
+
+    source: str
+    fact: str
+    says: str
+    """What the rows have in common, in words."""
+    rows: int
+    judged: int
+    """The rows that could have shown it."""
+    source_rows: str
+    """The numbers of its rows: "2, 5-9, 12"."""
+    example: str
+
+    def line(self) -> str:
+        """Return what is said aloud."""
+        numbers = self.source_rows
+        shown = numbers if len(numbers) <= EXAMPLE_CHARS else numbers[:EXAMPLE_CHARS].rpartition(",")[0] + ", …"
+        example = f" such as {self.example!r}" if self.example else ""
+        return f"{self.source}: {self.rows:,} of {self.judged:,} {self.says}{example}; rows {shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What is read of a row."""
+
+    source_row: int
+    prompt: str
+    gold: str
+    solution: str
+    worked: str
+    """The solution, else the response that a column holds."""
+    options: tuple[str, ...]
+    is_choice: bool
+
+
+@dataclass
+class _Repeated:
+    """What is repeated in a source: counted before any row is judged."""
+
+    rows: int = 0
+    residues: Counter[str] = field(default_factory=Counter)
+    sentences: Counter[str] = field(default_factory=Counter)
+    option_counts: Counter[int] = field(default_factory=Counter)
+    words: set[str] = field(default_factory=set)
+    languages: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: _Sample) -> None:
+        """Count a row."""
+        self.rows += 1
+        if (residue := residue_of(row.gold, row.solution)) is not None:
+            self.residues[residue] += 1
+        if len(self.sentences) < MAX_SENTENCES:
+            self.sentences.update(set(_statements(row.prompt)))
+            self.words.update(re.findall(r"[^\W\d_]{3,}", row.prompt.lower()))
+        if row.options:
+            self.option_counts[len(row.options)] += 1
+        if self.rows <= 100:
+            self.languages[language_of(row.prompt)] += 1
+
+    @property
+    def boilerplate(self) -> frozenset[str]:
+        """The sentences that so many prompts have that they belong to none."""
+        least = max(MIN_BOILERPLATE, BOILERPLATE_SHARE * self.rows)
+        return frozenset(text for text, rows in self.sentences.items() if rows >= least)
+
+    @property
+    def least_options(self) -> int:
+        """The least number of options that is usual; 0 where no number is."""
+        if not self.option_counts:
+            return 0
+        usual, _ = self.option_counts.most_common(1)[0]
+        alike = sum(rows for count, rows in self.option_counts.items() if abs(count - usual) < MIN_LOST_OPTIONS)
+        return usual - MIN_LOST_OPTIONS + 1 if alike >= USUAL_SHARE * self.option_counts.total() else 0
+
+
+@dataclass
+class _Tally:
+    """The rows of a source that show each fault, and how many could."""
+
+    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    judged: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, fact: str, row: _Sample, example: str | None) -> None:
+        """Count a row that could show a fault, and does where there is an example."""
+        self.judged[fact] += 1
+        if example is not None:
+            self.rows[fact].append(row.source_row)
+            self.examples.setdefault(fact, " ".join(example.split())[:EXAMPLE_CHARS])
+
+
+def find_source_facts(path: Path) -> list[SourceFact]:
+    """Return the facts of all sources of a table of rows, source by source."""
+    repeated: dict[str, _Repeated] = defaultdict(_Repeated)
+    for source, samples in _by_source(path):
+        for sample in samples:
+            repeated[source].add(sample)
+    return [
+        fact for source, samples in _by_source(path) for fact in _facts_of_source(source, samples, repeated[source])
+    ]
+
+
+def _by_source(path: Path) -> Iterator[tuple[str, Iterator[_Sample]]]:
+    for source, rows in groupby(read_rows(path, COLUMNS), key=lambda row: row["source"]):
+        yield source, (_sample(row) for row in islice(rows, MAX_ROWS) if row["domain"] != "code" and row["gold"])
+
+
+def _sample(row: Row) -> _Sample:
+    options = orjson.loads(row["verifier_args"]).get("options") or () if len(row["verifier_args"]) > 2 else ()
+    texts = options.values() if isinstance(options, dict) else options
+    return _Sample(
+        row["source_row"],
+        row["prompt"][:MAX_CHARS],
+        (row["gold"] or "").strip(),
+        (row["solution"] or "")[-MAX_CHARS:].strip(),
+        (row["solution"] or _response(row["meta"]))[-MAX_CHARS:].strip(),
+        tuple(str(text).strip() for text in texts) if isinstance(texts, Iterable) else (),
+        row["verifier"] == "choice",
+    )
+
+
+def _response(meta: str) -> str:
+    """Return the response that a row brought along: its gold may be taken from it."""
+    if not any(f'"{name}":' in meta for name in _RESPONSES):
+        return ""
+    columns = orjson.loads(meta)
+    return next((text for name in _RESPONSES if isinstance(text := columns.get(name), str)), "")
+
+
+def _facts_of_source(source: str, samples: Iterable[_Sample], repeated: _Repeated) -> list[SourceFact]:
+    tally, neighbours, wordy, hints_by_chance = _Tally(), _Shifts(), [], 0
+    boilerplate, previous_gold = repeated.boilerplate, ""
+    bare: list[_Sample] = []
+    with_unit = 0
+    for row in samples:
+        for fact, judge in _ROW_FACTS.items():
+            if (shown := judge(row, repeated)) is not False:
+                tally.add(fact, row, shown)
+        statement = next((text for text in _statements(row.prompt) if text in boilerplate), None)
+        tally.add("boilerplate", row, statement)
+        hints_by_chance += told_behind_question(row.prompt, previous_gold) is not None
+        previous_gold = row.gold
+        neighbours.add(row)
+        if not row.is_choice and (unit := unit_or_none(row.gold, row.prompt)) is not None:
+            with_unit += bool(unit)
+            tally.judged["units_stripped"] += 1
+            if not unit and has_measured_quantity(row.prompt):
+                bare.append(row)
+        if not row.is_choice and (words := _foreign_words(row, repeated)):
+            wordy.append((row, words))
+    for row in neighbours.rows():
+        tally.add("shifted_golds", row, row.gold)
+    tally.judged["shifted_golds"] = neighbours.judged
+    if min(with_unit, len(bare)) >= max(MIN_UNITS, UNIT_SHARE * tally.judged["units_stripped"]):
+        for row in bare:
+            tally.add("units_stripped", row, row.gold)
+        tally.judged["units_stripped"] -= len(bare)
+    if len(wordy) >= MIN_WORDY and language_of_golds([words for _, words in wordy], repeated.languages) is not None:
+        for row, _ in wordy:
+            tally.add("gold_language", row, row.gold)
+        tally.judged["gold_language"] = repeated.rows
+    if len(tally.rows["hints"]) < MIN_HINTS + 3 * hints_by_chance:
+        tally.rows.pop("hints")
+    return [
+        SourceFact(
+            source,
+            fact,
+            says,
+            len(tally.rows[fact]),
+            tally.judged[fact],
+            _ranges(tally.rows[fact]),
+            tally.examples[fact],
+        )
+        for fact, says in SAYS.items()
+        if len(tally.rows.get(fact, ())) >= max(MIN_ROWS, MIN_SHARE * tally.judged[fact] * (fact not in CERTAIN))
+    ]
+
+
+def _repeats_gold(row: _Sample, repeated: _Repeated) -> _Shown:
+    if not row.solution:
+        return False
+    residue = residue_of(row.gold, row.solution)
+    is_repeated = residue == "" or (residue is not None and repeated.residues[residue] >= MIN_REPEATED)
+    return row.solution if is_repeated else None
+
+
+def _of_solution(judge: Callable[[str, str], bool]) -> Callable[[_Sample, _Repeated], _Shown]:
+    """Return a fact that sets a gold beside its solution."""
+
+    def judge_row(row: _Sample, _: _Repeated) -> _Shown:
+        if not row.worked or row.is_choice:
+            return False
+        return f"{row.gold} of {row.worked[-60:]}" if judge(row.gold, row.worked) else None
+
+    return judge_row
+
+
+def _options_twice(row: _Sample, _: _Repeated) -> _Shown:
+    if not row.options:
+        return False
+    values = [str(parsed.value) if (parsed := read_number(text)) else text for text in row.options]
+    return next((text for text, count in Counter(values).items() if count > 1), None)
+
+
+def _options_lost(row: _Sample, repeated: _Repeated) -> _Shown:
+    if not row.options:
+        return False
+    texts = list(filter(None, row.options))
+    is_short = len(texts) < max(repeated.least_options, len(row.options))
+    return ", ".join(texts) or "none" if is_short else None
+
+
+def _html(row: _Sample, _: _Repeated) -> _Shown:
+    for text in (row.prompt, row.gold, row.solution):
+        if (match := _HTML.search(text)) is not None:
+            return text[match.start() : match.start() + EXAMPLE_CHARS]
+    return None
+
+
+def _two_languages(row: _Sample, _: _Repeated) -> _Shown:
+    if row.prompt.isascii():
+        return None
+    text = without_formulas(row.prompt).replace(FORMULA, " ")
+    return row.prompt if _LATIN_RUN.search(text) and _OTHER_RUN.search(text) else None
+
+
+def _hints(row: _Sample, _: _Repeated) -> _Shown:
+    return told_behind_question(row.prompt, row.gold)
+
+
+def _lost_parts(row: _Sample, _: _Repeated) -> _Shown:
+    if row.is_choice:
+        return False
+    return row.gold if lost_parts(row.gold, row.prompt, row.worked) else None
+
+
+_ROW_FACTS: Mapping[str, Callable[[_Sample, _Repeated], _Shown]] = {
+    "repeats_gold": _repeats_gold,
+    "gold_cut": _of_solution(is_cut),
+    "first_number": _of_solution(is_first_number),
+    "lost_parts": _lost_parts,
+    "hints": _hints,
+    "html": _html,
+    "two_languages": _two_languages,
+    "options_twice": _options_twice,
+    "options_lost": _options_lost,
+}
+"""Facts that each row shows by itself: an example where it does, None where it does not, False where it could not."""
+
+
+def _statements(prompt: str) -> list[str]:
+    """Return the sentences of a prompt that ask nothing and say nothing of how to answer."""
+    return [
+        text
+        for text in sentences(without_formulas(prompt))
+        if not _ASKED.search(text)
+        and (len(text.split()) >= MIN_WORDS or len(_HAN.findall(text)) >= MIN_HAN)
+        and not _ON_THE_ANSWER.search(text)
+    ]
+
+
+def _foreign_words(row: _Sample, repeated: _Repeated) -> str:
+    """Return the words of a gold, where none of them stands in any prompt of the source."""
+    words = re.findall(r"[^\W\d_]{3,}", re.sub(r"\\[A-Za-z]+", " ", row.gold.lower()))
+    return " ".join(words) if words and not repeated.words.intersection(words) else ""
+
+
+class _Shifts:
+    """Finds the blocks of rows whose golds fit the solutions of other rows."""
+
+    def __init__(self) -> None:
+        self._window: deque[_Sample] = deque(maxlen=5)
+        self._runs: dict[int, list[_Sample]] = {shift: [] for shift in SHIFTS}
+        self._blocks: list[list[_Sample]] = []
+        self.judged = 0
+        """Rows whose gold could be set beside their solution."""
+
+    def add(self, row: _Sample) -> None:
+        """Take the next row, and judge the one two rows before it."""
+        self._window.append(row)
+        self._judge(len(self._window) - 3)
+
+    def rows(self) -> list[_Sample]:
+        """Judge the last two rows, and return the rows of all blocks."""
+        for index in (-2, -1):
+            if len(self._window) >= -index:
+                self._judge(len(self._window) + index)
+        for run in self._runs.values():
+            self._close(run)
+        return sorted(
+            {row.source_row: row for block in self._blocks for row in block}.values(), key=lambda row: row.source_row
+        )
+
+    def _judge(self, index: int) -> None:
+        if index < 0 or not (row := self._window[index]).worked or row.is_choice:
+            return
+        self.judged += 1
+        fits_own = ends_with(row.worked, row.gold)
+        for shift, run in self._runs.items():
+            other = self._window[index + shift] if 0 <= index + shift < len(self._window) else None
+            if not fits_own and other is not None and ends_with(other.worked, row.gold):
+                run.append(row)
+            elif not fits_own or not run:
+                self._close(run)
+            elif run and other is not None and ends_with(other.worked, row.gold):
+                # Neighbours of one answer fit both ways.
+                run.append(row)
+            else:
+                self._close(run)
+
+    def _close(self, run: list[_Sample]) -> None:
+        if len({row.gold for row in run}) >= MIN_RUN:
+            self._blocks.append(list(run))
+        run.clear()
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as a reader writes them: [2, 5, 6, 7] is "2, 5-7"."""
+    parts: list[list[int]] = []
+    for row in numbers:
+        if parts and row == parts[-1][-1] + 1:
+            parts[-1][1:] = [row]
+        else:
+            parts.append([row])
+    return ", ".join("-".join(map(str, part)) for part in parts)
+
+
+def as_json(facts: Iterable[SourceFact]) -> list[dict[str, object]]:
+    """Return facts as a stage keeps them."""
+    return [asdict(fact) for fact in facts]
