@@ -18,7 +18,8 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
 - `keep` says whether the record stays, `kept_id` which one stays for it.
 
 Copies whose golds differ all go into `flags.parquet` as `conflicting_labels`; of any cluster the best record of each
-gold stays. The records that stay and those that go are written in the form of the file, as `kept.jsonl` and `dropped.jsonl`.
+gold stays. The records that stay and those that go are written in the form of the file, as `kept.jsonl` and
+`dropped.jsonl`.
 
 Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
