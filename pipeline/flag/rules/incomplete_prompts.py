@@ -52,6 +52,8 @@ _HALF_QUESTION = re.compile(
     r"|[a-z]+)",
     re.IGNORECASE,
 )
+_EMPTY_QUESTION = re.compile(r"(?:[,.!?;]\s*|\b(?:and|then)\s+)how\s+(?:many|much)\s*\?\s*$", re.IGNORECASE)
+"""A last question that lost what it asks for: "If he has 48 crackers, how many?"; not "How many more?"."""
 _HALF_CONDITION = re.compile(
     r"(?:If|When|Since|Suppose|After|Given|While)\b(?:(?!\b(?i:how|what|which|find)\b)[^,?:])*|(?:What|How|Which|Who|When)",
     re.ASCII,
@@ -144,6 +146,8 @@ def _ends_whole(text: str) -> bool:
 def _signs_of_a_cut(text: str) -> Iterator[str]:
     """Yield what shows that a text was cut."""
     prose = without_formulas(text).strip()
+    if _EMPTY_QUESTION.search(prose):
+        yield "the question names nothing"
     if _has_open_formula(text):
         yield "a formula is not closed"
     if _has_open_brace(text):
@@ -171,7 +175,7 @@ def _may_be_incomplete(row: Row) -> bool:
     return row["domain"] != "code" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
-@detector("truncated_text", version="2")
+@detector("truncated_text", version="3")
 def truncated_text(row: Row) -> list[Finding]:
     """The prompt stops in the middle of a sentence or a formula."""
     text = row["prompt"].strip()

@@ -68,10 +68,13 @@ _CLOSERS_CHINESE = re.compile(
 # negative_count
 _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 _NEGATIVE_COUNT = re.compile(
-    rf"(?<![\d)\]}}=+*/%])\s[-−]\d+(?:\.\d+)?\s+(?!{any_of('never_counted')})(?P<noun>[a-z]{{3,}})", re.IGNORECASE
+    rf"(?:^|(?<=[.?!])\s|(?<=[a-z])\s)[-−]\d[\d,]*(?:\.\d+)?\s+(?:more\s+|of\s+(?=his|her|the))?(?!{any_of('never_counted')})"
+    r"(?P<noun>[a-z]{2,})",
+    re.IGNORECASE,
 )
-"""A negative number of things: " -33 packs"; not "5 -3 packs", which is a difference."""
-_COUNT_FOLLOWS = re.compile(rf"\b{any_of('before_counts')}\s*$", re.IGNORECASE)
+"""A negative number of things behind a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
+_MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
+"""A story of these has numbers below zero."""
 
 # unit_mismatch
 _UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
@@ -160,17 +163,14 @@ def _vague_count_chinese(prompt: str) -> str | None:
     return match[0] if match and _NUMBER_WORD.search(story) else None
 
 
-@detector("negative_count", version="1")
+@detector("negative_count", version="2")
 def negative_count(row: Row) -> list[Finding]:
     """A story counts a negative number of things that come whole."""
     prompt = row["prompt"]
-    if row["domain"] != "math" or not _COUNT_ASKED.search(prompt):
+    if row["domain"] != "math" or not _COUNT_ASKED.search(prompt) or _MAY_BE_NEGATIVE.search(prompt):
         return []
-    for match in _NEGATIVE_COUNT.finditer(without_formulas(prompt)):
-        before = match.string[: match.start()]
-        if _COUNT_FOLLOWS.search(before[-40:]):
-            return [Finding("negative_count", evidence={"says": match[0].strip()})]
-    return []
+    match = _NEGATIVE_COUNT.search(without_formulas(prompt))
+    return [] if match is None else [Finding("negative_count", evidence={"says": match[0].strip()})]
 
 
 @detector("unit_mismatch", version="3")
