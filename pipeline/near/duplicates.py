@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, places_in, repeat_over_runs, run_starts
 from truegold.pipeline.near.corpus import Corpus, rank_rows
@@ -36,6 +37,7 @@ from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, 
 from truegold.pipeline.near.measures import Relation
 from truegold.pipeline.near.problem_text import read_text
 from truegold.pipeline.near.related_pairs import Links
+from truegold.pipeline.near.squashed import squash
 
 BATCH = 100_000
 """Links turned into Python's numbers at a time."""
@@ -114,10 +116,13 @@ def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conf
     """
     rows = np.flatnonzero(conflict & (corpus.text >= 0))
     numbers = np.unique(np.concatenate([text[rows], text[cluster_row[rows]]])).tolist()
-    read = dict(zip(numbers, map(read_text, corpus.texts.read(numbers)), strict=True))
+    texts = corpus.texts.read(numbers)
+    read = dict(zip(numbers, map(read_text, texts), strict=True))
+    bare = dict(zip(numbers, squash(pl.Series(texts, dtype=pl.String)).split(b"\0"), strict=False))
     copied = text.copy()
     for row, founder in zip(rows.tolist(), text[cluster_row[rows]].tolist(), strict=True):
-        if count_changed_words(read[int(text[row])], read[founder]) == 0:
+        here = int(text[row])
+        if bare[here] == bare[founder] or count_changed_words(read[here], read[founder]) == 0:
             copied[row] = founder
     contradicted = unify_golds(corpus.gold[rows], corpus.golds.gather(rows), copied[rows]).contradicted
     marks = np.zeros(len(text), dtype=bool)
