@@ -104,7 +104,7 @@ def trained(stage: Path) -> dict[str, Any]:
 
 @dataclass
 class Ended:
-    """How a training ended, and what came of it."""
+    """How a training ended, and what it left."""
 
     exit_code: int
     line: str

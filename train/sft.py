@@ -50,7 +50,7 @@ ONLY_DIALOGUES = "rollouts are dialogues whose prompts have tools or template_ar
 WRITE_DIALOGUES = 'Write examples as dialogues, {"messages": [...]}, into the file sft.data.'
 
 
-@stage_function(version=4, isolated=True, judges="rows", tunable=TUNABLE_SFT)
+@stage_function(version=5, isolated=True, judges="rows", tunable=TUNABLE_SFT)
 def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Fine-tune a model on examples.
 

@@ -148,7 +148,7 @@ def _seeds(figures: Figures, rest: str) -> None:
                     tokens_per_s=round(tokens / seconds),
                 )
         with figures.attempt("same", rest=rest):
-            # A seed gives the same tokens in whatever company a request is.
+            # A seed gives the same tokens beside few requests and beside many.
             alone = engine.generate(prompts[:4], sampling, seeds[:4])
             again = engine.generate(prompts, sampling, seeds)[:4]
             same = [_common(apart.token_ids, among.token_ids) for apart, among in zip(alone, again, strict=True)]
@@ -225,7 +225,7 @@ def _beside(figures: Figures, size: str) -> None:
 
 
 class _Used:
-    """Bytes of the whole GPU that are taken, by whatever, and the most since the last look, ten times a second."""
+    """Bytes that all processes take of the GPU, and the most since the last look, ten times a second."""
 
     def __init__(self) -> None:
         self._most = 0

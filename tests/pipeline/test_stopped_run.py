@@ -1,4 +1,4 @@
-"""A training that is stopped, by whatever, leaves an alarm and a report page that shows it on the time line."""
+"""A training that is stopped leaves an alarm and a report page that shows it on the time line."""
 
 from __future__ import annotations
 

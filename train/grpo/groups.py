@@ -72,7 +72,7 @@ class CompletionScore:
 
 @dataclass(slots=True)
 class StepCompletion:
-    """One completion of a step: its problem, its training record, its score, and what came of it."""
+    """One completion of a step: its problem, its training record and its score."""
 
     row: Row
     """The row whose prompt it answers."""

@@ -62,7 +62,7 @@ from truegold.train.model.saved_states import (
     TRAINER_STATE,
     generator_states,
     in_mb,
-    is_full,
+    is_cut_short,
     latest_step,
     make_room,
     no_room,
@@ -472,7 +472,7 @@ class TrainingEngine:
                     (folder / ASIDE / CARD).write_text(card)
         except (OSError, RuntimeError, SafetensorError) as error:
             shutil.rmtree(folder / ASIDE, ignore_errors=True)
-            if not is_full(error):
+            if not is_cut_short(error):
                 raise
             raise no_room(folder, step, needed, "its disk takes no more of it") from error
         if rank() == 0:

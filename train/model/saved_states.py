@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from truegold.pipeline.running.disk import write_whole
+from truegold.pipeline.running.disk import is_full, write_whole
 from truegold.train.model.policy import load_causal_lm
 from truegold.verifiers import SetupError
 
@@ -41,11 +41,8 @@ CONFIG = "config.json"
 """Where it is, a checkpoint has weights in Hugging Face's format."""
 ROOM = 2**20
 """Bytes that a checkpoint needs beside weights and optimizer."""
-CUT_SHORT = re.compile(
-    r"inline_container|unexpected pos|PytorchStreamWriter|iostream error|os error (28|122|27)|No space left"
-)
+CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error|os error (?:28|122|27)")
 """What torch and safetensors say where a file takes no more, in place of the system's error."""
-TOO_LARGE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -119,9 +116,10 @@ def make_room(folder: Path, needed: int, note: Callable[[str], None]) -> int:
     return shutil.disk_usage(folder).free
 
 
-def is_full(error: Exception) -> bool:
-    """Say whether an error of a writer means that the disk takes no more."""
-    return bool(CUT_SHORT.search(str(error)) or (isinstance(error, OSError) and error.errno in TOO_LARGE))
+def is_cut_short(error: Exception) -> bool:
+    """Return whether an error of a writer means that its disk is full, or takes no file so large."""
+    is_too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
+    return is_too_large or is_full(error) or CUT_SHORT.search(str(error)) is not None
 
 
 def no_room(folder: Path, step: int, needed: int, reason: str) -> SetupError:

@@ -200,7 +200,7 @@ class EpisodeRunner:
 
 
 class OpenEpisodes:
-    """Episodes on their way, by keys that tell them apart: what is to be sampled next for them, and what came of it."""
+    """Episodes on their way, by keys that tell them apart, with what is to be sampled next and what was sampled."""
 
     def __init__(self, runner: EpisodeRunner) -> None:
         self._runner = runner
