@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import constants
 
 from truegold.verifiers import MathVerifier, equivalent
+from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.math.measures import unit_of
+from truegold.verifiers.math.reading.answers import read_gold
 from truegold.verifiers.verdict import Reason
 
 UNITS = r"""
@@ -191,3 +195,34 @@ def test_letters_are_units_where_the_problem_has_no_such_variable(
 def test_a_heap_of_units_is_no_crash_and_never_paid(text: str) -> None:
     verdict = equivalent(text, gold="5 kg m/s^2")
     assert verdict.score != 1.0 and verdict.reason is not Reason.VERIFIER_ERROR
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5 m^n",
+        "5 m^{n}",
+        "5 m^{-n}",
+        "5 m**n",
+        "5 m-n",
+        "5 s^#",
+        "5 km ^ N",
+        "5 m n",
+        r"P(x) = c x^n \text{ avec } n \geq 0",
+    ],
+)
+def test_a_letter_behind_a_unit_is_no_exponent_and_no_crash(text: str) -> None:
+    assert gold_note(text, "math") is not None
+    verdict = equivalent("7", gold=text)
+    assert verdict.score != 1.0 and verdict.reason is not Reason.VERIFIER_ERROR
+
+
+@pytest.mark.parametrize("power", ["^2", "**2", "^{2}", "^(2)", " squared"])
+def test_spellings_of_a_square_metre(power: str) -> None:
+    assert equivalent(f"5 m{power}", gold="50000 cm^2").score == 1.0
+
+
+@given(st.lists(st.sampled_from("5 m s n ^ ** { } - 2 12 345 / \\text{m} \\mu # kg".split()), min_size=1, max_size=9))
+def test_units_and_exponents_in_any_order_are_read_or_unread(parts: list[str]) -> None:
+    read_gold("5 " + " ".join(parts), "sum")
+    read_gold("5" + "".join(parts), "sum")

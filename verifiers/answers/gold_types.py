@@ -67,7 +67,10 @@ def _read_mathematics(gold: str) -> Note:
     text = normal_gold(gold)
     if (letter := choice_letter(text)) is not None:
         return "choice", letter
-    tree = read_gold(text, "sum")
+    try:
+        tree = read_gold(text, "sum")
+    except Exception:  # a defect of the reader costs a note, and not the run
+        return "unreadable", None
     if isinstance(tree, Unread):
         return "unreadable", None
     if isinstance(tree, t.Measure):
