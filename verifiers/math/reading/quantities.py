@@ -109,7 +109,7 @@ _ARTICLES = frozenset({"a", "an"})
 """Behind a unit they divide: `60 miles an hour`."""
 _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
 """Commands that stand in symbols of units."""
-_EXPONENT = re.compile(r"\^(?:\{-?#\}|\(-?#\))|(?:\^|\*\*)?-?#")
+_EXPONENT = re.compile(r"\^\{-?n\}|(?:\^|\*\*)?-?n")
 MAX_SYMBOLS_LETTERS = 6
 """A longer word is no row of symbols such as `kgms`."""
 MAX_UNIT_TOKENS = 60
@@ -381,20 +381,13 @@ def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
 def _read_exponent(tokens: list[Lexeme], index: int) -> tuple[int, int]:
     """Return the power behind a unit (`^2`, `^{-1}`, `s-1`, `squared`), and where to read on."""
     rest = tokens[index : index + 5]
-    shape = "".join(_shape(token) for token in rest)
-    if (match := _EXPONENT.match(shape)) is not None and not (match[0][0] in "#-" and any(t.spaced for t in rest[:2])):
+    shape = "".join("n" if t.kind == "num" and t.text.isdigit() and len(t.text) <= 2 else t.text for t in rest)
+    if (match := _EXPONENT.match(shape)) is not None and not (match[0][0] in "n-" and any(t.spaced for t in rest[:2])):
         digits = next(token.text for token in rest if token.kind == "num")
         return (-1 if "-" in match[0] else 1) * int(digits), index + len(match[0])
     if rest and (power := POWERS_BEHIND.get(without_accents(rest[0].text.lower()))) is not None:
         return power, index + 1
     return 1, index
-
-
-def _shape(token: Lexeme) -> str:
-    """Return one character: "#" for a number of one or two digits, a sign or bracket itself, a space for the rest."""
-    if token.kind == "num":
-        return "#" if token.text.isdigit() and len(token.text) <= 2 else " "
-    return token.text if token.text in ("^", "*", "-", "{", "}", "(", ")") else " "
 
 
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
