@@ -37,6 +37,7 @@ from first_contact import kappa, read
 
 from truegold.pipeline.dedup.flags import GOLD_CHARS, PROMPT_CHARS
 from truegold.pipeline.near.gold_keys import gold_key
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSLATION
 from truegold.verifiers.rates import wilson_interval
 
 Row = dict[str, Any]
@@ -132,7 +133,7 @@ FIT = Question("Is this row unfit to train on, with its gold as the only answer 
 FITNESS = ("fine", "wrong_gold", "ill_posed", "unmatchable_gold", "missing_part", "other")
 NOT_YES = ("no", "unclear", FITNESS[0])
 """Labels that do not say yes; of unflagged rows every other one does."""
-TRANSLATION = "possible_translation"
+_ASIAN = re.compile("[\u3040-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -183,10 +184,10 @@ class Curated:
                 self.findings[record["reason"]].append(Finding(row, other, record["blocks"]))
 
     def _other(self, row: Row, reason: str, evidence: Mapping[str, Any]) -> Row | None:
-        if reason == "conflicting_labels":
+        if reason == CONFLICTING_LABELS:
             own = gold_key(row["gold"])
             return next((text for text in evidence["texts"] if gold_key(text["gold"]) != own), None)
-        if reason == "possible_translation":
+        if reason == POSSIBLE_TRANSLATION:
             return dict(evidence["text"])
         if "kept" not in evidence:
             return None
@@ -236,10 +237,11 @@ def _tokens(row: Row) -> set[str]:
 
 
 def _likest(row: Row, pool: Iterable[Row], reason: str) -> Row | None:
-    """Return the other row that shares the most words and numbers, in another script for a translation."""
-    own = _tokens(row)
-    scripts = (lambda other: other["prompt"].isascii() != row["prompt"].isascii()) if reason == TRANSLATION else None
-    others = [other for other in pool if _key(other) != _key(row) and (scripts is None or scripts(other))]
+    """Return the other row that shares the most words and numbers; for a translation, of those in another script."""
+    own, is_asian = _tokens(row), bool(_ASIAN.search(row["prompt"]))
+    others = [other for other in pool if _key(other) != _key(row)]
+    if reason == POSSIBLE_TRANSLATION:
+        others = [other for other in others if bool(_ASIAN.search(other["prompt"])) != is_asian]
     return max(
         others, key=lambda other: len(own & (tokens := _tokens(other))) / max(1, len(own | tokens)), default=None
     )
