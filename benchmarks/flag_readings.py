@@ -185,8 +185,8 @@ class Curated:
 
     def _other(self, row: Row, reason: str, evidence: Mapping[str, Any]) -> Row | None:
         if reason == CONFLICTING_LABELS:
-            own = gold_key(row["gold"])
-            return next((text for text in evidence["texts"] if gold_key(text["gold"]) != own), None)
+            row_key = gold_key(row["gold"])
+            return next((text for text in evidence["texts"] if gold_key(text["gold"]) != row_key), None)
         if reason == POSSIBLE_TRANSLATION:
             return dict(evidence["text"])
         if "kept" not in evidence:
@@ -238,12 +238,14 @@ def _tokens(row: Row) -> set[str]:
 
 def _likest(row: Row, pool: Iterable[Row], reason: str) -> Row | None:
     """Return the other row that shares the most words and numbers; for a translation, of those in another script."""
-    own, is_asian = _tokens(row), bool(_ASIAN.search(row["prompt"]))
+    tokens, is_asian = _tokens(row), bool(_ASIAN.search(row["prompt"]))
     others = [other for other in pool if _key(other) != _key(row)]
     if reason == POSSIBLE_TRANSLATION:
         others = [other for other in others if bool(_ASIAN.search(other["prompt"])) != is_asian]
     return max(
-        others, key=lambda other: len(own & (tokens := _tokens(other))) / max(1, len(own | tokens)), default=None
+        others,
+        key=lambda other: len(tokens & (other_tokens := _tokens(other))) / max(1, len(tokens | other_tokens)),
+        default=None,
     )
 
 
@@ -267,8 +269,8 @@ def item(finding: Finding, ask: str) -> Row:
 
 def key(corpus: str, reason: str, finding: Finding, control: bool) -> Row:
     """Return what readers do not see."""
-    place = {name: finding.row[name] for name in ("id", "source", "source_row")}
-    return {"corpus": corpus, "reason": reason, "blocks": finding.blocks, "control": control, **place}
+    reference = {name: finding.row[name] for name in ("id", "source", "source_row")}
+    return {"corpus": corpus, "reason": reason, "blocks": finding.blocks, "control": control, **reference}
 
 
 def by_turns(sizes: Sequence[int], rows: int) -> list[int]:
@@ -319,16 +321,21 @@ def draw_unflagged(corpora: Iterable[Curated], rows: int, seed: int) -> list[tup
 def write(drawn: Sequence[tuple[Row, Row]], out: Path, key_file: Path) -> None:
     """Write items and keys, numbered alike."""
     for path, rows in ((out, [shown for shown, _ in drawn]), (key_file, [hidden for _, hidden in drawn])):
-        lines = (json.dumps({"item": number, **row}, ensure_ascii=False) for number, row in enumerate(rows))
+        lines = (json.dumps({"item": index, **row}, ensure_ascii=False) for index, row in enumerate(rows))
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def yes_counts(keys: Iterable[Row], readers: Sequence[Mapping[int, str]]) -> Row:
     """Return how many of the rows both readers, or one of them, answer with yes, and Wilson's interval for both."""
-    said = [[reader[row["item"]] not in NOT_YES for reader in readers] for row in keys]
-    both = sum(map(all, said))
-    low, high = wilson_interval(both, len(said))
-    return {"read": len(said), "both": both, "either": sum(map(any, said)), "interval": [round(low, 3), round(high, 3)]}
+    answers = [[reader[row["item"]] not in NOT_YES for reader in readers] for row in keys]
+    both = sum(map(all, answers))
+    low, high = wilson_interval(both, len(answers))
+    return {
+        "read": len(answers),
+        "both": both,
+        "either": sum(map(any, answers)),
+        "interval": [round(low, 3), round(high, 3)],
+    }
 
 
 def count(keys: Sequence[Row], readers: Sequence[Mapping[int, str]]) -> list[Row]:
