@@ -213,6 +213,7 @@ def _by_strategy(tried: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any
             "strategy": strategy,
             "difficulty": difficulty,
             **asdict(tally),
+            "by_chance": round(tally.by_chance, 2),
             "per_thousand_tokens": round(1000 * tally.positives / tally.tokens, 3) if tally.tokens else None,
             "share": round(tally.positives / kept, 4) if kept else None,
         }

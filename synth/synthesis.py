@@ -241,11 +241,12 @@ class Synthesis:
             is_program=hard.is_program,
         )
         attempt.leaks = {**report.measures, "weights": [weights.token, weights.sequence, weights.geometric]}
-        attempt.leaks["bare_probability"] = round(_mean_probability(attempt.bare_logprobs), 4)
+        probability = mean_probability(attempt.bare_logprobs)
+        attempt.leaks["bare_probability"] = round(probability, 4)
         reasons = list(report.reasons)
         if not attempt.context:
             # Nothing has to be distilled away, and no weight tells luck from skill.
-            if attempt.leaks["bare_probability"] < self.least_probability:
+            if probability < self.least_probability:
                 reasons.append(LeakReason.IMPLAUSIBLE)
             if not hard.is_beyond_chance(attempt):
                 reasons.append(LeakReason.UNCONFIRMED)
@@ -281,8 +282,9 @@ class Synthesis:
             return LEAST_PROBABILITY
         prompts = [sample.prompt_ids for sample in samples]
         scored = self._sampler.score(prompts, [sample.token_ids for sample in samples])
-        return sorted(map(_mean_probability, scored))[int(LOW_SHARE * len(samples))]
+        return sorted(map(mean_probability, scored))[int(LOW_SHARE * len(samples))]
 
 
-def _mean_probability(logprobs: Sequence[float]) -> float:
+def mean_probability(logprobs: Sequence[float]) -> float:
+    """Return the geometric mean of an output's token probabilities; 1 where it has no tokens."""
     return math.exp(math.fsum(logprobs) / len(logprobs)) if logprobs else 1.0
