@@ -130,10 +130,10 @@ def _count_set(records: list[Mapping[str, Any]]) -> dict[str, int]:
     counts = Counter({"bare": len(bare), "all": len(counted)})
     for record in counted:
         problem, output, failed = record["problem"], record["response"], record.get("failed")
-        told = FEEDBACK.format(failed=failed or "12345")
+        feedback = FEEDBACK.format(failed=failed or "12345")
         for name, known in (("table", Habits()), ("habits", habits)):
             counts[f"opening, {name}"] += is_dropped(opening(output) + DERIVATION, problem, habits=known)
-            counts[f"whole, {name}"] += is_dropped(output, problem, guidance=told, failed=failed, habits=known)
+            counts[f"whole, {name}"] += is_dropped(output, problem, guidance=feedback, failed=failed, habits=known)
     return dict(counts)
 
 

@@ -38,7 +38,7 @@ PRIOR = Beta(0.5, 99.5)
 FEWEST_SAMPLES = 50
 ROWS, SAMPLES_OF_ROW = 1000, 4
 """So many rows, and samples of each, are looked at."""
-_NUMBER = re.compile(r"\d[\d.,]*")
+_FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]
 """A rule that found something in a text, and the words; no words where it looks at the whole text."""
@@ -84,25 +84,25 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
     def is_habit(count: int, most: float) -> bool:
         return PRIOR.after(len(findings), count).mean > most
 
-    masked = [{_masked(finding) for finding in found} for found in findings]
-    phrases = Counter(finding for found in masked for finding in found if finding[1])
+    masked = [{_masked(finding) for finding in sample} for sample in findings]
+    phrases = Counter(finding for sample in masked for finding in sample if finding[1])
     common = {finding: count for finding, count in phrases.items() if is_habit(count, MOST_BARE)}
-    left = [found - common.keys() for found in masked]
-    guards = Counter(rule for found in left for rule, words in found if not words)
+    left = [sample - common.keys() for sample in masked]
+    guards = Counter(rule for sample in left for rule, words in sample if not words)
     rules = {rule: count for rule, count in guards.items() if is_habit(count, MOST_BARE_OF_GUARD)}
-    spoken = [{rule for rule, words in found if words} for found in left]
+    spoken = [{rule for rule, words in sample if words} for sample in left]
     # The most frequent patterns first, until what is left of them drops next to none of the bare samples.
-    while counts := Counter(rule for found in spoken for rule in found):
+    while counts := Counter(rule for sample in spoken for rule in sample):
         rule, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         if not is_habit(count, MOST_BARE) and not is_habit(sum(map(bool, spoken)), MOST_BARE_TOGETHER):
             break
         rules[rule] = count
-        spoken = [found - {rule} for found in spoken]
+        spoken = [sample - {rule} for sample in spoken]
     return Habits(len(findings), common, rules)
 
 
 def _masked(finding: Finding) -> Finding:
-    return finding[0], " ".join(_NUMBER.sub("#", finding[1]).split())
+    return finding[0], " ".join(_FIGURE.sub("#", finding[1]).split())
 
 
 def read_bare_samples(inputs: Mapping[str, Path]) -> list[BareSample]:

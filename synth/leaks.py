@@ -164,11 +164,11 @@ def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
 
 
 def _look_at_the_whole(output: str, problem: str, extracted: str | None, config: LeakConfig) -> set[LeakReason]:
-    found = {
+    flagged = {
         LeakReason.OTHER_LANGUAGE: is_in_another_language(output, problem),
         LeakReason.ANSWER_FIRST: config.answer_first and states_answer_first(output, problem, extracted),
     }
-    return {reason for reason, is_found in found.items() if is_found}
+    return {reason for reason, is_flagged in flagged.items() if is_flagged}
 
 
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:

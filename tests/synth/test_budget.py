@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from numbered_rows import make_row
+from numbered_rows import make_row, plain_row
 
 from truegold.pipeline.rates.posterior import Beta
 from truegold.synth.budget import PlannedAttempt, TokenBudget
@@ -118,7 +118,7 @@ def test_the_gold_is_shown_where_nothing_else_is_left() -> None:
 def test_what_can_be_guessed() -> None:
     small, large = make_row(1, gold="20"), make_row(1, gold="21")
     assert is_guessable(small) and is_guessable(make_row(1, gold="-3.0")) and not is_guessable(large)
-    assert is_guessable(make_row(1, gold="Yes")) and is_guessable({**large, "verifier": "choice", "gold": "B"})
+    assert is_guessable(make_row(1, gold="Yes")) and is_guessable(plain_row("Which?", "B", verifier="choice"))
     assert not is_guessable(make_row(1, gold="\\frac{1}{2}")) and not is_guessable(make_row(1, gold="3 apples"))
 
 
