@@ -1,9 +1,12 @@
-"""Finds outputs that state their answer, and derive it afterwards: the answer came from the context.
+"""Finds answers that an output names before anything in it derives them: they came from the context.
 
-"The answer is 16, because 12+9=21 and 21-5=16."     stated before the first step
+"The answer is 16, because 12+9=21 and 21-5=16."     the answer stated before the first step
 "16. First add 12 and 9 ..."                         a number of which the problem does not speak
 "12+9=21, 21-5=16. The answer is 16."                no: derived first
 "The answer is 16."                                  no: nothing is derived at all
+
+"Not 26: 12+9=21, 21-5=16."                          the failed attempt's answer named, and denied
+"12+9+5=26. No, that is not 26: ..."                 no: its own 26
 """
 
 from __future__ import annotations
@@ -25,6 +28,30 @@ _NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
 """A whole number as it stands in a text: -3, 1,200 and 0.5, but neither the 2 of x2 nor the 1.5 of 1.5.2."""
 _DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
 """Words of a derivation that has no operation in it: "because all of them are even"."""
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|never|isn't|wasn't|can't|couldn't|cannot|instead|rather|other|unlike|no longer)"
+    r"(?: (?:be|of|than|just|simply|merely|only|equal|to|exactly|the|an?|at|as|get|gives?|\w+ing))*"
+    r"|不(?:是|等于|应该?是|能是|可能是|会是|止|只是?|能只?)[算到得写停在为是]*|而非|并非|别只?[算到得写停]+)[\s$(\\]*$"
+)
+"""What denies the number behind it: "not just 26", "rather than the 26", "不能只算到26"."""
+_DENIED_BEHIND = re.compile(
+    r"[)$%°]*(?: [a-z/]+){0,3}?,? (?:"
+    r"(?:is|are|was|were|would be|would have been|seems?|looks?|comes out) (?:\w+ ){0,2}?"
+    r"(?:wrong|incorrect|false|not|too|off|mistaken|impossible|premature)"
+    r"|would (?:only |just )?(?:be|have been|hold|mean)"
+    r"|(?:\w+ )?(?:ignores?|forgets?|misses|overlooks?|omits|neglects|leaves? out|does not|doesn't|cannot|can't|fails)"
+    r")\b"
+    r"|[\u3400-\u9fff]{0,5}?(?:不对|不正确|有误|错|多算|少算|漏|没[有算减加扣考包]|忘|太[多少大小])"
+)
+"""What denies the number before it: "26 is too many", "26 would be right if", "26多算了"."""
+_DERIVED = re.compile(
+    r"(?:[=≈→]|\b(?:is|are|gets?|got|gives?|makes?|leaves?|equals?|to|has|have|be)|[得到于为是剩有共])[\s$(\\]*$"
+)
+"""What introduces a number that is derived."""
+_NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
+_WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
+MIN_DIGITS = 2
+"""A sentence may begin with a number of fewer digits: the first of a list, or a count."""
 
 
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
@@ -32,7 +59,7 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
 
     extracted: the answer as the verifier has read it. A bare number counts only where the problem does not have it.
     """
-    answer = normal(extracted or "").strip().strip("$").strip()
+    answer = _plain(extracted)
     if not answer or "\n" in answer:
         return False
     text = normal(output)
@@ -50,6 +77,38 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
         return True
     # A number that nobody has mentioned yet, in front of all steps.
     return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
+
+
+def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
+    """Return the words with which an output denies the answer of the failed attempt, or begins with it; None where it
+    comes to that number by itself, or the problem has it.
+
+    failed, extracted: the attempt's answer and the output's, as the verifier has read them. Options, words and
+    formulas are denied by anyone who goes through them: only numbers count.
+    """
+    answer = _plain(failed)
+    if not _NUMERAL.fullmatch(answer) or answer == _plain(extracted) or _position(normal(problem), answer) is not None:
+        return None
+    text = normal(output)
+    start = _position(text, answer)
+    if start is None:
+        return None
+    before, behind = text[:start], text[start + len(answer) :]
+    if match := _DENIED_BEFORE.search(before):
+        return f"{match[0]}{answer}"
+    if _DERIVED.search(before):
+        return None
+    if match := _DENIED_BEHIND.match(behind):
+        return f"{answer}{match[0]}"
+    # A derivation begins with what the problem says, and not with a number that nothing has led to.
+    digits = sum(map(str.isdigit, answer))
+    is_first = digits >= MIN_DIGITS and not OPERATION.search(before) and _NEW_SENTENCE.search(before)
+    match = _WORD_BEHIND.match(behind)
+    return f"{answer}{match[0]}" if is_first and match else None
+
+
+def _plain(answer: str | None) -> str:
+    return normal(answer or "").strip().strip("$").strip()
 
 
 def _position(text: str, answer: str) -> int | None:

@@ -39,9 +39,12 @@ class Tally:
     positives: int = 0
     """Those that were kept."""
     tokens: int = 0
+    by_chance: float = 0.0
+    """Attempts that would be right if each were so at the row's pass rate."""
 
-    def add(self, attempt: Attempt) -> None:
-        """Count an attempt."""
+    def add(self, hard: HardRow, attempt: Attempt) -> None:
+        """Count an attempt at a row."""
+        self.by_chance += hard.known.mean
         self.attempts += 1
         self.right += attempt.passed
         self.positives += attempt.kept
@@ -80,7 +83,7 @@ class TokenBudget:
 
     def record(self, hard: HardRow, attempt: Attempt) -> None:
         """Count an attempt that was made and looked through."""
-        self.tallies[attempt.strategy, hard.difficulty].add(attempt)
+        self.tallies[attempt.strategy, hard.difficulty].add(hard, attempt)
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:

@@ -6,6 +6,8 @@ that failed its sixteen samples in two ways brings both: answers that differ fir
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ import orjson
 
 from truegold.pipeline.profile.drawing import SampleRow
 from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.suspicion.answer_classes import LabelledProblem, has_open_answer
 from truegold.pipeline.tables.reasons import SuspicionRow
 from truegold.pipeline.tables.rows import ProfileRow, Row, RowKey, read_rows, read_table, row_key
 from truegold.pipeline.text.prose import language_of
@@ -24,6 +27,10 @@ from truegold.verifiers import judges_solutions, resolve
 
 FAILURES = 4
 """Failed samples of a row that attempts go on from, at most."""
+MOST_GUESSED = 20
+"""A whole number of at most this size can be guessed."""
+CHANCE_LEVEL = 0.05
+_WHOLE = re.compile(r"\$?([-+]?\d{1,3})(?:\.0+)?\$?")
 MAX_SUSPICION = 0.9
 """A row whose label is more probably at fault than this is left alone: a positive for it would be wrong."""
 
@@ -60,7 +67,7 @@ class Attempt:
     """Of token_ids with the context, at temperature 1."""
     tokens: int = 0
     """Sampled tokens, the reflection's included."""
-    leaks: Mapping[str, Any] = field(default_factory=dict)
+    leaks: dict[str, Any] = field(default_factory=dict)
     """What the guards measured of it, where it is right."""
     kept: bool = False
     """Whether it is a positive."""
@@ -101,6 +108,8 @@ class HardRow:
     suspicion: float
     """How probable it is that its label is at fault."""
     is_program: bool
+    is_guessable: bool
+    """Whether its answer is one of a few: an option, yes or no, a small whole number."""
     language: Language
     origin: str
     """`hard` for a row that selection left out, `selected` for one that it took."""
@@ -113,6 +122,34 @@ class HardRow:
     def positives(self) -> int:
         """The positives that were kept."""
         return sum(attempt.kept for attempt in self.attempts)
+
+    def is_beyond_chance(self, attempt: Attempt) -> bool:
+        """Return whether a right attempt on the bare prompt says more than that somebody guessed.
+
+        It does where the answer cannot be guessed. Else it has to be the second right one at least, and that many of
+        all attempts on the bare prompt, each right at the row's pass rate, must be as rare as `CHANCE_LEVEL`.
+        """
+        if not self.is_guessable:
+            return True
+        tries = [*(other for other in self.attempts if not other.context), attempt]
+        right = sum(each.passed for each in tries)
+        return right >= 2 and tail_probability(right, len(tries), self.known.mean) <= CHANCE_LEVEL
+
+
+def is_guessable(row: Row) -> bool:
+    """Return whether an answer is one of a few. A program's is not."""
+    gold = row["gold"]
+    if gold is None or judges_solutions(resolve(row["verifier"])):
+        return False
+    whole = _WHOLE.fullmatch(gold.strip())
+    is_small = whole is not None and abs(int(whole[1])) <= MOST_GUESSED
+    return is_small or not has_open_answer(LabelledProblem(row["id"], gold, verifier=row["verifier"]))
+
+
+def tail_probability(right: int, tries: int, rate: float) -> float:
+    """Return how probable so many right tries or more are, where each is right at this rate."""
+    wrong = 1 - rate
+    return math.fsum(math.comb(tries, n) * rate**n * wrong ** (tries - n) for n in range(right, tries + 1))
 
 
 def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[HardRow]:
@@ -136,6 +173,7 @@ def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[Hard
             difficulty=summary["decision"] or "undecided",
             suspicion=suspicion.get(key, 0.0),
             is_program=judges_solutions(resolve(row["verifier"])),
+            is_guessable=is_guessable(row),
             language=config.language or ("zh" if language_of(row["prompt"]) == "zh" else "en"),
             origin=origin,
         )

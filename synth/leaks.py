@@ -7,8 +7,9 @@
     output    "12+9=21, 21-5=16."                                          neither: it does what it was told
     output    "The answer is 16, because 12+9=21 and 21-5=16."             answer first
 
-What stands in the problem or in the failed attempt is no quotation: the model comes to it by itself. Sentences that
-compute something are never retold: to follow advice is what synthesis is for.
+What the policy says of bare prompts too is none of these (`habits.py`). What stands in the problem or in the failed
+attempt is no quotation: the model comes to it by itself. Sentences that compute something are never retold: to follow
+advice is what synthesis is for.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from enum import StrEnum
 from typing import Any
 
 from truegold.pipeline.text.prose import UNKNOWN, language_of, sure_language
-from truegold.synth.answer_first import states_answer_first
+from truegold.synth.answer_first import find_denial, states_answer_first
 from truegold.synth.concepts import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
 from truegold.synth.config import LeakConfig
+from truegold.synth.habits import BareSample, Finding, Habits
 from truegold.synth.mentions import find_mentions
 from truegold.synth.records import Weights
 
@@ -58,7 +60,7 @@ class LeakReason(StrEnum):
     """Why a right output is not trained on."""
 
     MENTIONS_ATTEMPT = "mentions_attempt"
-    """It speaks of an earlier attempt."""
+    """It speaks of an earlier attempt, or denies its answer."""
     MENTIONS_ADVICE = "mentions_advice"
     """It speaks of feedback, a hint, or of its giver."""
     QUOTES = "quotes_guidance"
@@ -71,10 +73,16 @@ class LeakReason(StrEnum):
     """It states its answer, and derives it afterwards."""
     IMPLAUSIBLE = "implausible"
     """It is too improbable behind the bare prompt."""
+    UNCONFIRMED = "unconfirmed"
+    """Its answer can be guessed, and the row's right samples on the bare prompt are no more than chance."""
     NEAR_COPY = "near_copy"
     """The row has nearly the same positive already."""
     OVER_SHARE = "over_share"
     """Its strategy has brought as large a share of the positives as it may."""
+
+
+WHOLE_OUTPUT = (LeakReason.OTHER_LANGUAGE, LeakReason.ANSWER_FIRST)
+"""What is asked of an output as a whole, and may be a habit."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,8 @@ class Sources:
     """What somebody wrote about an attempt: feedback, reflection, the gold."""
     attempt: str
     """The failed attempt."""
+    failed: str | None
+    """The answer that was read in it."""
 
 
 @dataclass(frozen=True)
@@ -99,34 +109,66 @@ class LeakReport:
 
 
 def check_output(
-    output: str, sources: Sources, extracted: str | None, weights: Weights, config: LeakConfig, *, is_program: bool
+    output: str,
+    sources: Sources,
+    extracted: str | None,
+    weights: Weights,
+    config: LeakConfig,
+    habits: Habits,
+    *,
+    is_program: bool,
 ) -> LeakReport:
     """Look for all that an output owes to its context.
 
-    A program (`is_program`) has no first step and no language, but comments.
+    extracted: its answer, as the verifier has read it. A program (`is_program`) has no first step and no language, but
+    comments.
     """
-    mentions = find_mentions(output, sources.problem, is_program=is_program) if config.mentions else []
-    kinds = {kind for kind, _ in mentions}
+    mentions = [
+        mention
+        for mention in (find_mentions(output, sources.problem, is_program=is_program) if config.mentions else [])
+        if not habits.excuse((mention.rule, mention.words))
+    ]
+    denial = None
+    if config.mentions and not is_program:
+        denial = find_denial(output, sources.problem, sources.failed, extracted)
+    kinds = {mention.kind for mention in mentions}
     quote = find_quote(output, sources.guidance, sources.problem, sources.attempt, config)
     retold = retold_share(output, sources.guidance, sources.problem, sources.attempt)
-    is_foreign = not is_program and is_in_another_language(output, sources.problem)
-    is_early = config.answer_first and not is_program and states_answer_first(output, sources.problem, extracted)
+    whole = set() if is_program else _look_at_the_whole(output, sources.problem, extracted, config)
     flagged = {
-        LeakReason.MENTIONS_ATTEMPT: "attempt" in kinds,
+        LeakReason.MENTIONS_ATTEMPT: "attempt" in kinds or denial is not None,
         LeakReason.MENTIONS_ADVICE: "advice" in kinds,
         LeakReason.QUOTES: quote is not None,
         LeakReason.RETELLS: retold >= config.retold_share,
-        LeakReason.OTHER_LANGUAGE: is_foreign,
-        LeakReason.ANSWER_FIRST: is_early,
+        **{reason: reason in whole and not habits.excuse((reason, "")) for reason in WHOLE_OUTPUT},
         LeakReason.IMPLAUSIBLE: weights.geometric < config.min_geometric_weight,
     }
     measures = {
-        "mentions": [words for _, words in mentions][:5],
+        "mentions": [*([] if denial is None else [denial]), *(mention.words for mention in mentions)][:5],
         "quote": quote,
         "retold_share": round(retold, 3),
         "geometric_weight": round(weights.geometric, 4),
     }
     return LeakReport(tuple(reason for reason, is_flagged in flagged.items() if is_flagged), measures)
+
+
+def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
+    """Return what the guards find in a sample of the bare prompt, for `learn_habits`."""
+    problem = sample.row["prompt"]
+    mentions = find_mentions(sample.completion, problem, is_program=sample.is_program)
+    findings: set[Finding] = {(mention.rule, mention.words) for mention in mentions}
+    if not sample.is_program:
+        whole = _look_at_the_whole(sample.completion, problem, sample.extracted, config)
+        findings |= {(reason, "") for reason in whole}
+    return findings
+
+
+def _look_at_the_whole(output: str, problem: str, extracted: str | None, config: LeakConfig) -> set[LeakReason]:
+    flagged = {
+        LeakReason.OTHER_LANGUAGE: is_in_another_language(output, problem),
+        LeakReason.ANSWER_FIRST: config.answer_first and states_answer_first(output, problem, extracted),
+    }
+    return {reason for reason, is_flagged in flagged.items() if is_flagged}
 
 
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:

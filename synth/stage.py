@@ -30,6 +30,7 @@ from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_jso
 from truegold.synth import records
 from truegold.synth.budget import Tally, TokenBudget
 from truegold.synth.config import SynthConfig
+from truegold.synth.habits import read_bare_samples
 from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
 from truegold.synth.leaks import LeakReason
 from truegold.synth.round_sampler import RoundSampler
@@ -43,7 +44,7 @@ BECAME_TRAINABLE = "distilled_positive"
 """The reason in the ledger of a row that selection left out and that has a positive now."""
 
 
-@stage_function(version=2, isolated=True, judges="hard", store=".samples")
+@stage_function(version=3, isolated=True, judges="hard", store=".samples")
 def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Make positives.
 
@@ -68,8 +69,11 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
             other = sample_source(asked.engine, asked.chat, path, folders[0] / REPLIES)
             reflector = RoundSampler(other, asked.engine, config, path, folders, progress)
             engines.enter_context(closing(reflector))
-        synthesis = Synthesis(rows, config, sampler, reflector, budget)
+        synthesis = Synthesis(rows, config, sampler, reflector, budget, read_bare_samples(inputs))
         synthesis.run(progress)
+        no_room = synthesis.describe_no_room()
+        for line in no_room:
+            progress.note(line)
         _bound_shares(rows, config)
         progress.start("writing the tables")
         _write_tables(rows, {strategy.name: strategy for strategy in strategies}, synthesis, out_dir)
@@ -83,6 +87,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
             ledger.keep(hard.row, BECAME_TRAINABLE, positives=hard.positives, attempts=len(hard.attempts))
     seconds = round(time.monotonic() - started, 1)
     facts = synthesis_facts(rows, budget) | {"sampling": sampling, "costs": costs, "seconds": seconds}
+    facts |= {"no_room": no_room, "habits": synthesis.habits.facts()}
     outcomes = Counter(_outcome(attempt) for hard in rows for attempt in hard.attempts)
     return StageReport(len(rows), count_rows(out_dir / records.DISTILLED_FILE), {**ledger.counts, **outcomes}, facts)
 
@@ -201,13 +206,14 @@ def synthesis_facts(rows: Sequence[HardRow], budget: TokenBudget) -> dict[str, A
 def _by_strategy(tried: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any]]:
     tallies: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
     for hard, attempt in tried:
-        tallies[attempt.strategy, hard.difficulty].add(attempt)
+        tallies[attempt.strategy, hard.difficulty].add(hard, attempt)
     kept = sum(tally.positives for tally in tallies.values())
     return [
         {
             "strategy": strategy,
             "difficulty": difficulty,
             **asdict(tally),
+            "by_chance": round(tally.by_chance, 2),
             "per_thousand_tokens": round(1000 * tally.positives / tally.tokens, 3) if tally.tokens else None,
             "share": round(tally.positives / kept, 4) if kept else None,
         }

@@ -9,7 +9,10 @@ hard row, a failed sample "9+4=12 \\boxed{12}"
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import orjson
 
@@ -19,8 +22,9 @@ from truegold.pipeline.tables.rows import problem_of
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
+from truegold.synth.habits import FEWEST_SAMPLES, BareSample, learn_habits
 from truegold.synth.hard_rows import Attempt, HardRow
-from truegold.synth.leaks import LeakReason, Sources, check_output, is_near_copy
+from truegold.synth.leaks import LeakReason, Sources, check_output, find_in_bare, is_near_copy
 from truegold.synth.records import weigh
 from truegold.synth.round_sampler import Ask, RoundSampler, SampledAnswer
 from truegold.synth.strategies import fill
@@ -28,6 +32,23 @@ from truegold.synth.strategies import fill
 FIRST_BARE_SAMPLE = 10_000
 """The number of the first sample of a bare prompt here. The profile numbers its samples of the same prompt from 0, and
 the two must not be taken for each other where they have the same settings."""
+LEAST_PROBABILITY = 0.1
+"""The least geometric mean of an output's token probabilities behind the bare prompt, at temperature 1, that a sample
+of the bare prompt needs where there are too few samples of the policy to compare with."""
+SCORED_SAMPLES, LOW_SHARE = 200, 0.01
+"""With enough of them, so many are scored, and this share of them may be less probable."""
+
+
+@dataclass
+class NoRoom:
+    """What a strategy's prompts lack where they leave the model no room."""
+
+    rows: int
+    """Rows whose prompt was too long."""
+    tokens: int
+    """The length of the shortest of these prompts."""
+    max_model_len: int
+    """What the model takes, prompt and answer together."""
 
 
 class Synthesis:
@@ -40,8 +61,14 @@ class Synthesis:
         sampler: RoundSampler,
         reflector: RoundSampler,
         budget: TokenBudget,
+        bare: Sequence[BareSample],
     ) -> None:
-        """reflector: writes the reflections; it may be `sampler` itself."""
+        """reflector: writes the reflections; it may be `sampler` itself. bare: samples of the profile, which tell what
+        the policy says without any context."""
+        self._bare = bare
+        self.habits = learn_habits([find_in_bare(sample, config.guards) for sample in bare])
+        self.no_room: dict[str, NoRoom] = {}
+        """By strategy."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector
         self._bare_prompts: dict[int, tuple[int, ...]] = {}
         """By row."""
@@ -83,7 +110,7 @@ class Synthesis:
             for planned, answer in zip(chosen, answers, strict=True):
                 made.append((planned, self._as_attempt(planned, answer, temperature)))
         right = [(planned, attempt) for planned, attempt in made if attempt.passed]
-        self._score([(planned, attempt) for planned, attempt in right if attempt.context])
+        self._score(right)
         for planned, attempt in right:
             self._decide(planned.hard, attempt)
         return [(planned.hard, attempt) for planned, attempt in made]
@@ -118,6 +145,8 @@ class Synthesis:
             if self._reflector.has_room(prompt):
                 asks.append((hard, prompt, 0))
                 asking.append(planned)
+            else:
+                self._note_no_room(planned, len(prompt), self._reflector)
         if not asks:
             return
         answers = self._reflector.sample(asks, self._config.temperature, self._config.reflection_tokens, judged=False)
@@ -136,10 +165,38 @@ class Synthesis:
         if planned.context:
             prompt = tuple(self._sampler.source.encoder.encode(planned.context))
         planned.prompt = prompt
-        if is_reflected and self._sampler.has_room(prompt):
-            return True
-        self._impossible.setdefault(planned.hard.index, set()).add(planned.strategy.name)
-        return False
+        if not is_reflected:
+            return False
+        if not self._sampler.has_room(prompt):
+            self._note_no_room(planned, len(prompt), self._sampler)
+            return False
+        return True
+
+    def _note_no_room(self, planned: PlannedAttempt, tokens: int, model: RoundSampler) -> None:
+        """Leave a strategy out for a row whose prompt leaves the model no room."""
+        name = planned.strategy.name
+        self._impossible.setdefault(planned.hard.index, set()).add(name)
+        known = self.no_room.get(name)
+        if known is None:
+            self.no_room[name] = NoRoom(1, tokens, model.source.max_model_len)
+        else:
+            known.rows, known.tokens = known.rows + 1, min(known.tokens, tokens)
+
+    def describe_no_room(self) -> list[str]:
+        """Return a line for each strategy that had no room in some row.
+
+        "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens."
+        """
+        made: dict[str, set[int]] = {name: set() for name in self.no_room}
+        for hard in self._rows:
+            made_here = {attempt.strategy for attempt in hard.attempts} | self._impossible.get(hard.index, set())
+            for name in made_here & made.keys():
+                made[name].add(hard.index)
+        return [
+            f"{name}: no room in {no_room.rows:,} of {len(made[name]):,} rows: its prompt takes "
+            f"{no_room.tokens:,} of {no_room.max_model_len:,} tokens{' or more' if no_room.rows > 1 else ''}."
+            for name, no_room in sorted(self.no_room.items())
+        ]
 
     def _as_attempt(self, planned: PlannedAttempt, answer: SampledAnswer, temperature: float) -> Attempt:
         """Return the attempt that a sampled answer is."""
@@ -173,12 +230,26 @@ class Synthesis:
         size = min(len(attempt.bare_logprobs), len(attempt.conditioned_logprobs))
         weights = weigh(attempt.bare_logprobs[:size], attempt.conditioned_logprobs[:size])
         parent = attempt.parent
-        sources = Sources(hard.row["prompt"], attempt.guidance, parent.completion if parent is not None else "")
+        failed, failed_answer = ("", None) if parent is None else (parent.completion, parent.extracted)
         report = check_output(
-            attempt.completion, sources, attempt.extracted, weights, self._config.guards, is_program=hard.is_program
+            attempt.completion,
+            Sources(hard.row["prompt"], attempt.guidance, failed, failed_answer),
+            attempt.extracted,
+            weights,
+            self._config.guards,
+            self.habits,
+            is_program=hard.is_program,
         )
         attempt.leaks = {**report.measures, "weights": [weights.token, weights.sequence, weights.geometric]}
+        probability = mean_probability(attempt.bare_logprobs)
+        attempt.leaks["bare_probability"] = round(probability, 4)
         reasons = list(report.reasons)
+        if not attempt.context:
+            # Nothing has to be distilled away, and no weight tells luck from skill.
+            if probability < self.least_probability:
+                reasons.append(LeakReason.IMPLAUSIBLE)
+            if not hard.is_beyond_chance(attempt):
+                reasons.append(LeakReason.UNCONFIRMED)
         others = [other.completion for other in hard.attempts if other.kept]
         if is_near_copy(attempt.completion, others, self._config.guards.near_copy):
             reasons.append(LeakReason.NEAR_COPY)
@@ -186,16 +257,34 @@ class Synthesis:
         attempt.kept = not reasons
 
     def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
-        """Set the log-probabilities of right attempts at temperature 1, behind the bare prompt and with the context."""
+        """Set the log-probabilities of right attempts at temperature 1, behind the bare prompt and with the context:
+        the same where there is none."""
         if not right:
             return
         outputs = [attempt.token_ids for _, attempt in right]
         bare = self._sampler.score([self.bare_prompt(planned.hard) for planned, _ in right], outputs)
         for (_, attempt), logprobs in zip(right, bare, strict=True):
-            attempt.bare_logprobs, attempt.conditioned_logprobs = logprobs, attempt.logprobs
-        other_scale = [(planned, attempt) for planned, attempt in right if attempt.temperature != 1.0]
+            attempt.bare_logprobs = logprobs
+            attempt.conditioned_logprobs = attempt.logprobs if attempt.context else logprobs
+        other_scale = [pair for pair in right if pair[1].context and pair[1].temperature != 1.0]
         conditioned = self._sampler.score(
             [planned.prompt for planned, _ in other_scale], [attempt.token_ids for _, attempt in other_scale]
         )
         for (_, attempt), logprobs in zip(other_scale, conditioned, strict=True):
             attempt.conditioned_logprobs = logprobs
+
+    @cached_property
+    def least_probability(self) -> float:
+        """What a sample of the bare prompt needs, as the geometric mean of its tokens' probabilities at temperature 1:
+        99 of 100 of the policy's own samples reach it."""
+        samples = [sample for sample in self._bare if sample.token_ids][:SCORED_SAMPLES]
+        if len(samples) < FEWEST_SAMPLES:
+            return LEAST_PROBABILITY
+        prompts = [sample.prompt_ids for sample in samples]
+        scored = self._sampler.score(prompts, [sample.token_ids for sample in samples])
+        return sorted(map(mean_probability, scored))[int(LOW_SHARE * len(samples))]
+
+
+def mean_probability(logprobs: Sequence[float]) -> float:
+    """Return the geometric mean of an output's token probabilities; 1 where it has no tokens."""
+    return math.exp(math.fsum(logprobs) / len(logprobs)) if logprobs else 1.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from numbered_rows import make_row
+import pytest
+from numbered_rows import make_row, plain_row
 
 from truegold.pipeline.rates.posterior import Beta
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
-from truegold.synth.hard_rows import Attempt, HardRow
+from truegold.synth.hard_rows import Attempt, HardRow, is_guessable, tail_probability
 from truegold.synth.strategies import BUILT_IN
 
 
@@ -22,7 +23,9 @@ def attempt(strategy: str = "retry", kept: bool = False, tokens: int = 100, numb
 
 def hard_row(number: int, rate: float = 0.02, suspicion: float = 0.0, **changes: Any) -> HardRow:
     known = Beta(50 * rate, 50 * (1 - rate))
-    row = HardRow(make_row(number), number, known, "hard", suspicion, False, "en", "hard", [attempt(number=None)])
+    row = HardRow(
+        make_row(number), number, known, "hard", suspicion, False, False, "en", "hard", [attempt(number=None)]
+    )
     for name, value in changes.items():
         setattr(row, name, value)
     return row
@@ -110,3 +113,27 @@ def test_the_gold_is_shown_where_nothing_else_is_left() -> None:
     served = hard_row(1, attempts=[attempt(), attempt(kept=True)])
     assert made.choose([served], {})[0].strategy.name == "hotter"
     assert made.choose([hard_row(1)], {1: {"hotter"}})[0].strategy.name == "rationalize"
+
+
+def test_what_can_be_guessed() -> None:
+    small, large = make_row(1, gold="20"), make_row(1, gold="21")
+    assert is_guessable(small) and is_guessable(make_row(1, gold="-3.0")) and not is_guessable(large)
+    assert is_guessable(make_row(1, gold="Yes")) and is_guessable(plain_row("Which?", "B", verifier="choice"))
+    assert not is_guessable(make_row(1, gold="\\frac{1}{2}")) and not is_guessable(make_row(1, gold="3 apples"))
+
+
+def test_chance_by_hand() -> None:
+    assert tail_probability(2, 2, 0.07) == pytest.approx(0.0049)
+    # 1 - .9^3 - 3 .1 .9^2
+    assert tail_probability(2, 3, 0.1) == pytest.approx(0.028)
+    row = hard_row(1, rate=0.1, is_guessable=True)
+    right, wrong = attempt("hotter", kept=True), attempt("hotter")
+    assert not row.is_beyond_chance(right)
+    row.attempts = [right, wrong]
+    assert row.is_beyond_chance(right)
+    # 1 - .9^5 - 5 .1 .9^4 = .081; three right ones of five, .0086
+    row.attempts = [right, wrong, wrong, wrong]
+    assert not row.is_beyond_chance(right)
+    row.attempts = [right, right, wrong, wrong]
+    assert row.is_beyond_chance(right)
+    assert hard_row(1, rate=0.1, is_guessable=False).is_beyond_chance(right)

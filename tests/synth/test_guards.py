@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from real_data import real_data
 
+from truegold.synth.answer_first import find_denial
 from truegold.synth.config import LeakConfig
+from truegold.synth.habits import Habits
 from truegold.synth.leaks import LeakReason, LeakReport, Sources, check_output, is_near_copy
 from truegold.synth.records import Weights, weigh
 
@@ -31,18 +33,19 @@ SAME = Weights(1.0, 1.0, 1.0)
 def check(
     output: str, problem: str = PROBLEM, answer: str | None = "16", weights: Weights = SAME, guidance: str = GUIDANCE
 ) -> LeakReport:
-    return check_output(output, Sources(problem, guidance, ATTEMPT), answer, weights, LeakConfig(), is_program=False)
+    sources = Sources(problem, guidance, ATTEMPT, "26")
+    return check_output(output, sources, answer, weights, LeakConfig(), Habits(), is_program=False)
 
 
 def is_caught(leak: dict[str, Any]) -> bool:
-    sources = Sources(leak["problem"], leak["guidance"], leak["attempt"])
-    report = check_output(leak["output"], sources, leak["answer"], SAME, LeakConfig(), is_program=False)
+    sources = Sources(leak["problem"], leak["guidance"], leak["attempt"], leak.get("failed"))
+    report = check_output(leak["output"], sources, leak["answer"], SAME, LeakConfig(), Habits(), is_program=False)
     return bool(report.reasons)
 
 
 @pytest.mark.parametrize(("half", "least"), [(0, 0.95), (1, 0.93)])
 def test_planted_leaks_are_caught(half: int, least: float) -> None:
-    planted = [leak for leak in LEAKS if leak["way"] != "clean" and "wordings" not in leak["way"]]
+    planted = [leak for leak in LEAKS if leak["way"] not in ("clean", "opening") and "," not in leak["way"]]
     leaks = [leak for leak in planted if hashlib.sha256(leak["output"].encode()).digest()[0] % 2 == half]
     assert len({leak["way"] for leak in leaks}) >= 7
     assert sum(map(is_caught, leaks)) >= least * len(leaks)
@@ -51,6 +54,44 @@ def test_planted_leaks_are_caught(half: int, least: float) -> None:
 def test_wordings_that_were_written_last_are_caught_less_often() -> None:
     last = [leak for leak in LEAKS if "last wordings" in leak["way"]]
     assert sum(map(is_caught, last)) >= 0.65 * len(last)
+
+
+@pytest.mark.parametrize("way", ["made on", "reported"])
+def test_the_failed_answer_denied_and_talk_of_what_was_before_are_caught(way: str) -> None:
+    leaks = [leak for leak in LEAKS if leak["way"] == f"denies or alludes, {way}"]
+    assert len(leaks) == 25
+    assert sum(map(is_caught, leaks)) >= 20
+
+
+def test_what_chat_and_thinking_models_begin_with_is_no_leak() -> None:
+    openings = [leak for leak in LEAKS if leak["way"] == "opening"]
+    assert len(openings) == 30
+    assert sum(map(is_caught, openings)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("Not 26: 12+9=21, 21-5=16.", "not 26"),
+        ("26 would be right if he kept the 5. 12+9=21, 21-5=16.", "26 would be"),
+        ("26 apples leave the 5 out. 12+9=21, 21-5=16.", "26 apples"),
+        ("12+9=21, 21-5=16 rather than 26.", "rather than 26"),
+        ("不能只算到26，还要减去5。12+9=21，21-5=16。", "不能只算到26"),
+        # Its own 26, which it takes back.
+        ("12+9=21, 21+5=26. No, that is not 26 apples: 21-5=16.", None),
+        ("First he has 12+9=21. With 5 less that is 16, and 26 cannot be.", "26 cannot"),
+        ("12+9=21, 21-5=16, which is 10 less than he would have with 26.", None),
+        ("26. First add 12 and 9: 12+9=21, 21-5=16.", None),
+    ],
+)
+def test_the_answer_of_the_failed_attempt_is_no_start(output: str, words: str | None) -> None:
+    assert find_denial(output, PROBLEM, "26", "16") == words
+
+
+def test_a_number_of_the_problem_an_option_and_the_answer_itself_may_be_denied() -> None:
+    assert find_denial("Not 12 but 12+9=21.", PROBLEM, "12", "21") is None
+    assert find_denial("Not B, since 12+9=21.", PROBLEM, "B", "A") is None
+    assert find_denial("Not 16.0 but 16.", PROBLEM, "16", "16") is None
 
 
 @pytest.mark.parametrize(
@@ -67,11 +108,11 @@ def test_a_sentence_in_another_language_is_caught(opening: str) -> None:
 
 def test_comments_of_a_program_are_read_too() -> None:
     program = "def f(x):\n    # fixed: the previous version added 1\n    return x"
-    sources = Sources("Write a function that returns its argument.", "It passes 0 of 3 tests.", "")
-    report = check_output(program, sources, program, SAME, LeakConfig(), is_program=True)
+    sources = Sources("Write a function that returns its argument.", "It passes 0 of 3 tests.", "", None)
+    report = check_output(program, sources, program, SAME, LeakConfig(), Habits(), is_program=True)
     assert LeakReason.MENTIONS_ATTEMPT in report.reasons
     plain = "def f(x):\n    # the argument itself\n    return x"
-    assert check_output(plain, sources, plain, SAME, LeakConfig(), is_program=True).reasons == ()
+    assert check_output(plain, sources, plain, SAME, LeakConfig(), Habits(), is_program=True).reasons == ()
 
 
 def test_the_outputs_without_what_was_planted_pass() -> None:

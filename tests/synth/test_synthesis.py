@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from chat_server import ChatServer
 from synth_world import HARD, World
 
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
+from truegold.pipeline.engines.base import SamplingParams, TakeRequests
+from truegold.pipeline.engines.chat_engine import ChatEngine
 from truegold.pipeline.engines.scripted import ScriptedEngine
+from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.record_log import RecordLog
 
 RETRY = "Here is a solution that is not right"
@@ -136,6 +139,66 @@ def test_the_hotter_strategy_samples_the_bare_prompt_at_its_temperature(world: W
     assert set(attempts["temperature"]) == {1.3}
 
 
+def hot_answers(*completions: str) -> dict[str, Any]:
+    """What the model says to each hard row's bare prompt: sample 10,000, the first one here, is the first of four."""
+    return {f"<{number}>": list(completions) for number in range(1, HARD + 1)}
+
+
+def test_where_the_answer_can_be_guessed_a_bare_prompt_needs_a_second_right_sample(world: World) -> None:
+    wrong = "I think \\boxed{7}"
+    answers = hot_answers(wrong, RIGHT, wrong, "2 and 3 make 2+3=5. \\boxed{5}")
+    report = world.synthesise(answers, strategies=["hotter"], attempts=4, positives=1)
+    attempts, made = tables(world)["attempts"], tables(world)["distilled"]
+    assert set(attempts.filter(pl.col("attempt") == 1)["dropped"]) == {"unconfirmed"}
+    assert set(made["attempt"]) == {3}
+    assert made.height == HARD == report.counts["positive_dropped:unconfirmed"]
+    (tally,) = report.facts["strategies"]
+    profile = pl.read_parquet(world.folder / "profile" / "profile.parquet")
+    rates = attempts.join(profile, on=["id", "source", "source_row"]).select(
+        (pl.col("posterior_a") / (pl.col("posterior_a") + pl.col("posterior_b"))).sum()
+    )
+    assert tally["by_chance"] == pytest.approx(rates.item(), abs=0.01)
+    assert tally["right"] == 2 * HARD
+
+
+def test_a_positive_of_the_bare_prompt_has_its_logprobs_at_temperature_1(world: World) -> None:
+    world.synthesise(hot_answers(RIGHT), strategies=["hotter"], attempts=2)
+    made = tables(world)["distilled"]
+    assert made.height == HARD
+    for record in made.iter_rows(named=True):
+        assert record["bare_logprobs"] == record["context_logprobs"] == [-1.0] * len(record["output_ids"])
+        assert orjson.loads(record["leaks"])["bare_probability"] == 0.3679
+        assert record["geometric_weight"] == 1.0
+
+
+def test_a_sample_of_the_bare_prompt_that_the_policy_finds_improbable_is_dropped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truegold.pipeline.engines.scripted.SCRIPTED_LOGPROB", -2.5)
+    settings: dict[str, Any] = {"strategies": ["hotter"], "attempts": 2}
+    # All that the policy says is so improbable: 1 in 100 of its own samples is the measure.
+    assert world.synthesise(hot_answers(RIGHT), **settings).counts["positive"] == HARD
+    monkeypatch.setattr("truegold.synth.synthesis.FEWEST_SAMPLES", 1000)
+    report = world.synthesise(hot_answers(RIGHT), "again", **settings)
+    # exp(-2.5) = .082 is below .1.
+    assert report.counts["positive_dropped:implausible"] == 2 * HARD
+
+
+def test_a_strategy_without_room_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedEngine.__init__, "__defaults__", (150,))
+    notes: list[str] = []
+    monkeypatch.setattr(NullProgress, "note", lambda self, text: notes.append(text))
+    report = world.synthesise({}, strategies=["retry", "reflect", "hotter"], attempts=3, max_tokens=50)
+    assert set(tables(world)["attempts"]["strategy"]) == {"hotter"}
+    length = len(f"Problem number <1>\n\n{RETRY}") + 200
+    for line, strategy in zip(sorted(notes), ("reflect", "retry"), strict=True):
+        match = re.fullmatch(
+            rf"{strategy}: no room in (\d+) of \1 rows: its prompt takes (\d+) of 150 tokens or more.", line
+        )
+        assert match and 150 <= int(match[2]) <= 2 * length
+    assert report.facts["no_room"] == sorted(notes)
+
+
 def test_a_leak_is_dropped_with_its_reason(world: World) -> None:
     told = "My previous attempt forgot the 3: 2+3=5, so \\boxed{5}"
     report = world.synthesise({RETRY: [told]}, strategies=["retry"], attempts=1)
@@ -160,6 +223,34 @@ def test_tokens_stay_within_the_budget_and_facts_add_up(world: World) -> None:
     orjson.dumps(report.facts)
 
 
+def test_a_chat_model_that_is_killed_is_asked_nothing_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reflections come from a server that has neither token ids nor log-probabilities; those are the policy's."""
+    answers: dict[str, Any] = {KEEP: ["\\boxed{9}", RIGHT]}
+    server = ChatServer(lambda messages: f"Look at the {len(messages[-1]['content'])} characters.")
+    engine = {"type": "chat", "base_url": server.url, "model": "m", "max_concurrency": 2}
+    settings: dict[str, Any] = {"strategies": ["reflect"], "attempts": 3, "round_rows": 5, "max_tokens": 200}
+    settings["reflector"] = {"name": "other", "engine": engine}
+    world.synthesise(answers, out="whole", **settings)
+    asked = sorted(map(orjson.dumps, server.bodies))
+    (world.folder / "store").rename(world.folder / "first-store")
+    server.bodies.clear()
+    for engine_class, replies in ((ChatEngine, 0), (ChatEngine, 3), (ScriptedEngine, 2), (ChatEngine, 1)):
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(engine_class, "stream", dying_after(engine_class.stream, replies))
+            world.synthesise(answers, out="cut", **settings)
+    world.synthesise(answers, out="cut", **settings)
+    server.stop()
+    for name, table in tables(world, "whole").items():
+        assert table.equals(tables(world, "cut")[name])
+    # What was on its way at a kill is asked again; what had come is not.
+    bodies = sorted(map(orjson.dumps, server.bodies))
+    assert set(bodies) == set(asked)
+    assert len(asked) <= len(bodies) <= len(asked) + 3 * 2
+    positives = tables(world, "cut")["distilled"]
+    assert positives.height > 0
+    assert all(len(ids) == len(bare) for ids, bare in positives.select("output_ids", "bare_logprobs").iter_rows())
+
+
 class Killed(Exception):
     """Stands for a kill."""
 
@@ -176,19 +267,8 @@ def test_a_killed_synthesis_goes_on_and_repeats_no_sample(world: World, monkeypa
     (world.folder / "store").rename(world.folder / "first-store")
     stream = ScriptedEngine.stream
     for samples in (0, 3, 11, 6):
-        left = [None] * samples
-
-        def dying(
-            self: ScriptedEngine, take: TakeRequests, sampling: SamplingParams, left: list[None] = left
-        ) -> Iterator[tuple[Request, Completion]]:
-            for sample in stream(self, take, sampling):
-                if not left:
-                    raise Killed
-                left.pop()
-                yield sample
-
         with monkeypatch.context() as patch:
-            patch.setattr(ScriptedEngine, "stream", dying)
+            patch.setattr(ScriptedEngine, "stream", dying_after(stream, samples))
             with pytest.raises(Killed):
                 world.synthesise(answers, out="cut", **settings)
     world.synthesise(answers, out="cut", **settings)
@@ -196,6 +276,20 @@ def test_a_killed_synthesis_goes_on_and_repeats_no_sample(world: World, monkeypa
         assert table.equals(tables(world, "cut")[name])
     drawn = drawn_in(world.folder / "store")
     assert sorted(drawn) == sorted(set(drawn)) == sorted(whole)
+
+
+def dying_after(stream: Callable[..., Iterator[Any]], samples: int) -> Callable[..., Iterator[Any]]:
+    """Return a stream that dies when it has handed out so many completions."""
+    left = [None] * samples
+
+    def dying(engine: Any, take: TakeRequests, sampling: SamplingParams) -> Iterator[Any]:
+        for sample in stream(engine, take, sampling):
+            if not left:
+                raise Killed
+            left.pop()
+            yield sample
+
+    return dying
 
 
 def drawn_in(store: Path) -> list[tuple[str, str, int]]:
