@@ -1,0 +1,377 @@
+"""Draws flagged rows for two blind readers, and counts what they say.
+
+    python benchmarks/flag_readings.py draw NAME=RUN... --out ITEMS.jsonl --key KEY.jsonl --each 15 --seed 7 \
+        [--reasons proof,missing_figure=40]
+    python benchmarks/flag_readings.py unflagged NAME=RUN... --rows 100 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
+    python benchmarks/flag_readings.py count KEY.jsonl --labels A.jsonl B.jsonl \
+        [--append benchmarks/first_contact.jsonl]
+
+RUN is a run of `truegold curate`, or what `truegold flag` wrote; NAME is its corpus. `draw` takes up to EACH flagged
+rows of each reason and corpus (or as many as stand behind a reason), and as many rows of the corpus without that flag,
+of which the same is asked. An item has `item`, `ask`, `problem`, `options`, `gold`, `solution` and `other`, the second
+row of a pair; readers see neither reason nor corpus, which are in the key. A reader's file has `item`, `label` ("yes",
+"no", "unclear"; of unflagged rows one of FITNESS) and `why`. The lists of corpora, fixed before the first was run:
+`first_contact.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from first_contact import kappa, read
+
+from truegold.pipeline.near.gold_keys import gold_key
+from truegold.verifiers.rates import wilson_interval
+
+Row = dict[str, Any]
+Key = tuple[str, int]
+"""A row's source and its line there."""
+
+SOLUTION_CHARS = 1_500
+SEARCHED_ROWS = 3_000
+"""Rows among which the likest one is looked for, as the control of a pair."""
+
+
+class Question(NamedTuple):
+    """What readers are asked of a row."""
+
+    ask: str
+    needs: str | None = None
+    """What a row must have for the question to make sense: "solution", "options", or "pair"."""
+
+
+_UNPAYABLE = Question(
+    "A verifier compares values: numbers, formulas, sets, option letters or a few words. Would it fail to accept a"
+    " right answer that is written otherwise than this gold (because gold is prose, a derivation, several values,"
+    " garbled, a stand-in, ...)?"
+)
+_SAME_PROBLEM = Question(
+    "Are these two the same problem, asking for the same answer (so that a training set needs only one of them)?",
+    "pair",
+)
+QUESTIONS: Mapping[str, Question] = {
+    "truncated_text": Question(
+        "Is a part of the problem's text missing, so that it breaks off, or leaves out what is asked of a statement?"
+    ),
+    "no_question": Question("Does the text fail to ask for anything, in whatever form?"),
+    "generator_talk": Question(
+        "Does the text have words about how it was made (a generator's talk), beside the problem?"
+    ),
+    "repeated_text": Question("Does the text repeat itself needlessly (a loop, or the same sentences again)?"),
+    "foreign_instruction": Question("Does the text have an instruction that has nothing to do with the problem?"),
+    "multi_part": Question("Are several quantities asked for, of which gold answers only one or a part?"),
+    "proof": Question(
+        "Does the problem ask for a proof, or for another text that no verifier can check against the gold?"
+    ),
+    "missing_figure": Question("Does the problem depend on a figure or a table that is not there?"),
+    "choice_remnant": Question(
+        "Was this a question with answer options, of which the options are missing or gold is none of them?"
+    ),
+    "yes_no_answer": Question("Is the answer yes or no (true or false), so that it can be guessed?"),
+    "answer_in_prompt": Question("Does the problem's text give its answer away?"),
+    "solution_in_prompt": Question("Does the problem's text contain a solution of the problem, or a part of one?"),
+    "mojibake": Question("Does the text have characters that were read in a wrong character set or were lost?"),
+    "foreign_fragment": Question("Does the text have a stray piece in another language, which does not belong there?"),
+    "garbled_number": Question("Is a number or a number word misspelt, or spoilt by wrong characters?"),
+    "lost_number": Question("Is a number missing beside its sign or unit ($, %)?"),
+    "gap_in_text": Question("Is there a gap in the text: a placeholder, or words left out?"),
+    "gold_wrapped": Question(
+        "Is there more around the gold than the answer (a heading, a remark, markup, a sentence)?"
+    ),
+    "decimal_comma": Question("Is the gold a number with a decimal comma?"),
+    "spoilt_options": Question(
+        "Are the answer options spoilt: two have the same letter, text or value, or one has no text?", "options"
+    ),
+    "unit_missing": Question("Does the problem ask for the answer with its unit, and gold has none?"),
+    "gold_slip": Question("Is the gold not what the solution computes, by a slip in writing it down?", "solution"),
+    "negative_count": Question("Does the problem give a negative amount of something that cannot be negative?"),
+    "missing_quantity": Question(
+        'Is a quantity that the answer depends on left open ("some apples"), so that it cannot be computed?'
+    ),
+    "fractional_count": Question("Is the gold a fraction of something that comes in whole pieces only?"),
+    "unit_mismatch": Question("Is the gold in another unit than the problem asks for?"),
+    "arithmetic_error": Question("Is a computing step of the solution false?", "solution"),
+    "conflicting_labels": Question(
+        "Are these two the same problem, asking for the same answer, so that one of the two golds must be wrong?",
+        "pair",
+    ),
+    "possible_translation": Question(
+        "Is one of these two problems a translation of the other (the same problem, in another language)?", "pair"
+    ),
+    "exact_duplicate": _SAME_PROBLEM,
+    "same_problem": _SAME_PROBLEM,
+    "gold_unparsed": _UNPAYABLE,
+    "gold_fails_verifier": _UNPAYABLE,
+    "gold_unverified": _UNPAYABLE,
+    "gold_unmatchable": _UNPAYABLE,
+    "solution_contradicts_gold": Question(
+        "Does the solution end in an answer that differs from gold, or of which gold is only a part?", "solution"
+    ),
+    "same_gold": Question("Is the gold a stand-in, such as a number put in everywhere, and no answer to this problem?"),
+}
+"""By the reason of a flag or a drop. What holds of the row is asked, not whether the row can be solved all the same."""
+
+UNFLAGGED = "unflagged"
+FIT = Question("Is this row unfit to train on, with its gold as the only answer that is accepted?")
+FITNESS = ("fine", "wrong_gold", "ill_posed", "unmatchable_gold", "missing_part", "other")
+NOT_YES = ("no", "unclear", FITNESS[0])
+"""Labels that do not say yes; of unflagged rows every other one does."""
+TRANSLATION = "possible_translation"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A flag, or a drop of a duplicate: its row, and the other one of a pair."""
+
+    row: Row
+    other: Row | None
+    blocks: bool
+
+
+class Curated:
+    """The rows that a run has left, and what it says of them by reason."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        run = folder / "work" if (folder / "work").is_dir() else folder
+        self.name = name
+        self.rows = {_key(row): row for row in _table(run / "flag" / "rows.parquet")}
+        self.findings: dict[str, list[Finding]] = defaultdict(list)
+        self._asked: dict[Key, set[str]] = defaultdict(set)
+        dropped: dict[Key, Row] = {}
+        records = _table(run / "flag" / "flags.parquet")
+        if (run / "dedup").is_dir():
+            dropped = {_key(row): row for row in _table(run / "dedup" / "dropped.parquet")}
+            drops = (record for record in _table(run / "dedup" / "ledger.parquet") if record["action"] == "drop")
+            records += [{**record, "blocks": True} for record in drops if record["reason"] in QUESTIONS]
+        self._partners: set[str] = set()
+        """The prompts of the second rows of pairs."""
+        pairs: set[frozenset[str]] = set()
+        for record in records:
+            row = self.rows.get(_key(record)) or dropped[_key(record)]
+            question = QUESTIONS[record["reason"]]
+            self._asked[_key(row)].add(question.ask)
+            other = self._other(row, record["reason"], json.loads(record["evidence"]))
+            if question.needs == "pair":
+                pair = frozenset((row["prompt"], other["prompt"] if other else ""))
+                if other is None or (len(pair) == 2 and pair in pairs):
+                    continue
+                pairs.add(pair)
+                self._partners.add(other["prompt"])
+            self.findings[record["reason"]].append(Finding(row, other, record["blocks"]))
+
+    def _other(self, row: Row, reason: str, evidence: Mapping[str, Any]) -> Row | None:
+        if reason == "conflicting_labels":
+            own = gold_key(row["gold"])
+            return next((text for text in evidence["texts"] if gold_key(text["gold"]) != own), None)
+        if reason == "possible_translation":
+            return dict(evidence["text"])
+        if "kept" not in evidence:
+            return None
+        source, _, line = evidence["kept"].rpartition(":")
+        return self.rows.get((source, int(line)))
+
+    def unflagged(self) -> list[Row]:
+        """Return the rows of which nothing is said."""
+        return [row for key, row in self.rows.items() if key not in self._asked]
+
+    def controls(self, reason: str, findings: Sequence[Finding], rng: random.Random) -> list[Finding]:
+        """Return as many rows of which nothing answers the question with yes; for a pair the likest other row."""
+        question = QUESTIONS[reason]
+        rows = [row for key, row in self.rows.items() if question.ask not in self._asked[key]]
+        if question.needs == "pair":
+            rows = [row for row in rows if row["prompt"] not in self._partners]
+            pool = rng.sample(rows, min(len(rows), SEARCHED_ROWS))
+            chosen = [finding.row for finding in findings]
+            return [Finding(row, likest, False) for row in chosen if (likest := _likest(row, pool, reason))]
+        fitting = [row for row in rows if question.needs is None or _has(row, question.needs)]
+        return [Finding(row, None, False) for row in rng.sample(fitting, min(len(findings), len(fitting)))]
+
+
+def _table(path: Path) -> list[Row]:
+    return pl.read_parquet(path).to_dicts()
+
+
+def _key(row: Row) -> Key:
+    return row["source"], row["source_row"]
+
+
+def _options(row: Row) -> list[str]:
+    return json.loads(row.get("verifier_args") or "{}").get("options") or []
+
+
+def _has(row: Row, needed: str) -> bool:
+    return bool(row["solution"]) if needed == "solution" else bool(_options(row))
+
+
+def _tokens(row: Row) -> set[str]:
+    return set(re.findall(r"\d+|[^\W\d]{2,}", row["prompt"].lower()))
+
+
+def _likest(row: Row, pool: Iterable[Row], reason: str) -> Row | None:
+    """Return the other row that shares the most words and numbers, in another script for a translation."""
+    own = _tokens(row)
+    scripts = (lambda other: other["prompt"].isascii() != row["prompt"].isascii()) if reason == TRANSLATION else None
+    others = [other for other in pool if _key(other) != _key(row) and (scripts is None or scripts(other))]
+    return max(
+        others, key=lambda other: len(own & (tokens := _tokens(other))) / max(1, len(own | tokens)), default=None
+    )
+
+
+def shortened(solution: str | None) -> str | None:
+    """Return head and tail of a solution that is longer than SOLUTION_CHARS."""
+    if solution is None or len(solution) <= SOLUTION_CHARS:
+        return solution
+    half = SOLUTION_CHARS // 2
+    return f"{solution[:half]} [...] {solution[-half:]}"
+
+
+def item(finding: Finding, ask: str) -> Row:
+    """Return what a reader sees."""
+    row, other = finding.row, finding.other
+    shown = {name: other[name] for name in ("prompt", "gold")} if other else None
+    return {
+        "ask": ask, "problem": row["prompt"], "options": _options(row) or None, "gold": row["gold"],
+        "solution": shortened(row["solution"]), "other": shown,
+    }  # fmt: skip
+
+
+def key(corpus: str, reason: str, finding: Finding, control: bool) -> Row:
+    """Return what readers do not see."""
+    place = {name: finding.row[name] for name in ("id", "source", "source_row")}
+    return {"corpus": corpus, "reason": reason, "blocks": finding.blocks, "control": control, **place}
+
+
+def draw(corpora: Iterable[Curated], each: int, most: Mapping[str, int] | None, seed: int) -> list[tuple[Row, Row]]:
+    """Return flagged rows and their controls with their keys, shuffled. `most` names the only reasons, and how many."""
+    rng = random.Random(seed)
+    drawn: list[tuple[Row, Row]] = []
+    for corpus in corpora:
+        for reason, found in sorted(corpus.findings.items()):
+            if most is not None and reason not in most:
+                continue
+            findings = rng.sample(found, min(len(found), each if most is None else most[reason]))
+            ask = QUESTIONS[reason].ask
+            drawn += [(item(finding, ask), key(corpus.name, reason, finding, False)) for finding in findings]
+            controls = corpus.controls(reason, findings, rng)
+            drawn += [(item(finding, ask), key(corpus.name, reason, finding, True)) for finding in controls]
+    rng.shuffle(drawn)
+    return drawn
+
+
+def draw_unflagged(corpora: Iterable[Curated], rows: int, seed: int) -> list[tuple[Row, Row]]:
+    """Return items of rows that nothing is said of, so many of each corpus, with their keys, shuffled."""
+    rng = random.Random(seed)
+    drawn: list[tuple[Row, Row]] = []
+    for corpus in corpora:
+        fit = corpus.unflagged()
+        for row in rng.sample(fit, min(rows, len(fit))):
+            finding = Finding(row, None, False)
+            shown = item(finding, FIT.ask) | {"labels": FITNESS}
+            drawn.append((shown, key(corpus.name, UNFLAGGED, finding, False)))
+    rng.shuffle(drawn)
+    return drawn
+
+
+def write(drawn: Sequence[tuple[Row, Row]], out: Path, key_file: Path) -> None:
+    """Write items and keys, numbered alike."""
+    for path, rows in ((out, [shown for shown, _ in drawn]), (key_file, [hidden for _, hidden in drawn])):
+        lines = (json.dumps({"item": number, **row}, ensure_ascii=False) for number, row in enumerate(rows))
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def yes_counts(keys: Iterable[Row], readers: Sequence[Mapping[int, str]]) -> Row:
+    """Return how many of the rows both readers, or one of them, answer with yes, and Wilson's interval for both."""
+    said = [[reader[row["item"]] not in NOT_YES for reader in readers] for row in keys]
+    both = sum(map(all, said))
+    low, high = wilson_interval(both, len(said))
+    return {"read": len(said), "both": both, "either": sum(map(any, said)), "interval": [round(low, 3), round(high, 3)]}
+
+
+def count(keys: Sequence[Row], readers: Sequence[Mapping[int, str]]) -> list[Row]:
+    """Return a line for each corpus: what readers say by reason, of flags and controls, and their agreement."""
+    by_corpus: dict[str, list[Row]] = defaultdict(list)
+    for row in keys:
+        if all(row["item"] in reader for reader in readers):
+            by_corpus[row["corpus"]].append(row)
+    lines: list[Row] = []
+    for corpus, rows in by_corpus.items():
+        line: Row = {"corpus": corpus, "kind": "flags", "rows": len(rows), "readers": len(readers)}
+        if len(readers) == 2:
+            labelled = [[reader[row["item"]] for row in rows] for reader in readers]
+            line["kappa"] = kappa(labelled[0], labelled[1])
+        line["reasons"] = {}
+        for reason in sorted({row["reason"] for row in rows}):
+            flagged, controls = ([r for r in rows if (r["reason"], r["control"]) == (reason, is_control)]
+                                 for is_control in (False, True))  # fmt: skip
+            line["reasons"][reason] = {**yes_counts(flagged, readers), "blocks": any(row["blocks"] for row in flagged)}
+            if controls:
+                line["reasons"][reason]["controls"] = yes_counts(controls, readers)
+        lines.append(line)
+    return lines
+
+
+def numbered(text: str) -> tuple[str, int | None]:
+    """Read a reason with or without its number of rows: "proof" or "proof=40"."""
+    reason, _, rows = text.partition("=")
+    if reason not in QUESTIONS:
+        raise SystemExit(f"--reasons: there is no reason {reason!r}; there are: {', '.join(QUESTIONS)}.")
+    return reason, int(rows) if rows else None
+
+
+def main(argv: list[str]) -> int:
+    """Draw, or count."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True)
+    for name in ("draw", "unflagged"):
+        command = commands.add_parser(name)
+        command.add_argument("runs", nargs="+", metavar="NAME=RUN")
+        command.add_argument("--out", type=Path, required=True)
+        command.add_argument("--key", type=Path, required=True)
+        command.add_argument("--seed", type=int, required=True)
+        if name == "draw":
+            command.add_argument("--each", type=int, required=True)
+            command.add_argument("--reasons")
+        else:
+            command.add_argument("--rows", type=int, default=100)
+    counting = commands.add_parser("count")
+    counting.add_argument("key", type=Path)
+    counting.add_argument("--labels", type=Path, nargs="+", required=True)
+    counting.add_argument("--append", type=Path)
+    arguments = parser.parse_args(argv)
+    if arguments.what == "count":
+        readers = [{label["item"]: label["label"] for label in read(path)} for path in arguments.labels]
+        commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip()
+        stamp = {"date": datetime.now(tz=UTC).date().isoformat(), "truegold": commit}
+        text = "".join(json.dumps({**stamp, **line}, ensure_ascii=False) + "\n"
+                       for line in count(read(arguments.key), readers))  # fmt: skip
+        print(text, end="")
+        if arguments.append:
+            with arguments.append.open("a", encoding="utf-8") as out:
+                out.write(text)
+        return 0
+    corpora = [Curated(name, Path(run)) for name, _, run in (named.rpartition("=") for named in arguments.runs)]
+    if arguments.what == "unflagged":
+        drawn = draw_unflagged(corpora, arguments.rows, arguments.seed)
+    else:
+        most = None
+        if arguments.reasons:
+            most = {reason: rows or arguments.each for reason, rows in map(numbered, arguments.reasons.split(","))}
+        drawn = draw(corpora, arguments.each, most, arguments.seed)
+    write(drawn, arguments.out, arguments.key)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
