@@ -8,10 +8,13 @@
 
 RUN is a run of `truegold curate`, or what `truegold flag` wrote; NAME is its corpus. `draw` takes up to EACH flagged
 rows of each reason and corpus (or as many as stand behind a reason), and as many rows of the corpus without that flag,
-of which the same is asked. An item has `item`, `ask`, `problem`, `options`, `gold`, `solution` and `other`, the second
-row of a pair; readers see neither reason nor corpus, which are in the key. A reader's file has `item`, `label` ("yes",
-"no", "unclear"; of unflagged rows one of FITNESS) and `why`. The lists of corpora, fixed before the first was run:
-`first_contact.md`.
+of which the same is asked. With --rows in place of --each that many of a reason are taken, from all corpora by turns;
+--advising takes flags alone that hold no row back, --read leaves out the rows of a file like
+`tests/data/rule_labels.jsonl`.
+
+An item has `item`, `ask`, `problem`, `options`, `gold`, `solution` and `other`, the second row of a pair; readers see
+neither reason nor corpus, which are in the key. A reader's file has `item`, `label` ("yes", "no", "unclear"; of
+unflagged rows one of FITNESS) and `why`. The lists of corpora, fixed before the first was run: `first_contact.md`.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from first_contact import kappa, read
 
+from truegold.pipeline.dedup.flags import GOLD_CHARS, PROMPT_CHARS
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.verifiers.rates import wilson_interval
 
@@ -143,7 +147,10 @@ class Finding:
 class Curated:
     """The rows that a run has left, and what it says of them by reason."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(
+        self, name: str, folder: Path, *, advising: bool = False, known: Iterable[tuple[str, str, int]] = ()
+    ) -> None:
+        """Read a run. With `advising` what holds rows back is left out, and so are `known` (reason, corpus, row)."""
         run = folder / "work" if (folder / "work").is_dir() else folder
         self.name = name
         self.rows = {_key(row): row for row in _table(run / "flag" / "rows.parquet")}
@@ -155,21 +162,25 @@ class Curated:
             dropped = {_key(row): row for row in _table(run / "dedup" / "dropped.parquet")}
             drops = (record for record in _table(run / "dedup" / "ledger.parquet") if record["action"] == "drop")
             records += [{**record, "blocks": True} for record in drops if record["reason"] in QUESTIONS]
+        left_out = set(known)
         self._partners: set[str] = set()
         """The prompts of the second rows of pairs."""
-        pairs: set[frozenset[str]] = set()
+        pairs: set[frozenset[tuple[str, str]]] = set()
         for record in records:
             row = self.rows.get(_key(record)) or dropped[_key(record)]
-            question = QUESTIONS[record["reason"]]
-            self._asked[_key(row)].add(question.ask)
+            question = QUESTIONS.get(record["reason"])
+            self._asked[_key(row)].add(question.ask if question else record["reason"])
+            if question is None:
+                continue
             other = self._other(row, record["reason"], json.loads(record["evidence"]))
             if question.needs == "pair":
-                pair = frozenset((row["prompt"], other["prompt"] if other else ""))
-                if other is None or (len(pair) == 2 and pair in pairs):
+                if other is None or (pair := frozenset(map(_shown, (row, other)))) in pairs:
                     continue
                 pairs.add(pair)
                 self._partners.add(other["prompt"])
-            self.findings[record["reason"]].append(Finding(row, other, record["blocks"]))
+            is_known = (record["reason"], name, row["source_row"]) in left_out
+            if not is_known and not (advising and record["blocks"]):
+                self.findings[record["reason"]].append(Finding(row, other, record["blocks"]))
 
     def _other(self, row: Row, reason: str, evidence: Mapping[str, Any]) -> Row | None:
         if reason == "conflicting_labels":
@@ -189,7 +200,7 @@ class Curated:
     def controls(self, reason: str, findings: Sequence[Finding], rng: random.Random) -> list[Finding]:
         """Return as many rows of which nothing answers the question with yes; for a pair the likest other row."""
         question = QUESTIONS[reason]
-        rows = [row for key, row in self.rows.items() if question.ask not in self._asked[key]]
+        rows = [row for key, row in self.rows.items() if question.ask not in self._asked.get(key, ())]
         if question.needs == "pair":
             rows = [row for row in rows if row["prompt"] not in self._partners]
             pool = rng.sample(rows, min(len(rows), SEARCHED_ROWS))
@@ -205,6 +216,11 @@ def _table(path: Path) -> list[Row]:
 
 def _key(row: Row) -> Key:
     return row["source"], row["source_row"]
+
+
+def _shown(row: Row) -> tuple[str, str]:
+    """Return what the evidence of a flag shows of a row."""
+    return row["prompt"][:PROMPT_CHARS], str(row["gold"] or "")[:GOLD_CHARS]
 
 
 def _options(row: Row) -> list[str]:
@@ -253,19 +269,33 @@ def key(corpus: str, reason: str, finding: Finding, control: bool) -> Row:
     return {"corpus": corpus, "reason": reason, "blocks": finding.blocks, "control": control, **place}
 
 
-def draw(corpora: Iterable[Curated], each: int, most: Mapping[str, int] | None, seed: int) -> list[tuple[Row, Row]]:
-    """Return flagged rows and their controls with their keys, shuffled. `most` names the only reasons, and how many."""
+def by_turns(sizes: Sequence[int], rows: int) -> list[int]:
+    """Return how many of each part are taken where the parts give one by turns, until there are `rows`."""
+    taken = [0] * len(sizes)
+    while sum(taken) < min(rows, sum(sizes)):
+        for index, size in enumerate(sizes):
+            if taken[index] < size and sum(taken) < rows:
+                taken[index] += 1
+    return taken
+
+
+def draw(corpora: Sequence[Curated], rows: Mapping[str, int], *, pooled: bool, seed: int) -> list[tuple[Row, Row]]:
+    """Return flagged rows and their controls with their keys, shuffled.
+
+    `rows` says how many of a reason are drawn of each corpus, or of all corpora by turns where they are `pooled`.
+    """
     rng = random.Random(seed)
     drawn: list[tuple[Row, Row]] = []
-    for corpus in corpora:
-        for reason, found in sorted(corpus.findings.items()):
-            if most is not None and reason not in most:
-                continue
-            findings = rng.sample(found, min(len(found), each if most is None else most[reason]))
-            ask = QUESTIONS[reason].ask
-            drawn += [(item(finding, ask), key(corpus.name, reason, finding, False)) for finding in findings]
+    for reason, most in rows.items():
+        order = rng.sample(corpora, len(corpora))
+        sizes = [len(corpus.findings[reason]) for corpus in order]
+        taken = by_turns(sizes, most) if pooled else [min(size, most) for size in sizes]
+        for corpus, size in zip(order, taken, strict=True):
+            findings = rng.sample(corpus.findings[reason], size)
             controls = corpus.controls(reason, findings, rng)
-            drawn += [(item(finding, ask), key(corpus.name, reason, finding, True)) for finding in controls]
+            ask = QUESTIONS[reason].ask
+            for is_control, part in ((False, findings), (True, controls)):
+                drawn += [(item(finding, ask), key(corpus.name, reason, finding, is_control)) for finding in part]
     rng.shuffle(drawn)
     return drawn
 
@@ -340,11 +370,12 @@ def main(argv: list[str]) -> int:
         command.add_argument("--out", type=Path, required=True)
         command.add_argument("--key", type=Path, required=True)
         command.add_argument("--seed", type=int, required=True)
+        command.add_argument("--rows", type=int, required=name == "unflagged")
         if name == "draw":
-            command.add_argument("--each", type=int, required=True)
+            command.add_argument("--each", type=int)
             command.add_argument("--reasons")
-        else:
-            command.add_argument("--rows", type=int, default=100)
+            command.add_argument("--advising", action="store_true")
+            command.add_argument("--read", type=Path)
     counting = commands.add_parser("count")
     counting.add_argument("key", type=Path)
     counting.add_argument("--labels", type=Path, nargs="+", required=True)
@@ -361,14 +392,19 @@ def main(argv: list[str]) -> int:
             with arguments.append.open("a", encoding="utf-8") as out:
                 out.write(text)
         return 0
-    corpora = [Curated(name, Path(run)) for name, _, run in (named.rpartition("=") for named in arguments.runs)]
+    runs = [named.rpartition("=") for named in arguments.runs]
     if arguments.what == "unflagged":
+        corpora = [Curated(name, Path(run)) for name, _, run in runs]
         drawn = draw_unflagged(corpora, arguments.rows, arguments.seed)
     else:
-        most = None
-        if arguments.reasons:
-            most = {reason: rows or arguments.each for reason, rows in map(numbered, arguments.reasons.split(","))}
-        drawn = draw(corpora, arguments.each, most, arguments.seed)
+        if (arguments.rows is None) == (arguments.each is None):
+            parser.error("draw takes --each or --rows.")
+        known = [(row["reason"], row["corpus"], row["row"]) for row in read(arguments.read)] if arguments.read else []
+        corpora = [Curated(name, Path(run), advising=arguments.advising, known=known) for name, _, run in runs]
+        most = arguments.rows or arguments.each
+        named = arguments.reasons.split(",") if arguments.reasons else QUESTIONS
+        rows = {reason: count or most for reason, count in map(numbered, named)}
+        drawn = draw(corpora, rows, pooled=arguments.rows is not None, seed=arguments.seed)
     write(drawn, arguments.out, arguments.key)
     return 0
 

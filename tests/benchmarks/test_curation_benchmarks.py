@@ -12,8 +12,13 @@ sys.path.insert(0, str(BENCHMARKS))
 import curation_label_noise  # noqa: E402
 import curation_rules  # noqa: E402
 import curation_suspicion  # noqa: E402
+import flag_readings  # noqa: E402
 import pytest  # noqa: E402
 from ranking_scores import area_under_roc, average_precision  # noqa: E402
+
+from truegold.pipeline import curate  # noqa: E402
+from truegold.pipeline.flag.rules import BUILT_IN  # noqa: E402
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION  # noqa: E402
 
 SYSTEMS = {"good": 1.0, "fair": 0.8, "poor": 0.5}
 
@@ -101,3 +106,81 @@ def test_a_missing_file_is_left_out_and_said(benchmark, tmp_path, monkeypatch, c
     monkeypatch.setattr(sys, "argv", ["benchmark", str(tmp_path)])
     benchmark.main()
     assert "not there: left out" in capsys.readouterr().out
+
+
+def test_readers_have_a_question_for_every_reason():
+    duplicates = {"exact_duplicate", "same_problem"}
+    assert set(flag_readings.QUESTIONS) == {
+        *BUILT_IN, *GOLD_REASONS, CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *duplicates,
+    }  # fmt: skip
+
+
+def test_flagged_rows_are_drawn_with_controls_and_without_their_reason(tmp_path):
+    story = "Ann has {} eggs in her basket and buys {} more. How many eggs has she now?"
+    rows = [{"question": story.format(n, n * n), "answer": str(n + n * n)} for n in range(2, 9)]
+    rows += [
+        {"question": "Prove that the square of every odd number is odd.", "answer": "1"},
+        {"question": story.format(2, 4), "answer": "6"},
+        {"question": story.format(3, 9), "answer": "13"},
+    ]
+    curate(rows, work_dir=tmp_path / "run")
+    run = flag_readings.Curated("eggs", tmp_path / "run" / "run")
+    assert {reason: len(found) for reason, found in run.findings.items()} == {
+        "proof": 1, "exact_duplicate": 1, CONFLICTING_LABELS: 1,
+    }  # fmt: skip
+    drawn = flag_readings.draw([run], dict.fromkeys(flag_readings.QUESTIONS, 5), pooled=False, seed=1)
+    keyed = {(key["reason"], key["control"]): (item, key) for item, key in drawn}
+    assert len(drawn) == len(keyed) == 6
+    item, key = keyed["proof", False]
+    assert item == {
+        "ask": flag_readings.QUESTIONS["proof"].ask, "problem": rows[7]["question"],
+        "options": None, "gold": "1", "solution": None, "other": None,
+    }  # fmt: skip
+    assert (key["corpus"], key["blocks"], key["source_row"]) == ("eggs", True, 8)
+    assert keyed["proof", True][0]["ask"] == item["ask"]
+    assert keyed["proof", True][0]["problem"] != item["problem"]
+    assert keyed[CONFLICTING_LABELS, False][0]["other"]["prompt"] == story.format(3, 9)
+    assert {keyed[CONFLICTING_LABELS, False][0]["gold"], keyed[CONFLICTING_LABELS, False][0]["other"]["gold"]} == {
+        "12", "13",
+    }  # fmt: skip
+    pair, _ = keyed["exact_duplicate", True]
+    assert pair["other"]["prompt"] not in (pair["problem"], story.format(3, 9))
+    unflagged = flag_readings.draw_unflagged([run], rows=100, seed=1)
+    assert sorted(key["source_row"] for _, key in unflagged) == [1, 3, 4, 5, 6, 7]
+
+
+def test_readings_are_counted_by_reason_and_controls():
+    keys = [
+        {"item": n, "corpus": "eggs", "reason": "proof", "blocks": n < 4, "control": n >= 4} for n in range(6)
+    ]  # fmt: skip
+    first = {0: "yes", 1: "yes", 2: "yes", 3: "no", 4: "no", 5: "yes"}
+    second = {0: "yes", 1: "yes", 2: "unclear", 3: "no", 4: "no", 5: "no"}
+    (line,) = flag_readings.count(keys, [first, second])
+    assert (line["corpus"], line["rows"]) == ("eggs", 6)
+    # Agreement 4 of 6; by chance (4 * 2 + 2 * 3) / 36.
+    assert line["kappa"] == pytest.approx((4 / 6 - 14 / 36) / (1 - 14 / 36), abs=1e-3)
+    proof = line["reasons"]["proof"]
+    assert (proof["read"], proof["both"], proof["either"], proof["blocks"]) == (4, 2, 3, True)
+    assert proof["interval"] == [0.15, 0.85]
+    assert (proof["controls"]["read"], proof["controls"]["both"], proof["controls"]["either"]) == (2, 0, 1)
+    fit = [{"item": 0, "corpus": "eggs", "reason": flag_readings.UNFLAGGED, "blocks": False, "control": False}]
+    (line,) = flag_readings.count(fit, [{0: "wrong_gold"}, {0: "fine"}])
+    unfit = line["reasons"]["unflagged"]
+    assert (unfit["both"], unfit["either"]) == (0, 1)
+
+
+def test_corpora_give_rows_by_turns():
+    assert flag_readings.by_turns([1, 5, 9], 7) == [1, 3, 3]
+    assert flag_readings.by_turns([1, 0, 2], 7) == [1, 0, 2]
+
+
+def test_known_rows_and_flags_that_block_are_left_out(tmp_path):
+    rows = [{"question": f"Prove that {n} is even.", "answer": "1"} for n in (4, 6)]
+    rows += [
+        {"question": f"Ann has {n} eggs. She buys 3 more eggs. How many has she?", "answer": f"{n + 3}"} for n in (4, 9)
+    ]
+    curate(rows, work_dir=tmp_path)
+    known = [("proof", "eggs", 1), ("proof", "other", 2), ("multi_part", "eggs", 2)]
+    run = flag_readings.Curated("eggs", tmp_path / "run", known=known)
+    assert [finding.row["source_row"] for finding in run.findings["proof"]] == [2]
+    assert not flag_readings.Curated("eggs", tmp_path / "run", advising=True).findings["proof"]
