@@ -30,6 +30,7 @@ from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
+from truegold.pipeline.sources.data_files import is_named_as_data
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
@@ -158,13 +159,15 @@ class RunConfig(CurationConfig):
         training = changes.get("train")
         if isinstance(training, GrpoConfig) and self.distill is not None:
             changes["train"] = _without_profile_guard(training)
-        return self.model_copy(update={**changes, "decisions": self._decisions_folder()})
+        return self.model_copy(update={**changes, "decisions": self._decision_paths()})
 
-    def _decisions_folder(self) -> str | None:
-        """Return the folder of reviewers' decisions: the run's own where the configuration names none and there is
-        one."""
-        folder = Path(self.decisions or self.run_dir / DECISIONS).expanduser()
-        return str(folder.absolute()) if self.decisions or folder.is_dir() else None
+    def _decision_paths(self) -> tuple[str, ...]:
+        """Return where reviewers' decisions are: as configured, and in the run's own folder where that names none."""
+        paths = [Path(path).expanduser() for path in self.decisions]
+        reviews = self.run_dir / DECISIONS
+        if all(path.is_file() for path in paths) and reviews.is_dir():
+            paths.append(reviews)
+        return tuple(str(path.absolute()) for path in paths)
 
     @property
     def run_dir(self) -> Path:
@@ -186,11 +189,13 @@ def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
     """Read a YAML file, apply `a.b=value` overrides (values are YAML), and validate.
 
-    With `last_turn_only` every source gets that setting.
+    A data file (`train.jsonl`) stands for a configuration that names it as the data and sets nothing else; the run is
+    called like the file. With `last_turn_only` every source gets that setting.
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
-    values = _read_yaml(path)
+    is_data = path.is_file() and is_named_as_data(path)
+    values = {"name": run_name(path), "data": {"path": str(path)}} if is_data else _read_yaml(path)
     _apply_overrides(values, overrides)
     if last_turn_only:
         data = values.get("data")
@@ -198,6 +203,11 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
             if isinstance(source, dict):
                 source["last_turn_only"] = True
     return validate_config(values, str(path))
+
+
+def run_name(path: Path) -> str:
+    """Return what a run is called that is called like a file, without what a folder's name should not have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

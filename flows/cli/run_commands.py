@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
@@ -66,7 +65,14 @@ QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.proble
 STARTER = DEMO.with_name("starter.yaml.txt")
 """The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
 
-ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
+ConfigPath = Annotated[
+    Path,
+    typer.Argument(help="The run's YAML file; or the data file, for the default of every setting.", show_default=False),
+]
+Decisions = Annotated[
+    list[Path] | None,
+    typer.Option("--decisions", help="A file or a folder of reviewers' decisions; several may be given."),
+]
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
@@ -358,12 +364,12 @@ def init(
     model: Annotated[str, typer.Option(help="A checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
 ) -> None:
     """Write a commented starter configuration."""
+    from truegold.flows.config import run_name
+
     if path.exists():
         raise ConfigError(f"{path} exists already.", "Give another name.")
-    # The run is called like the file, without what a folder's name should not have.
-    run_name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
     # JSON's texts are YAML's as well.
-    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name, data, model))
+    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), data, model))
     path.write_text(
         STARTER.read_text(encoding="utf-8").format(file=path, name=name, data=data_text, model=model_text),
         encoding="utf-8",
@@ -371,10 +377,13 @@ def init(
     print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 
-def _bounds(max_rejected: float | None, max_held: float | None) -> list[str]:
-    """Return the options as overrides of settings."""
-    bounds = {"max_rejected": max_rejected, "max_held": max_held}
-    return [f"{name}={share}" for name, share in bounds.items() if share is not None]
+def _overrides(
+    set_: list[str] | None, max_rejected: float | None, max_held: float | None, decisions: list[Path] | None
+) -> list[str]:
+    """Return the options as overrides of settings, behind those of `--set`."""
+    paths = json.dumps(list(map(str, decisions))) if decisions else None
+    options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths}
+    return [*(set_ or ()), *(f"{name}={value}" for name, value in options.items() if value is not None)]
 
 
 def phase_command(until: Phase) -> Callable[..., None]:
@@ -389,10 +398,12 @@ def phase_command(until: Phase) -> Callable[..., None]:
         last_turn_only: LastTurnOnly = False,
         max_rejected: MaxRejected = None,
         max_held: MaxHeld = None,
+        decisions: Decisions = None,
     ) -> None:
         from truegold.flows.config import load_config
 
-        loaded = load_config(config, [*(set_ or ()), *_bounds(max_rejected, max_held)], last_turn_only=last_turn_only)
+        overrides = _overrides(set_, max_rejected, max_held, decisions)
+        loaded = load_config(config, overrides, last_turn_only=last_turn_only)
         run_until(until, loaded, engine, dry_run, as_json)
 
     return command
@@ -407,6 +418,7 @@ def train(
     last_turn_only: LastTurnOnly = False,
     max_rejected: MaxRejected = None,
     max_held: MaxHeld = None,
+    decisions: Decisions = None,
     doctor: Annotated[
         Path | None,
         typer.Option(
@@ -428,5 +440,6 @@ def train(
 
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    loaded = load_config(config, [*(set_ or ()), *_bounds(max_rejected, max_held)], last_turn_only=last_turn_only)
+    overrides = _overrides(set_, max_rejected, max_held, decisions)
+    loaded = load_config(config, overrides, last_turn_only=last_turn_only)
     run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)

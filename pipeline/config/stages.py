@@ -585,12 +585,17 @@ class CurationConfig(StageConfig):
     """The rules that flag suspicious rows."""
     settle: SettleConfig = SettleConfig()
     """How reviewers' decisions are applied."""
-    decisions: str | None = None
-    """A folder of reviewers' decisions (JSON Lines, one file a reviewer); `decisions` in the run's folder, if it is
-    there, where not given."""
+    decisions: tuple[str, ...] = ()
+    """The reviewers' decisions: a folder (JSON Lines, one file a reviewer), a file, or a list of them. Where no folder
+    is named, `decisions` in the run's folder is one of them, if it is there."""
     max_rejected: float | None = Field(default=None, ge=0, le=1)
     """The run ends with an error where a larger share of the records could not become rows; any share passes where not
     given, as long as a row is left."""
     max_held: float | None = Field(default=None, ge=0, le=1)
     """The run ends with an error where a larger share of the rows is held back for review; any share passes where not
     given, as long as a row is left."""
+
+    @field_validator("decisions", mode="before")
+    @classmethod
+    def _take_one_as_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value or ()

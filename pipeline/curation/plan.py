@@ -328,8 +328,7 @@ def stages_after_ingest(
         stages.append(_ask_model(config.flag.model))
     last = stages[-1].name
     settled: dict[str, Path | Output] = {**rows_of(last), "flags": Output(last, "flags.parquet")}
-    if config.decisions:
-        settled["decisions"] = _decisions_folder(config.decisions)
+    settled |= {f"decisions {index}": _decisions_at(path) for index, path in enumerate(config.decisions)}
     stages.append(plan_stage("settle", settle, config.settle, settled))
     return stages
 
@@ -436,9 +435,9 @@ def _listed_files(sources: Sequence[ListedSource]) -> dict[str, Path | Output]:
     return files
 
 
-def _decisions_folder(path: str) -> Path:
-    folder = Path(path).expanduser()
-    if not folder.is_dir():
-        shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-        raise InputError(f"decisions: {shown} is not a folder.", "Make it, or leave `decisions` out.")
-    return folder
+def _decisions_at(path: str) -> Path:
+    full = Path(path).expanduser()
+    if not full.exists():
+        shown = full.relative_to(Path.cwd()) if full.is_relative_to(Path.cwd()) else full
+        raise InputError(f"decisions: {shown} is not there.", "Name a file or a folder, or leave `decisions` out.")
+    return full

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -31,7 +31,7 @@ from starlette.routing import Route
 
 from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.report.page_rows import whole_texts
-from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind, load_decisions
+from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind
 from truegold.pipeline.review.gold_reading import read_gold
 from truegold.pipeline.review.request_guard import MAX_BODY, AsgiApp, RequestGuard, error_response
 from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
@@ -104,13 +104,14 @@ class ReviewSession:
         if self._page is None or self._page[0] != changed:
             # Between two stages of a run that is running again there are no flags: what was there before is kept.
             with suppress(InputError):
-                self.run = ReviewedRun.open(self.run.run_dir, self.run.folder)
+                opened = ReviewedRun.open(self.run.run_dir, self.run.folder)
+                self.run = replace(opened, further=self.run.further)
                 self._page = (changed, self.make_page())
         return self._page[1] if self._page else self.make_page()
 
     def decisions(self) -> dict[str, Any]:
         """Return what was decided so far; of a blind second look, nothing that tells what others decided."""
-        decisions = load_decisions(self.run.folder)
+        decisions = self.run.decisions()
         review = self.run.weigh()
         stale = {decision for standing in review.standings.values() for decision in standing.stale}
         all_decisions = list(chain.from_iterable(decisions.values()))

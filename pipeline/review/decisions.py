@@ -102,12 +102,14 @@ Decisions = dict[str, list[Decision]]
 """The standing decision of each reviewer by row id, in the order of the reviewers' names."""
 
 
-def load_decisions(folder: Path) -> Decisions:
-    """Return the decisions that stand in a folder's `*.jsonl`; of several by one reviewer about one row, the latest.
+def load_decisions(*paths: Path) -> Decisions:
+    """Return the decisions that stand in files and in folders' `*.jsonl`; of several by one reviewer about one row, the
+    latest.
 
     A folder that is not there yet holds no decisions. A malformed line is an InputError that names it.
     """
-    lines = {decision: None for path in sorted(folder.glob("*.jsonl")) for decision in _read_file(path)}
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))]
+    lines = {decision: None for file in files for decision in _read_file(file)}
     histories: dict[tuple[str, str], list[Decision]] = {}
     for decision in sorted(lines, key=lambda decision: decision.decided_at):
         history = histories.setdefault((decision.id, decision.reviewer), [])

@@ -32,7 +32,7 @@ import polars as pl
 
 from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.review.consensus import AgreedDecision
-from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions, load_decisions
+from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions
 from truegold.pipeline.review.reviewed_run import ReviewedRun
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
@@ -187,7 +187,7 @@ def count_waiting(run: ReviewedRun) -> Counter[str]:
 
 def status_lines(run: ReviewedRun) -> Iterator[str]:
     """Yield what was decided, what waits, how often flags were right, and how far reviewers agree."""
-    decisions, review = load_decisions(run.folder), run.weigh()
+    decisions, review = run.decisions(), run.weigh()
     min_decisions = SettleConfig().min_decisions
     text = templates_in(Path(__file__).parent).get_template("status.txt.jinja")
     lines = text.render(

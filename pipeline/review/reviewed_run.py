@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -26,6 +26,7 @@ from truegold.pipeline.review.decisions import (
     DECISIONS,
     Decision,
     DecisionKind,
+    Decisions,
     append_decision,
     describe_problem,
     load_decisions,
@@ -56,26 +57,39 @@ class UnknownRowError(InputError):
 
 @dataclass(frozen=True)
 class ReviewedRun:
-    """A run, its rows as they stand before decisions are applied, and the folder of its decisions."""
+    """A run, its rows as they stand before decisions are applied, and its decisions."""
 
     run_dir: Path
     files: RunFiles
     folder: Path
-    """The folder of the decisions."""
+    """The folder that decisions are written to."""
+    further: tuple[Path, ...] = ()
+    """The files and folders that others' decisions are read from."""
 
     @classmethod
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
         """Open a run; its decisions are those in `folder`, else where its configuration says.
 
-        InputError where it is no run, or has not come to the point where rows are flagged.
+        InputError where it is no run, has not come to the point where rows are flagged, or `folder` is a file.
         """
+        if folder is not None and folder.is_file():
+            raise InputError(
+                f"{folder} is a file, and decisions are written to a folder.",
+                "Name it where the rows are curated: truegold curate RUN.yaml --decisions FILE",
+            )
         if not (run_dir / "manifest.json").exists() and (run_dir / WORK / "manifest.json").exists():
             run_dir = run_dir / WORK
         files = open_finished(run_dir)
-        run = cls(run_dir, files, folder or _decisions_folder(run_dir))
+        paths = [folder] if folder is not None else _decision_paths(run_dir)
+        written = next((path for path in paths if not path.is_file()), run_dir / DECISIONS)
+        run = cls(run_dir, files, written, tuple(path for path in paths if path != written))
         if not any(stage in files for stage in BEFORE_SETTLE):
             raise InputError(f"{run_dir} has no flags yet.", "Curate first: truegold curate RUN.yaml.")
         return run
+
+    def decisions(self) -> Decisions:
+        """Return the decisions that stand, those of others among them."""
+        return load_decisions(*self.further, self.folder)
 
     @property
     def _last_stage(self) -> str:
@@ -159,12 +173,12 @@ class ReviewedRun:
 
     def standing(self, row_id: str, reviewer: str) -> Decision | None:
         """Return what a reviewer's decision about a row is."""
-        decisions = load_decisions(self.folder).get(row_id, [])
+        decisions = self.decisions().get(row_id, [])
         return next((decision for decision in decisions if decision.reviewer == reviewer), None)
 
     def weigh(self) -> WeighedReview:
         """Return what all decisions come to for the run's rows."""
-        decisions = load_decisions(self.folder)
+        decisions = self.decisions()
         flags = self.decided_flags(decisions)
         conflicts = [flag["id"] for flag in flags if flag["reason"] == CONFLICTING_LABELS]
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
@@ -193,9 +207,9 @@ class ReviewedRun:
         ]
 
 
-def _decisions_folder(run_dir: Path) -> Path:
-    named: Any = read_resolved(run_dir).get(DECISIONS)
-    return Path(named) if named else run_dir / DECISIONS
+def _decision_paths(run_dir: Path) -> list[Path]:
+    named: Any = read_resolved(run_dir).get(DECISIONS) or ()
+    return list(map(Path, [named] if isinstance(named, str) else named))
 
 
 def _has_id(row_ids: Iterable[str]) -> pl.Expr:
@@ -236,7 +250,7 @@ def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
     """Return the rows that a reviewer has decided about, in another order, to be decided without seeing how."""
     decided = [
         row_id
-        for row_id, decisions in load_decisions(run.folder).items()
+        for row_id, decisions in run.decisions().items()
         if any(decision.reviewer == reviewer for decision in decisions)
     ]
     keys = _shuffle(run.rows.select(KEY).filter(_has_id(decided)).collect().rows(), seed)
@@ -255,7 +269,7 @@ def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
     return sorted(first_of_id.values(), key=lambda key: hashlib.sha256(f"{seed}:{key[0]}".encode()).digest())
 
 
-def decided_rows(data: Path, folder: Path | None = None) -> Decide | None:
+def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
     """Return what tells of a row of `data` what was decided; None where nobody has decided anything.
 
         decide = decided_rows(Path("runs/gsm8k"))
@@ -263,14 +277,16 @@ def decided_rows(data: Path, folder: Path | None = None) -> Decide | None:
 
     Of a run, a decision counts about the row as it is (`weigh_review`): stale ones and contradictions do not. An
     exported set has rows that a fix has already changed, so that there the identity of the row is enough. The decisions
-    are those of the run, or in `folder`. Raises InputError where the folder has none, or a file is
+    are those of the run, or those at `path`, a file or a folder. Raises InputError where there are none, or a file is
     damaged.
     """
-    run = ReviewedRun.open(data, folder) if (data / "manifest.json").is_file() else None
-    decisions = load_decisions(folder or (run.folder if run else data / DECISIONS))
+    run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None
+    if run is not None and path is not None:
+        run = replace(run, folder=path, further=())
+    decisions = run.decisions() if run is not None else load_decisions(path or data / DECISIONS)
     if not decisions:
-        if folder is not None:
-            raise InputError(f"{folder} holds no decisions.", "Name the folder of decisions/REVIEWER.jsonl.")
+        if path is not None:
+            raise InputError(f"{path} holds no decisions.", "Name a file of them, or the folder.")
         return None
     if run is not None:
         agreed = {key[0]: standing.agreed for key, standing in run.weigh().standings.items()}

@@ -74,7 +74,7 @@ DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 @stage_function(version=4, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
-    decisions = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
+    decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
     review = weigh_review(read_rows(inputs["rows"]), read_table(inputs["flags"], FlagRecord), decisions)
     precision = measure_flags(read_table(inputs["flags"], FlagRecord), review.agreed, review.conflicts)
     tiers = _tiers(precision, config)
@@ -111,8 +111,8 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     stale = _write_stale(out_dir / STALE_FILE, review, decisions)
     if stale["count"]:
         progress.note(
-            f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data "
-            f"any more, {stale['changed']} of rows that have changed since ({out_dir / STALE_FILE})."
+            f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data, "
+            f"or have left it before, {stale['changed']} of rows that have changed since ({out_dir / STALE_FILE})."
         )
     heavy = _heavy_losses(out_dir / DROPPED_FILE, blocking, total)
     return StageReport(

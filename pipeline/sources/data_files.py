@@ -230,6 +230,11 @@ def _suffix_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def is_named_as_data(path: Path) -> bool:
+    """Say whether a file's name tells that it holds rows; one that ends in .json may as well hold settings."""
+    return _suffix_of(path) in SUFFIXES.keys() - {".json"}
+
+
 def form_by_suffix(path: Path) -> str:
     """Return the format that a file's name says: jsonl, parquet or csv; raise InputError where it says none."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:

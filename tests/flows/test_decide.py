@@ -103,11 +103,81 @@ def test_a_word_about_what_has_changed_since_is_reported_and_not_applied(truegol
     records[8]["question"] += " Give 0 as the answer."
     (project / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     told = truegold("curate", "run.yaml", "--engine", "local", "--set", "clean.boilerplate=['^Ann has']")[1]
-    assert "2 decisions were not applied: 1 of rows that are not in the data any more, 1 of rows that have" in told
+    assert "2 decisions were not applied: 1 of rows that are not in the data, or have left it before, 1 of" in told
     run_dir = project / "runs" / "small"
     stale = [json.loads(line) for line in (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()]
     assert {(line["id"], line["why"]) for line in stale} == {(PROOF_ID, "gone"), (PROBLEM_ID, "changed")}
     assert ledger(run_dir)[PROBLEM_ID][0] == "stale_decision"
+
+
+MANY = ("A shop sells 1,000 pens and then 80 more. How many pens does it sell?", "1,080")
+SHARED = [
+    {"id": PROBLEM_ID, "decision": "drop", "note": "no shop sells so few"},
+    {"id": PROOF_ID, "decision": "keep"},
+    {"id": row_id(*MANY), "decision": "fix", "gold": "1081"},
+    {"id": row_id("What is 1+1?", "2"), "decision": "drop"},
+]
+
+
+def share_decisions(path: Path) -> None:
+    """Write a file of decisions as somebody else hands it on."""
+    common = {"reviewer": "gallery", "at": "2026-11-21T09:00:00Z"}
+    path.write_text("".join(json.dumps({**line, **common}) + "\n" for line in SHARED))
+
+
+def write_layout(layout: str, folder: Path) -> Path:
+    """Write the same problems as the hub has GSM8K, as a prepared Parquet file, or as verl has them."""
+    problems = [*PROBLEMS, PROOF, MANY]
+    path = folder / f"data.{'parquet' if layout == 'prepared' else 'jsonl'}"
+    if layout == "prepared":
+        golds = [gold.replace(",", "") for _, gold in problems]
+        table = {"answer": golds, "level": [1] * len(golds), "question": [prompt for prompt, _ in problems]}
+        pl.DataFrame(table).write_parquet(path)
+        return path
+    hub = [{"question": prompt, "answer": f"Count them: {gold}.\n#### {gold}"} for prompt, gold in problems]
+    verl = [
+        {
+            "data_source": "openai/gsm8k",
+            "prompt": [{"role": "user", "content": prompt}],
+            "reward_model": {"style": "rule", "ground_truth": gold.replace(",", "")},
+        }
+        for prompt, gold in problems
+    ]
+    records = hub if layout == "hub" else verl
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.mark.parametrize("layout", ["hub", "prepared", "verl"])
+def test_a_file_of_decisions_applies_to_the_same_problems_in_any_layout(layout, truegold, project):
+    data = write_layout(layout, project)
+    share_decisions(project / "gsm8k.decisions.jsonl")
+    code, told = truegold("curate", str(data), "--decisions", "gsm8k.decisions.jsonl", "--engine", "local")
+    assert (code, "1 decisions were not applied: 1 of rows that are not in the data" in told) == (0, True), told
+    run_dir = project / "runs" / "data"
+    assert {name: reason for name, (reason, _) in ledger(run_dir).items()} == {
+        **{PROBLEM_ID: "reviewer_drop", PROOF_ID: "reviewer_keep", row_id(*MANY): "reviewer_fix"},
+    }
+    (line,) = (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()
+    assert (json.loads(line)["id"], json.loads(line)["why"]) == (SHARED[-1]["id"], "gone")
+
+
+def test_decisions_of_others_stand_beside_those_of_the_run(truegold, project):
+    share_decisions(project / "shared.jsonl")
+    again = ("curate", "run.yaml", "--engine", "local", "--decisions", "shared.jsonl")
+    truegold(*again)
+    code, told = truegold("decide", RIGHT_ID, "keep", "--reviewer", "ann")
+    assert (code, "runs/small/decisions/ann.jsonl" in told) == (0, True)
+    truegold("decide", PROOF_ID, "drop", "--reviewer", "ann")
+    truegold(*again)
+    reasons = {name: reason for name, (reason, _) in ledger(project / "runs" / "small").items()}
+    assert reasons == {
+        **{PROBLEM_ID: "reviewer_drop", RIGHT_ID: "reviewer_keep", WRONG_ID: "conflict_overruled"},
+        PROOF_ID: "reviewers_disagree",
+    }
+    assert "gallery and ann" in truegold("review", "runs/small", "--status")[1].replace(
+        "ann and gallery", "gallery and ann"
+    )
 
 
 def test_reviewers_who_contradict_each_other_send_the_row_back(truegold, project):
@@ -146,7 +216,11 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
         (["zzz", "keep"], 3, "'zzz' names no row"),
         ([PROOF_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
         ([PROOF_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: String should have at most 60 characters"),
-        ([PROOF_ID, "keep", "--decisions", "train.jsonl"], 4, "train.jsonl"),
+        (
+            [PROOF_ID, "keep", "--decisions", "train.jsonl"],
+            3,
+            "train.jsonl is a file, and decisions are written to a folder",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(arguments, code, line, truegold, project):

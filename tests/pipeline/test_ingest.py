@@ -191,6 +191,14 @@ def test_a_heldout_file_without_the_columns_is_an_error_that_names_it(tmp_path):
         run(tmp_path, lines(problem(1)), heldout=lines({"question": "1+1?", "solution": "2"}))
 
 
+def test_a_gold_has_one_id_with_and_without_its_thousands_set_apart(tmp_path):
+    golds = ["1,080", "1080", "-12,000.5", "-12000.5", "1,08", "108", "(1,080)", "1,080 km"]
+    _, rows = run(tmp_path, lines(*({"question": "How many?", "gold": gold} for gold in golds)))
+    ids = {row["gold"]: row["id"] for row in rows}
+    assert (ids["1,080"], ids["-12,000.5"]) == (ids["1080"], ids["-12000.5"])
+    assert len(set(ids.values())) == len(golds) - 2
+
+
 def test_source_ids_are_kept_and_double_ones_noted(tmp_path):
     progress = Notes()
     data = lines(*(problem(addend, id=f"q{addend % 3}") for addend in range(4)), problem(1, id="q1"))

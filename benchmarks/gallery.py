@@ -1,0 +1,477 @@
+"""Makes the gallery: what truegold finds in public sets, what two readers say of it, and decisions to apply.
+
+    python benchmarks/gallery.py suspects NAME=FLAGGED --each 22 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
+    python benchmarks/gallery.py tests NAME=RUN --each 12 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
+    python benchmarks/gallery.py pairs NAME=LEAKS --each 20 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
+    python benchmarks/gallery.py mix ITEMS.jsonl... --keys KEY.jsonl... --size 150 --seed 7 --name flags --to FOLDER
+    python benchmarks/gallery.py grade SET FOLDER
+    python benchmarks/gallery.py decide SET FOLDER --at 2026-11-26T00:00:00Z
+    python benchmarks/gallery.py page SET FOLDER
+
+`gallery_sets.toml` has the sets: their runs, licences, and what is written by hand. FOLDER holds
+
+    NAME/run/                    a run of `truegold curate` for each of a set's runs, whose `settle` knew no decisions
+    leaks/NAME/matches.parquet   `truegold decontaminate` of it
+    grades/SET.json              `grade`: errors of the usual graders on the set's golds (`truegold verifiers audit`)
+    items/PART.jsonl             what readers got, drawn by `flag_readings.py` and this file, and shuffled by `mix`
+    keys/PART.jsonl              their keys
+    labels/READER/PART.jsonl     what each of two readers says of them
+
+Items of flags and of rows without one are drawn by `flag_readings.py`. Here come rows that answers of systems make
+suspicious (FLAGGED is what `truegold flag` wrote), findings on tests, and pairs of `truegold decontaminate`. A reader's
+line has `item`, `label` and `why` as there, and of rows with golds `fit`, one of FITNESS: can the row be trained on as
+it is? Where another gold is right, `gold` has it. `decide` writes `docs/gallery/SET.decisions.jsonl`: a row that both
+readers call unfit is dropped, or fixed where they give the same gold; one that is held back and that both call fine is
+kept. `page` writes `docs/gallery/SET.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from first_contact import kappa, read
+from flag_readings import FIT, FITNESS, QUESTIONS, UNFLAGGED, Finding, item, key, write
+
+from truegold.pipeline.near.gold_keys import gold_key
+from truegold.pipeline.review.decisions import Decision
+from truegold.pipeline.running.stage import load_record
+from truegold.pipeline.text.templates import templates_in
+from truegold.verifiers import verify
+from truegold.verifiers.audit import audit
+from truegold.verifiers.rates import wilson_interval
+
+Row = dict[str, Any]
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs" / "gallery"
+REVIEWER = "truegold gallery 2026-11"
+SUSPICION = "suspicion"
+"""The reason of rows that answers of systems make suspicious; their tier stands behind a colon."""
+LEAK = "leak"
+"""That of rows that stand in another set, with the kind of match behind a colon."""
+STAGES = ("ingest", "clean", "dedup", "verify_gold", "vet_tests", "flag")
+GRADERS = ("exact", "verl_math", "verl_dapo", "math_verify", "mathruler", "verl_prime")
+"""The graders of every set, before truegold's own verifier."""
+AUDITED_GOLDS, SLOW_GOLDS = 150, 40
+SLOW = ("math_verify", "verl_prime", "mathruler")
+"""Graders that simplify with sympy, of which fewer golds are enough."""
+GRADER_CPU_S = 10.0
+"""What is loaded for a grader's first verdict counts."""
+MOST_ERRORS = 10
+"""Findings that readers refute which a page lists."""
+TEST_QUESTIONS = {
+    "paid_null": "The program named under `finding` passes all tests of this problem. Does it fail to solve it?",
+    "low_kill_rate": (
+        "With each change under `finding` the worked solution still passes all tests. Is one of them wrong on an input "
+        "that the problem's text allows (an example stands beside it)?"
+    ),
+    "leaked_cases": "Does the problem's text show at least half of the cases by which the program is tested?",
+    "guessable": "Would a program that guesses (a constant, or one of a few values) pass these tests by luck often?",
+}
+"""What readers are asked of the tests of a problem."""
+
+
+def sets() -> dict[str, Row]:
+    """Return the sets by name."""
+    return tomllib.loads((HERE / "gallery_sets.toml").read_text(encoding="utf-8"))
+
+
+def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
+    """Return an item for each row whose tier is drop or review, and for so many of the others, with their keys."""
+    rng = random.Random(seed)
+    rows = {(row["source"], row["source_row"]): row for row in _table(flagged / "work" / "flag" / "rows.parquet")}
+    by_tier: dict[str, list[Row]] = defaultdict(list)
+    for line in _table(flagged / "suspicion.parquet"):
+        by_tier[line["tier"]].append(rows[line["source"], line["source_row"]])
+    chosen = [(tier, row) for tier in ("drop", "review") for row in by_tier[tier]]
+    chosen += [("keep", row) for row in rng.sample(by_tier["keep"], min(each, len(by_tier["keep"])))]
+    rng.shuffle(chosen)
+    drawn = []
+    for tier, row in chosen:
+        finding = Finding(row, None, tier == "drop")
+        hidden = key(name, f"{SUSPICION}:{tier}", finding, tier == "keep")
+        drawn.append((item(finding, FIT.ask) | {"labels": FITNESS}, hidden))
+    return drawn
+
+
+def test_findings(name: str, run: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
+    """Return items of findings on tests, so many of a reason at random and all that wrong programs pass."""
+    rng = random.Random(seed)
+    rows = {row["id"]: row for row in _table(run / "ingest" / "rows.parquet")}
+    findings: dict[str, list[tuple[Row, Any]]] = defaultdict(list)
+    for record in _table(run / "vet_tests" / "ledger.parquet"):
+        if record["reason"] in TEST_QUESTIONS and record["action"] in ("drop", "flag"):
+            findings[record["reason"]].append((rows[record["id"]], json.loads(record["evidence"])))
+    drawn = []
+    for reason, ask in TEST_QUESTIONS.items():
+        most = None if reason in ("paid_null", "low_kill_rate") else each
+        for row, evidence in rng.sample(findings[reason], len(findings[reason]))[:most]:
+            finding = Finding(row, None, reason == "paid_null")
+            tests = json.loads(row["verifier_args"])
+            drawn.append(
+                (item(finding, ask) | {"tests": tests, "finding": evidence}, key(name, reason, finding, False))
+            )
+    rng.shuffle(drawn)
+    return drawn
+
+
+def leak_pairs(name: str, folder: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
+    """Return items of rows that stand in another set as well, so many of each set and kind of match."""
+    rng = random.Random(seed)
+    by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for match in _table(folder / "matches.parquet"):
+        by_kind[match["against"], match["kind"]].append(match)
+    drawn = []
+    for (against, kind), matches in sorted(by_kind.items()):
+        for match in rng.sample(matches, min(each, len(matches))):
+            pair = json.loads(match["evidence"])
+            shown = {"ask": QUESTIONS["same_problem"].ask, "problem": pair["item"], "other": {"prompt": pair["text"]}}
+            hidden = {"corpus": name, "reason": f"{LEAK}:{kind}", "blocks": True, "control": False, "id": match["id"]}
+            drawn.append((shown, hidden | {"source": Path(against).stem, "source_row": match["row"]}))
+    return drawn
+
+
+def mix(shown: Sequence[Path], hidden: Sequence[Path], size: int, seed: int) -> Iterator[list[tuple[Row, Row]]]:
+    """Yield the items of several files with their keys, shuffled, in parts of about `size`."""
+    drawn = [pair for files in zip(shown, hidden, strict=True) for pair in zip(*map(read, files), strict=True)]
+    for row in (row for pair in drawn for row in pair):
+        del row["item"]  # It gets another one.
+    random.Random(seed).shuffle(drawn)
+    parts = max(1, round(len(drawn) / size))
+    yield from (drawn[part::parts] for part in range(parts))
+
+
+def grade(name: str, folder: Path) -> None:
+    """Measure each grader on the golds of a set, by right, wrong and gaming responses that are made of them.
+
+    What was measured before stays: each grader is written down when it is done.
+    """
+    settings = sets()[name]
+    path = folder / "grades" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    lines: list[Row] = json.loads(path.read_text()) if path.is_file() else []
+    golds = [
+        row["gold"] for run in settings["runs"] for row in _table(folder / run / "run" / "ingest" / "rows.parquet")
+    ]
+    measured = {line["grader"] for line in lines}
+    for grader in (*GRADERS, *settings.get("graders", ()), settings["verifier"]):
+        if grader in measured:
+            continue
+        is_here = grader in ("exact", "math_verify", settings["verifier"])
+        spelling = grader if is_here else f"{HERE / 'gallery_graders.py'}:{grader}"
+        limit = SLOW_GOLDS if grader in SLOW else AUDITED_GOLDS
+        report = audit(spelling, golds, limit=limit, cpu_s=GRADER_CPU_S)
+        rates = {
+            "gold_refused": report.identity.rate, "refused": report.false_negatives, "paid": report.false_positives,
+            "gamed": report.gamed,
+        }  # fmt: skip
+        youden = report.youden
+        interval = None if youden is None else [round(value, 3) for value in (youden.j, youden.low, youden.high)]
+        line = {"grader": grader, "form": report.response_form, "j": interval}
+        lines.append(line | {rate: [counts.errors, counts.judged] for rate, counts in rates.items()})
+        path.write_text(json.dumps(lines, indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What two readers say of an item."""
+
+    key: Row
+    labels: tuple[Row, ...]
+
+    @property
+    def yes(self) -> list[bool]:
+        """Whether each reader says that the finding is right, of a row as such that it is unfit."""
+        return [label["label"] not in ("no", "unclear", FITNESS[0]) for label in self.labels]
+
+    @property
+    def fitness(self) -> list[str | None]:
+        """What each reader says of the row as it is, None where a reader does not."""
+        return [label["label"] if label["label"] in FITNESS else label.get("fit") for label in self.labels]
+
+    @property
+    def unfit(self) -> bool | None:
+        """Whether both readers call the row unfit (True) or fine (False); None where they do not agree."""
+        if self.key["reason"] in TEST_QUESTIONS:
+            return True if all(self.yes) and self.key["reason"] in ("paid_null", "low_kill_rate") else None
+        verdicts = {None if fit is None else fit != FITNESS[0] for fit in self.fitness}
+        return verdicts.pop() if len(verdicts) == 1 else None
+
+    @property
+    def gold(self) -> str | None:
+        """The right gold, where both readers call gold wrong and give the same one."""
+        golds = [str(label.get("gold") or "").strip() for label in self.labels]
+        if set(self.fitness) != {"wrong_gold"} or not all(golds):
+            return None
+        same = gold_key(golds[0]) == gold_key(golds[-1]) or verify(golds[-1], golds[0]).score == 1
+        return golds[0] if same else None
+
+
+def readings(folder: Path, corpora: Iterable[str]) -> list[Reading]:
+    """Return what all readers of an item's part say, of the items of these corpora."""
+    wanted_corpora = set(corpora)
+    made = []
+    for path in sorted((folder / "keys").glob("*.jsonl")):
+        files = sorted(reader / path.name for reader in (folder / "labels").glob("*") if (reader / path.name).is_file())
+        labels = [{label["item"]: label for label in read(file)} for file in files]
+        for hidden in read(path):
+            if hidden["corpus"] in wanted_corpora and labels and all(hidden["item"] in reader for reader in labels):
+                made.append(Reading(hidden, tuple(reader[hidden["item"]] for reader in labels)))
+    return made
+
+
+def decide(name: str, folder: Path, moment: str) -> list[Row]:
+    """Return the lines of decisions about the rows that were read."""
+    settings = sets()[name]
+    held = {flag["id"] for run in settings["runs"] for flag in _flags(folder / run / "run") if flag["blocks"]}
+    by_row: dict[str, list[Reading]] = defaultdict(list)
+    for reading in readings(folder, settings["runs"]):
+        by_row[reading.key["id"]].append(reading)
+    lines = []
+    for row_id, about in sorted(by_row.items()):
+        verdicts = {reading.unfit for reading in about} - {None}
+        if len(verdicts) != 1 or (verdicts == {False} and row_id not in held):
+            continue
+        telling = next(reading for reading in about if reading.unfit in verdicts)
+        gold = next((reading.gold for reading in about if reading.gold), None)
+        unfit = "drop" if gold is None else "fix"
+        word = unfit if verdicts == {True} else "keep"
+        line = {"id": row_id, "decision": word, **({"gold": gold} if gold and word == "fix" else {})}
+        line |= {"note": _note(telling, settings["texts"]), "reviewer": REVIEWER, "at": moment}
+        Decision.model_validate(line)
+        lines.append(line)
+    return lines
+
+
+def _note(reading: Reading, texts: bool) -> str:
+    """Return the reason of a decision; with texts what a reader says of the row as well."""
+    reason = UNFLAGGED if reading.key["control"] else reading.key["reason"]
+    note = f"{reason}; two readers: {', '.join(sorted({fit for fit in reading.fitness if fit})) or 'right'}"
+    why = " ".join(str(reading.labels[0].get("why") or "").split())
+    return f"{note}. {why}" if texts and why else note
+
+
+def _flags(run: Path) -> list[Row]:
+    return _table(run / "flag" / "flags.parquet")
+
+
+def _table(path: Path) -> list[Row]:
+    return pl.read_parquet(path).to_dicts()
+
+
+def counted(run: Path) -> Iterator[tuple[str, str, str, int]]:
+    """Yield stage, action, reason and rows of all that a run has rejected, edited, dropped and flagged."""
+    for stage in STAGES:
+        record = load_record(run / stage)
+        for name, count in (record["report"]["counts"] if record else {}).items():
+            action, _, reason = name.partition(":")
+            if action in ("reject", "edit", "drop", "flag"):
+                yield stage, action, reason, count
+
+
+def read_cell(read_rows: Sequence[Reading]) -> str:
+    """Return how many of the readings both readers find right, with Wilson's interval: "11 of 12 (0.65 to 0.99)"."""
+    if not read_rows:
+        return "not read"
+    right = sum(all(reading.yes) for reading in read_rows)
+    low, high = wilson_interval(right, len(read_rows))
+    either = sum(any(reading.yes) for reading in read_rows)
+    return f"{right} of {len(read_rows)} ({low:.2f} to {high:.2f}){f', {either} by one' if either > right else ''}"
+
+
+def page(name: str, folder: Path) -> str:
+    """Return the page of a set."""
+    settings = sets()[name]
+    runs = {run: folder / run / "run" for run in settings["runs"]}
+    heard = readings(folder, {*runs, *settings["leaks"]})
+    decided = DOCS / f"{name}.decisions.jsonl"
+    decisions = read(decided) if decided.is_file() else []
+    graded = folder / "grades" / f"{name}.json"
+    template = templates_in(HERE).get_template("gallery_page.md.jinja")
+    return template.render(
+        name=name,
+        set=settings,
+        rows=[(run, *_sizes(path)) for run, path in runs.items()],
+        facts=[fact for path in runs.values() for fact in _report(path, "ingest")["facts"].get("source_facts", ())],
+        findings=_findings(runs.values(), heard),
+        suites=_suites(runs.values()),
+        suspicion=_suspicion(heard),
+        unflagged=_unflagged(heard),
+        agreement=_agreement(heard),
+        grades=json.loads(graded.read_text()) if graded.is_file() else [],
+        leaks=_leaks(folder, settings, heard),
+        errors=_errors(heard, texts=settings["texts"]),
+        decisions=Counter(line["decision"] for line in decisions).most_common(),
+        outside=_outside(settings, folder, decisions),
+    )
+
+
+def _report(run: Path, stage: str) -> Row:
+    record = load_record(run / stage)
+    if record is None:
+        raise SystemExit(f"{run} has no stage {stage}.")
+    report: Row = record["report"]
+    return report
+
+
+def _sizes(run: Path) -> tuple[int, int]:
+    """Return the records of a run's data, and the rows that it leaves without any decision."""
+    return _report(run, "ingest")["rows_in"], _report(run, "settle")["rows_out"]
+
+
+def _findings(runs: Iterable[Path], heard: Sequence[Reading]) -> list[tuple[str, str, int, str, str]]:
+    """Return reason, effect and rows of all that was found, the most frequent first, and what readers say of it."""
+    counts: Counter[tuple[str, str]] = Counter()
+    blocking: set[str] = set()
+    for run in runs:
+        blocking |= {flag["reason"] for flag in _flags(run) if flag["blocks"]}
+        for _, action, reason, count in counted(run):
+            counts[action, reason] += count
+    return [
+        (reason, _effect(action, reason in blocking), count, read_cell(_about(heard, reason)), _controls(heard, reason))
+        for (action, reason), count in counts.most_common()
+    ]
+
+
+def _suites(runs: Iterable[Path]) -> Row | None:
+    """Return of vetted tests: suites, those that pass a planted fault, faults planted, and faults that pass."""
+    files = [file for run in runs if (file := run / "vet_tests" / "suites.parquet").is_file()]
+    if not files:
+        return None
+    suites = pl.concat([pl.read_parquet(file) for file in files])
+    survivors = suites["survivors"].list.len()
+    return {"suites": len(suites), "weak": (survivors > 0).sum(), "planted": suites["mutants"].sum(),
+            "passed": survivors.sum()}  # fmt: skip
+
+
+def _suspicion(heard: Sequence[Reading]) -> list[tuple[str, int, str]]:
+    """Return tier, rows read, and how many of them readers call unfit."""
+    tiers = [
+        (tier, [r for r in heard if r.key["reason"] == f"{SUSPICION}:{tier}"]) for tier in ("drop", "review", "keep")
+    ]
+    return [(tier, len(of_tier), read_cell(of_tier)) for tier, of_tier in tiers if of_tier]
+
+
+def _unflagged(heard: Sequence[Reading]) -> tuple[str, list[tuple[str, int]]] | None:
+    """Return how many rows without a flag readers call unfit, and what they say of those that both do."""
+    about = _about(heard, UNFLAGGED)
+    faults = Counter(" or ".join(sorted({str(fit) for fit in r.fitness})) for r in about if all(r.yes))
+    return (read_cell(about), faults.most_common()) if about else None
+
+
+def _agreement(heard: Sequence[Reading]) -> tuple[int, float] | None:
+    """Return the items that were read, and the agreement of the first two readers as Cohen's kappa."""
+    labels = [[str(reading.labels[reader]["label"]) for reading in heard] for reader in (0, 1)] if heard else []
+    return (len(heard), kappa(*labels)) if labels else None
+
+
+def _errors(heard: Sequence[Reading], *, texts: bool) -> list[tuple[str, str, str]]:
+    """Return reason, id and a reader's word of findings that both readers refute."""
+    refuted = [r for r in heard if not any(r.yes) and not r.key["control"] and r.key["reason"] != UNFLAGGED]
+    return [
+        (r.key["reason"], r.key["id"], str(r.labels[0].get("why") or "") if texts else "")
+        for r in refuted[:MOST_ERRORS]
+    ]
+
+
+def _about(heard: Iterable[Reading], reason: str, *, control: bool = False) -> list[Reading]:
+    return [r for r in heard if r.key["reason"] == reason and r.key["control"] is control]
+
+
+def _effect(action: str, blocks: bool) -> str:
+    effects = {"reject": "left out", "edit": "mended", "drop": "dropped"}
+    return effects.get(action, "held back" if blocks else "advice")
+
+
+def _controls(heard: Iterable[Reading], reason: str) -> str:
+    """Return how many rows without the finding both readers answer with yes."""
+    controls = _about(heard, reason, control=True)
+    return f"{sum(all(reading.yes) for reading in controls)} of {len(controls)}" if controls else ""
+
+
+def _leaks(folder: Path, settings: Row, heard: Sequence[Reading]) -> list[tuple[str, str, str, int, str]]:
+    """Return file, the set that it was compared with, kind of match, rows, and what readers say of the pairs."""
+    lines = []
+    for name in settings["leaks"]:
+        matches = pl.read_parquet(folder / "leaks" / name / "matches.parquet")
+        counts = matches.group_by("against", "kind").agg(pl.col("row").n_unique()).sort("against", "kind")
+        for against, kind, rows in counts.rows():
+            pairs = [
+                r for r in _about(heard, f"{LEAK}:{kind}")
+                if (r.key["corpus"], r.key["source"]) == (name, Path(against).stem)
+            ]  # fmt: skip
+            lines.append((name, Path(against).stem, kind, rows, read_cell(pairs)))
+    return lines
+
+
+def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tuple[str, int, int]]:
+    """Return status, rows, and rows that decisions drop or fix, of a set that others have reviewed."""
+    if (review := settings.get("outside")) is None:
+        return []
+    ids = {row["source_row"]: row["id"] for row in _table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}
+    faulty = {line["id"] for line in decisions if line["decision"] in ("drop", "fix")}
+    statuses = [row[review["column"]] for row in read(Path(os.path.expandvars(review["file"])))]
+    return [
+        (status, rows, sum(ids[line] in faulty for line, word in enumerate(statuses, start=1) if word == status))
+        for status, rows in Counter(statuses).most_common()
+    ]
+
+
+def main(argv: list[str]) -> None:
+    """Draw, grade, decide, or write a page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True)
+    drawing = {"suspects": suspects, "tests": test_findings, "pairs": leak_pairs}
+    for name in drawing:
+        command = commands.add_parser(name)
+        command.add_argument("run", metavar="NAME=FOLDER")
+        command.add_argument("--seed", type=int, required=True)
+        command.add_argument("--each", type=int, required=True)
+        command.add_argument("--out", type=Path, required=True)
+        command.add_argument("--key", type=Path, required=True)
+    mixing = commands.add_parser("mix")
+    mixing.add_argument("files", type=Path, nargs="+")
+    mixing.add_argument("--keys", type=Path, nargs="+", required=True)
+    mixing.add_argument("--size", type=int, default=150)
+    mixing.add_argument("--seed", type=int, required=True)
+    mixing.add_argument("--name", required=True)
+    mixing.add_argument("--to", type=Path, required=True)
+    for name in ("grade", "decide", "page"):
+        command = commands.add_parser(name)
+        command.add_argument("set", choices=sorted(sets()))
+        command.add_argument("folder", type=Path)
+        if name == "decide":
+            command.add_argument("--at", required=True)
+    arguments = parser.parse_args(argv)
+    if arguments.what in drawing:
+        name, _, folder = arguments.run.partition("=")
+        drawn = drawing[arguments.what](name, Path(folder), arguments.each, arguments.seed)
+        write(drawn, arguments.out, arguments.key)
+    elif arguments.what == "mix":
+        parts = mix(arguments.files, arguments.keys, arguments.size, arguments.seed)
+        for part, drawn in enumerate(parts, start=1):
+            file = f"{arguments.name}_{part}.jsonl"
+            write(drawn, arguments.to / "items" / file, arguments.to / "keys" / file)
+    elif arguments.what == "grade":
+        grade(arguments.set, arguments.folder)
+    elif arguments.what == "decide":
+        lines = decide(arguments.set, arguments.folder, arguments.at)
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        (DOCS / f"{arguments.set}.decisions.jsonl").write_text(text, encoding="utf-8")
+    else:
+        (DOCS / f"{arguments.set}.md").write_text(page(arguments.set, arguments.folder), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,117 @@
+"""The gallery: decisions that two readers' words make, and the page of a set. Its set here is tiny."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+import gallery  # noqa: E402
+import pytest  # noqa: E402
+from flag_readings import Curated, draw, draw_unflagged, write  # noqa: E402
+
+from truegold.pipeline import curate  # noqa: E402
+from truegold.pipeline.review.decisions import load_decisions  # noqa: E402
+
+STORY = "Ann has {} eggs in her basket and buys {} more. How many eggs has she now?"
+PROOFS = [f"Prove that the square of every number above {number} is positive." for number in (3, 5)]
+EGGS = {
+    **{"title": "Eggs", "runs": ["eggs"], "verifier": "math", "texts": True, "licence": "MIT", "origin": "Hens"},
+    **{"leaks": [], "compared": "nothing", "command": "truegold curate eggs.jsonl", "examples": []},
+}
+
+
+def write_lines(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two proofs and six sums, one of which has a wrong gold, curated; drawn for readers."""
+    rows = [{"question": STORY.format(n, n * n), "answer": str(n + n * n + (n == 4))} for n in range(2, 8)]
+    rows += [{"question": proof, "answer": "1"} for proof in PROOFS]
+    curate(rows, work_dir=tmp_path / "eggs")
+    monkeypatch.setattr(gallery, "sets", lambda: {"eggs": EGGS})
+    monkeypatch.setattr(gallery, "DOCS", tmp_path)
+    run = Curated("eggs", tmp_path / "eggs" / "run")
+    drawn = [*draw([run], {"proof": 5}, pooled=False, seed=1), *draw_unflagged([run], rows=9, seed=1)]
+    for name in ("parts", "items", "keys"):
+        (tmp_path / name).mkdir()
+    write(drawn, tmp_path / "parts" / "a.jsonl", tmp_path / "parts" / "a.key")
+    gallery.main([
+        *("mix", str(tmp_path / "parts" / "a.jsonl"), "--keys", str(tmp_path / "parts" / "a.key")),
+        *("--seed", "3", "--name", "eggs", "--to", str(tmp_path)),
+    ])  # fmt: skip
+    return tmp_path
+
+
+def say(folder, reader, word):
+    """Write what a reader says of each item, `word(item)` being its label, fit and so on."""
+    shown = [json.loads(line) for line in (folder / "items" / "eggs_1.jsonl").read_text().splitlines()]
+    write_lines(folder / "labels" / reader / "eggs_1.jsonl", [{"item": row["item"], **word(row)} for row in shown])
+
+
+def honest(row, gold="20"):
+    """Say the truth: one proof cannot be checked, the other one (above 5) is fine, and 4 + 16 is 20."""
+    is_proof, is_wrong = row["problem"] == PROOFS[0], row["problem"] == STORY.format(4, 16)
+    fit = "unmatchable_gold" if is_proof else "wrong_gold" if is_wrong else "fine"
+    label = fit if "labels" in row else "yes" if row["problem"] in PROOFS else "no"
+    return {"label": label, "fit": fit, "why": f"{fit}.", **({"gold": gold} if is_wrong else {})}
+
+
+def test_items_are_numbered_anew_with_their_keys(folder):
+    shown, hidden = (
+        [json.loads(line) for line in (folder / part / "eggs_1.jsonl").read_text().splitlines()]
+        for part in ("items", "keys")
+    )
+    assert [row["item"] for row in shown] == [row["item"] for row in hidden] == list(range(10))
+    assert {row["problem"] for row in shown if hidden[row["item"]]["reason"] == "unflagged"} == {
+        STORY.format(n, n * n) for n in range(2, 8)
+    }
+
+
+def test_what_both_readers_say_is_decided_and_applies(folder):
+    say(folder, "a", honest)
+    say(folder, "b", lambda row: honest(row, gold="20.0"))
+    gallery.main(["decide", "eggs", str(folder), "--at", "2026-11-26T12:00:00Z"])
+    path = folder / "eggs.decisions.jsonl"
+    words = {decisions[0].decision: decisions[0] for decisions in load_decisions(path).values()}
+    assert sorted(words) == ["drop", "fix", "keep"]
+    assert words["drop"].note == "proof; two readers: unmatchable_gold. unmatchable_gold."
+    assert words["fix"].gold == "20"
+    rows = [{"question": STORY.format(4, 16), "answer": 21}, *({"question": p, "answer": "1"} for p in PROOFS)]
+    curated = curate(rows, decisions=str(path))
+    assert dict(curated.rows.select("prompt", "gold").rows()) == {STORY.format(4, 16): "20", PROOFS[1]: "1"}
+    written = gallery.page("eggs", folder).rpartition("## Decisions")[2]
+    assert all(words in written for words in ("1 drop", "1 fix", "1 keep", "truegold curate eggs.jsonl"))
+
+
+def test_without_a_second_word_or_with_another_one_nothing_is_decided(folder):
+    say(folder, "a", honest)
+    say(folder, "b", lambda row: {**honest(row), "label": "unclear", "fit": None})
+    assert gallery.decide("eggs", folder, "2026-11-26T12:00:00Z") == []
+
+
+def test_notes_have_no_text_where_the_licence_does_not_allow_it(folder, monkeypatch):
+    monkeypatch.setattr(gallery, "sets", lambda: {"eggs": EGGS | {"texts": False}})
+    say(folder, "a", lambda row: {**honest(row), "why": row["problem"]})
+    say(folder, "b", honest)
+    lines = gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")
+    assert {line["note"] for line in lines} == {
+        "proof; two readers: fine", "proof; two readers: unmatchable_gold", "unflagged; two readers: wrong_gold",
+    }  # fmt: skip
+    assert "Ann" not in gallery.page("eggs", folder)
+
+
+def test_the_page_counts_what_was_found_and_read(folder):
+    assert "| proof | held back | 2 | not read |  |" in gallery.page("eggs", folder)
+    say(folder, "a", honest)
+    say(folder, "b", honest)
+    text = gallery.page("eggs", folder)
+    assert "| eggs | 8 | 6 |" in text
+    assert "| proof | held back | 2 | 2 of 2 (0.34 to 1.00) | 0 of 2 |" in text
+    assert "both readers call unfit: 1 of 6 (0.03 to 0.56): wrong_gold 1." in text
