@@ -9,9 +9,10 @@ what a second attempt is: after a failed attempt and the feedback that truegold 
 mends a slip. These examples are of other verbs, which mean adding as often as taking away, and of ordinary ones; there
 is none of the family. Whether a second attempt succeeds is therefore a question of reading which attempt was wrong.
 
-Rows without a right answer in 16 samples are given to `synth` in three ways with the same budget of tokens: with
-feedback, with the failed attempts exchanged between rows, and by sampling the bare prompt again. WORK_DIR keeps the
-model and the profile; a second run takes them up.
+Rows without a right answer in 16 samples are given to `synth` in four ways with the same budget of tokens: with
+feedback, with the failed attempts exchanged between rows, and by sampling the bare prompt again, as the profile did and
+hotter. Golds are 0 to 30, so that most can be guessed. WORK_DIR keeps the model and the profile; a second run takes
+them up.
 """
 
 from __future__ import annotations
@@ -257,6 +258,7 @@ def measure(work: Path, model: Path, profiled: Path, arms: Mapping[str, tuple[st
 
 
 def _arm_figures(folder: Path, rows: int) -> dict[str, Any]:
+    report = json.loads((folder / "report.json").read_text())
     attempts = pl.read_parquet(folder / "attempts.parquet")
     distilled = pl.read_parquet(folder / "distilled.parquet")
     tokens, positives = int(attempts["tokens"].sum()), distilled.height
@@ -264,6 +266,8 @@ def _arm_figures(folder: Path, rows: int) -> dict[str, Any]:
     return {
         "with_positive": distilled.select(KEY).n_unique() / rows if positives else 0.0,
         "attempts": attempts.height,
+        "right": int((attempts["score"] == 1.0).sum()),
+        "by_chance": sum(line["by_chance"] for line in report["facts"]["strategies"]),
         "tokens": tokens,
         "tokens_per_positive": tokens / positives if positives else None,
         "geometric_weight": float(distilled["geometric_weight"].median()) if positives else None,  # type: ignore[arg-type]
@@ -278,8 +282,9 @@ def _report(figures: Mapping[str, Any]) -> str:
         f"{figures['without_positive']} without a right answer in {SAMPLES} samples. Budget "
         f"{figures['budget_tokens']:,} tokens.",
         "",
-        "| | rows with a positive | attempts | tokens | tokens per positive | median weights: geometric, sequence |",
-        "|---|---|---|---|---|---|",
+        "| | rows with a positive | attempts | right | at the rows' pass rates | tokens | tokens per positive "
+        "| median weights: geometric, sequence |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, arm in figures["arms"].items():
         per_positive = "–" if arm["tokens_per_positive"] is None else f"{arm['tokens_per_positive']:.0f}"
@@ -287,7 +292,8 @@ def _report(figures: Mapping[str, Any]) -> str:
         if arm["geometric_weight"] is not None:
             weights = f"{arm['geometric_weight']:.2f}, {arm['sequence_weight']:.3f}"
         lines.append(
-            f"| {name} | {arm['with_positive']:.1%} | {arm['attempts']:,} | {arm['tokens']:,} | {per_positive} "
+            f"| {name} | {arm['with_positive']:.1%} | {arm['attempts']:,} | {arm['right']} | {arm['by_chance']:.0f} "
+            f"| {arm['tokens']:,} | {per_positive} "
             f"| {weights} |"
         )
     dropped = {name: arm["dropped"] for name, arm in figures["arms"].items() if arm["dropped"]}
@@ -316,6 +322,7 @@ def _main() -> None:
         "feedback": (f"{STRATEGY_FILE}:STRATEGY", samples),
         "feedback of other rows": (f"{STRATEGY_FILE}:STRATEGY", exchanged),
         "the bare prompt again": ("resample", samples),
+        "the bare prompt at temperature 1.3": ("hotter", samples),
     }
     figures = measure(work, model, profiled, arms)
     publish(figures, _report(figures), arguments.json, arguments.write, "Positives for rows that never pass")

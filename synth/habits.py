@@ -73,7 +73,8 @@ class Habits:
     def facts(self) -> dict[str, Any]:
         """Return what the stage's record says of them."""
         phrases = sorted(((words, count) for (_, words), count in self.phrases.items()), key=lambda pair: -pair[1])
-        return {"samples": self.samples, "phrases": dict(phrases[:20]), "rules": dict(self.rules)}
+        rules = {str(rule): count for rule, count in self.rules.items()}
+        return {"samples": self.samples, "phrases": dict(phrases[:20]), "rules": rules}
 
 
 def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:

@@ -32,9 +32,11 @@ from truegold.synth.strategies import fill
 FIRST_BARE_SAMPLE = 10_000
 """The number of the first sample of a bare prompt here. The profile numbers its samples of the same prompt from 0, and
 the two must not be taken for each other where they have the same settings."""
-LEAST_PROBABILITY = 0.1
-"""The least geometric mean of an output's token probabilities behind the bare prompt, at temperature 1, that a sample
-of the bare prompt needs where there are too few samples of the policy to compare with."""
+LEAST_LOGPROB = math.log(0.1)
+"""The least log-probability a token, behind the bare prompt and at temperature 1, that a sample of the bare prompt
+needs where there are too few samples of the policy to compare with."""
+RAREST = math.log(0.001)
+"""A right answer to a row that hardly ever passes is rare: its sequence may be less probable by this factor besides."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
 """With enough of them, so many are scored, and this share of them may be less probable."""
 
@@ -241,12 +243,11 @@ class Synthesis:
             is_program=hard.is_program,
         )
         attempt.leaks = {**report.measures, "weights": [weights.token, weights.sequence, weights.geometric]}
-        probability = mean_probability(attempt.bare_logprobs)
-        attempt.leaks["bare_probability"] = round(probability, 4)
+        attempt.leaks["bare_probability"] = round(math.exp(mean(attempt.bare_logprobs)), 4)
         reasons = list(report.reasons)
         if not attempt.context:
             # Nothing has to be distilled away, and no weight tells luck from skill.
-            if probability < self.least_probability:
+            if is_improbable(attempt.bare_logprobs, self.least_logprob):
                 reasons.append(LeakReason.IMPLAUSIBLE)
             if not hard.is_beyond_chance(attempt):
                 reasons.append(LeakReason.UNCONFIRMED)
@@ -274,17 +275,25 @@ class Synthesis:
             attempt.conditioned_logprobs = logprobs
 
     @cached_property
-    def least_probability(self) -> float:
-        """What a sample of the bare prompt needs, as the geometric mean of its tokens' probabilities at temperature 1:
-        99 of 100 of the policy's own samples reach it."""
+    def least_logprob(self) -> float:
+        """The log-probability a token, at temperature 1, that 99 of 100 of the policy's own samples reach."""
         samples = [sample for sample in self._bare if sample.token_ids][:SCORED_SAMPLES]
         if len(samples) < FEWEST_SAMPLES:
-            return LEAST_PROBABILITY
+            return LEAST_LOGPROB
         prompts = [sample.prompt_ids for sample in samples]
         scored = self._sampler.score(prompts, [sample.token_ids for sample in samples])
-        return sorted(map(mean_probability, scored))[int(LOW_SHARE * len(samples))]
+        return sorted(map(mean, scored))[int(LOW_SHARE * len(samples))]
 
 
-def mean_probability(logprobs: Sequence[float]) -> float:
-    """Return the geometric mean of an output's token probabilities; 1 where it has no tokens."""
-    return math.exp(math.fsum(logprobs) / len(logprobs)) if logprobs else 1.0
+def is_improbable(logprobs: Sequence[float], least: float) -> bool:
+    """Return whether an output is said in a way that the policy hardly ever takes: by more than that it is rare.
+
+    least: the log-probability a token of what the policy says. An output of 10 tokens may lie below it by .69 a token
+    (`RAREST`), one of 1,000 by .007.
+    """
+    return math.fsum(logprobs) < least * len(logprobs) + RAREST
+
+
+def mean(logprobs: Sequence[float]) -> float:
+    """Return the log-probability a token of an output; 0 where it has no tokens."""
+    return math.fsum(logprobs) / len(logprobs) if logprobs else 0.0

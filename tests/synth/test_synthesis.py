@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from truegold.pipeline.engines.chat_engine import ChatEngine
 from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.record_log import RecordLog
+from truegold.synth.synthesis import is_improbable
 
 RETRY = "Here is a solution that is not right"
 REFLECTION = "which step went wrong"
@@ -174,14 +176,23 @@ def test_a_positive_of_the_bare_prompt_has_its_logprobs_at_temperature_1(world: 
 def test_a_sample_of_the_bare_prompt_that_the_policy_finds_improbable_is_dropped(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truegold.pipeline.engines.scripted.SCRIPTED_LOGPROB", -2.5)
+    monkeypatch.setattr("truegold.pipeline.engines.scripted.SCRIPTED_LOGPROB", -3.0)
     settings: dict[str, Any] = {"strategies": ["hotter"], "attempts": 2}
     # All that the policy says is so improbable: 1 in 100 of its own samples is the measure.
     assert world.synthesise(hot_answers(RIGHT), **settings).counts["positive"] == HARD
     monkeypatch.setattr("truegold.synth.synthesis.FEWEST_SAMPLES", 1000)
     report = world.synthesise(hot_answers(RIGHT), "again", **settings)
-    # exp(-2.5) = .082 is below .1.
+    # Of 28 tokens: 28 * -3 is below 28 * log(.1) + log(.001) = -71.4.
     assert report.counts["positive_dropped:implausible"] == 2 * HARD
+
+
+def test_a_rare_answer_is_not_improbable_and_gibberish_is() -> None:
+    own = -0.05
+    # Of ten tokens one decides, and the policy takes it once in 200 times.
+    assert not is_improbable([math.log(0.005), *[own] * 9], own)
+    assert is_improbable([-8.5, -3.1, -2.4, *[own] * 5], own)
+    assert is_improbable([-0.12] * 200, own)
+    assert not is_improbable([], own)
 
 
 def test_a_strategy_without_room_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
