@@ -191,3 +191,9 @@ def test_letters_are_units_where_the_problem_has_no_such_variable(
 def test_a_heap_of_units_is_no_crash_and_never_paid(text: str) -> None:
     verdict = equivalent(text, gold="5 kg m/s^2")
     assert verdict.score != 1.0 and verdict.reason is not Reason.VERIFIER_ERROR
+
+
+@pytest.mark.parametrize("text", ["x cm^n", "f s^{n}", "P(x) = c x^n \\text{ avec } 2"])
+def test_a_letter_behind_a_unit_is_no_power_and_no_crash(text: str) -> None:
+    verdict = equivalent(text, gold="5 cm")
+    assert verdict.score == 0.0 and verdict.reason is not Reason.VERIFIER_ERROR
