@@ -165,7 +165,7 @@ SOUND: dict[str, list[Record]] = {
     "all in two languages": [
         worked(
             row,
-            problem=f"俱乐部有{row + 5}人和3个教练，共多少人？ A club has {row + 5} men and 3 coaches. How many is that?",
+            problem=f"俱乐部有{row + 5}人和3个教练，共多少人？ A club has {row + 5} men and 3 coaches. How many?",
         )
         for row in range(ROWS)
     ],
