@@ -186,8 +186,8 @@ def _may_complete(gold: str | None, text: str) -> bool:
     """Whether gold is words that may complete a stem: "quotas", not "12 apples" or "twelve"; nor what the text says."""
     if gold is None or _WORDS.fullmatch(gold.strip()) is None or _AMOUNT.search(gold):
         return False
-    words, said = (set(re.findall(r"\w+", part.casefold())) for part in (gold, text))
-    return not words <= said
+    words, words_of_text = (set(re.findall(r"\w+", part.casefold())) for part in (gold, text))
+    return not words <= words_of_text
 
 
 def _signs_of_a_cut(text: str, is_stem: bool) -> Iterator[str]:
@@ -253,11 +253,11 @@ def _cells(mark: re.Pattern[str], line: str) -> int:
 
 def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
     """Whether what is shown stands behind a pointer that names no picture: "as shown below. $7 - 6 = 1$"."""
-    said = sentences(text[: pointer.end()])[-1]
+    sentence = sentences(text[: pointer.end()])[-1]
     shown = _SHOWN_BEHIND.match(text, pointer.end())
-    if shown is None or _PICTURE.search(said) or asks(shown["rest"] or ""):
+    if shown is None or _PICTURE.search(sentence) or asks(shown["rest"] or ""):
         return False
-    return shown[0].lstrip()[0] in ":：" or _SHAPE.search(said) is None
+    return shown[0].lstrip()[0] in ":：" or _SHAPE.search(sentence) is None
 
 
 @detector("missing_figure", version="5")
