@@ -36,7 +36,7 @@ from truegold.pipeline.ingest.gold_signs import (
     unit_or_none,
 )
 from truegold.pipeline.tables.rows import Row, read_rows
-from truegold.pipeline.text.prose import FORMULA, language_of, sentences, without_formulas
+from truegold.pipeline.text.prose import FORMULA, is_said_twice, language_of, sentences, without_formulas
 from truegold.pipeline.text.quantities import read_number
 from truegold.verifiers.columns import NAMES
 
@@ -339,7 +339,8 @@ def _two_languages(row: _Sample, _: _Repeated) -> _Shown:
     if row.prompt.isascii():
         return None
     text = without_formulas(row.prompt).replace(FORMULA, " ")
-    return row.prompt if _LATIN_RUN.search(text) and _OTHER_RUN.search(text) else None
+    is_mixed = _LATIN_RUN.search(text) and _OTHER_RUN.search(text)
+    return row.prompt if is_mixed and not is_said_twice(row.prompt) else None
 
 
 def _hints(row: _Sample, _: _Repeated) -> _Shown:

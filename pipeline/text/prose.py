@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 FORMULA = "⟦⟧"
@@ -71,6 +72,15 @@ _NOT_PROSE = re.compile(
     r"\[asy\].*?(?:\[/asy\]|\Z)|```.*?(?:```|\Z)|\\[A-Za-z]+|https?://\S+|[A-Za-z_]*\d[A-Za-z0-9_.]*|\b[A-Za-z]\b",
     re.DOTALL,
 )
+_OPTIONS = re.compile(r"\n\s*\(?A[.)]")
+_GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3})")
+_HALF_END = re.compile(r"(?<=[.?!。？！．])\s*|\s{2,}|(?<=[^\W\d_])\s+(?=[A-Z])")
+"""Where a second language may begin: behind a sentence, a wide gap, or before a capital."""
+MAX_TWICE_CHARS = 4_000
+MAX_HALVES = 60
+MIN_HALF = 0.3
+"""Of two halves that say the same neither has fewer letters than this share of the other's."""
+MIN_SHARED_NUMBERS = 2
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
@@ -126,6 +136,27 @@ def sure_language(text: str) -> str:
     """Return the code that py3langid is nearly certain of, or UNKNOWN: for a sentence rather than a whole prompt."""
     code, confidence = _identifier().classify(_NOT_PROSE.sub(" ", text)[:MAX_CHARS])
     return _VARIETIES.get(code, code) if confidence >= SURE_CONFIDENCE else UNKNOWN
+
+
+def is_said_twice(text: str) -> bool:
+    """Whether a text says all in two languages: its halves have the same numbers, or half of them where both ask.
+
+    One may spell numbers out, and a heading may have others.
+    """
+    text = _GROUPING_COMMA.sub("", _OPTIONS.split(text[:MAX_TWICE_CHARS], maxsplit=1)[0])
+    for boundary in islice(_HALF_END.finditer(text), MAX_HALVES):
+        halves = text[: boundary.end()], text[boundary.end() :]
+        sizes = [len(_LETTER.findall(half)) + (HAN_WORTH - 1) * len(_HAN.findall(half)) for half in halves]
+        if min(sizes) < max(1, MIN_HALF * max(sizes)):
+            continue
+        fewer, more = sorted((set(re.findall(r"\d+", half)) for half in halves), key=len)
+        shared = len(fewer & more)
+        has_same = shared == len(fewer) >= MIN_SHARED_NUMBERS and 2 * shared >= len(more)
+        if has_same or (all(map(asks, halves)) and (2 * shared >= len(fewer) > 0 or not more)):
+            languages = {language_of(half) for half in halves}
+            if len(languages) > 1 and UNKNOWN not in languages:
+                return True
+    return False
 
 
 def _drop_formula(match: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ r"""Stage `verify_gold`: every gold must be an answer that its own verifier can 
     gold "The plane is flat.", verifier math     gold_unmatchable  {"why": "prose"}
     gold "Adding 2 gives x=3, so ...", the same  gold_unmatchable  {"why": "derivation"}
     gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
+    gold "C", options 6, 8, 10, solution "... so x = 8."      the same  {"extracted": "x = 8.", "form": "conclusion"}
 
 Three questions are put to the row's verifier, each as a response that it judges against gold:
 
@@ -69,7 +70,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
-from truegold.verifiers.answers.gold_words import gold_fault_kind, shorter_answers, unmatchable_because
+from truegold.verifiers.answers.gold_words import gold_fault_kind, is_name, shorter_answers, unmatchable_because
 from truegold.verifiers.columns import boxed_spans
 from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
 
@@ -82,6 +83,8 @@ READ_BY_MEANING = ("math", "numeric")
 """Verifiers that read golds: for others, such as `exact`, a sentence may well be the answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
 """Forms in which a worked solution says which of its values is the answer."""
+CONCLUSION = "conclusion"
+"""The form of a last result, "so x = 8", which counts where it is the text of an option."""
 MAX_SOLUTION_CHARS = 20_000
 """Of a longer solution only the end is judged."""
 END_CHARS = 200
@@ -104,7 +107,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=7, judges="rows", store=".samples")
+@stage_function(version=8, judges="rows", store=".samples")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -197,6 +200,8 @@ class _Pending:
     reference: RowReference
     gold: str | None
     verifier: str
+    options: int
+    """How many options the question has."""
     asks_for_one: bool
     """Whether the prompt asks for one of several right answers."""
     solution_end: str
@@ -240,6 +245,7 @@ class _Queue:
                     row_reference(row),
                     row["gold"],
                     row["verifier"],
+                    options=len(orjson.loads(row["verifier_args"]).get("options", ())),
                     asks_for_one=_ASKS_FOR_ONE.search(row["prompt"]) is not None,
                     solution_end=(row["solution"] or "")[-END_CHARS:],
                     word_fault=word_fault,
@@ -363,18 +369,37 @@ def _failure_reason(verdict: Verdict) -> str:
 
 def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
     """Return whether the solution ends in another answer than gold, and says that it is the answer."""
-    if on_solution.score != 0 or on_solution.evidence.get("form") not in COMMITTED_FORMS:
+    form = on_solution.evidence.get("form")
+    if on_solution.score != 0 or on_solution.reason is Reason.UNREAD:
+        return False
+    if row.options and on_solution.evidence.get("answer") is not None:
+        return _chooses_another(on_solution, row)
+    if form not in COMMITTED_FORMS:
         return False
     # Two boxes joined by "or" may be one answer in two spellings, or the answers of which one is asked for.
     boxes = [verdict.passed for verdict in row.verdicts_on(_Role.BOX)]
     if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
     # "The answer is 2 times 6, which is 12": where gold stands at the end too, the phrase does not contradict it.
-    if on_solution.evidence["form"] == "phrase" and row.gold and row.gold in row.solution_end:
+    if form == "phrase" and row.gold and row.gold in row.solution_end:
         return False
     # A solution of a multiple-choice question may end in a letter where gold is the option's text.
     letter = _OPTION_LETTER.fullmatch(on_solution.extracted or "")
     return letter is None or bool(_OPTION_LETTER.fullmatch(row.gold or ""))
+
+
+def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
+    """Return whether the solution chooses one other option: by its letter alone, or by its text.
+
+    "Option A: 1+3=4, option B: ..." goes through all of them, and "She needs 12 minutes." names none.
+    """
+    answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
+    if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:
+        return False
+    if re.search(rf"(?<![A-Za-z]){answer}(?![A-Za-z])", text, re.IGNORECASE):
+        return on_solution.evidence["form"] in COMMITTED_FORMS and _OPTION_LETTER.fullmatch(text) is not None
+    is_option = ord(answer) - ord("A") < row.options
+    return is_option and on_solution.evidence["form"] in (*COMMITTED_FORMS, CONCLUSION)
 
 
 def _why_unmatchable(row: _Pending) -> str | None:
@@ -383,7 +408,8 @@ def _why_unmatchable(row: _Pending) -> str | None:
         return None
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)
     is_unread = another is not None and another.reason is Reason.GOLD_UNPARSED
-    if row.word_fault is None and is_unread and on_gold is not None and on_gold.passed:
+    is_foreign = row.word_fault is None and is_unread and not is_name(row.gold or "")
+    if is_foreign and on_gold is not None and on_gold.passed:
         return gold_fault_kind("notation", row.gold or "")
     return gold_fault_kind(row.word_fault, row.gold or "") if row.word_fault is not None else None
 

@@ -162,6 +162,13 @@ SOUND: dict[str, list[Record]] = {
     "one foreign word": [
         worked(row, problem=f"The word 数学 has {row} letters. How many is that?") for row in range(ROWS)
     ],
+    "all in two languages": [
+        worked(
+            row,
+            problem=f"俱乐部有{row + 5}人和3个教练，共多少人？ A club has {row + 5} men and 3 coaches. How many?",
+        )
+        for row in range(ROWS)
+    ],
     "names for golds": [worked(row, answer=("Amir", "Beata", "Chidi", "Dorte")[row % 4]) for row in range(ROWS)],
     "counts": [
         {"problem": f"A box of {row} m has pens. How many pens?", "answer": f"{row} pens" if row % 2 else str(row)}

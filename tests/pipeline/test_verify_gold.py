@@ -157,7 +157,16 @@ GOLD_CASES = json.loads((Path(__file__).parent / "gold_cases.json").read_text("u
 
 
 def test_each_gold_gets_exactly_its_flags(tmp_path):
-    rows = [make(case["gold"], prompt=case["prompt"], solution=case.get("solution")) for case in GOLD_CASES]
+    rows = [
+        make(
+            case["gold"],
+            "choice" if "options" in case else "math",
+            prompt=case["prompt"],
+            solution=case.get("solution"),
+            verifier_args=json.dumps({"options": case["options"]} if "options" in case else {}),
+        )
+        for case in GOLD_CASES
+    ]
     _, flags, _ = run(tmp_path, *rows)
     by_row: dict[int, list[str]] = {}
     for flag in flags:

@@ -7,6 +7,7 @@
     "How many apples are left?"    gold "2 8", "4,0"                                           several_numbers
     "How many apples are left?"    gold "twelve or so??"                                       question
     "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
+    "Which book is it?"            gold "The Doctrine of the Mean", "Ctrl+A"               None: names and codes
 
 A gold equal to itself proves nothing: every sentence is. Names, choices, yes and no, and short phrases are words that
 a right answer does use; a sentence is not, because nobody would write it the same way.
@@ -89,6 +90,17 @@ _ASKS_SEVERAL = re.compile(
 """Words of a question that asks for more than one amount: "how many does each of them have?"."""
 
 
+MAX_NAME_WORDS = 12
+_NAME_WORD = re.compile(r"[(“\"']?(?:[A-Z][^\W\d_]*(?:['’.&/-][^\W\d_]*)*|\d+(?:st|nd|rd|th))[)”\"']?|[+&/-]")
+_SMALL_WORDS = frozenset(
+    "a against an and as at between by de del di du for from in into la le of on over per the through to under upon "
+    "van von with".split()
+)
+_CODE = re.compile(
+    r"[A-Za-z]{2,}\d*(?:[+/-][A-Za-z][A-Za-z0-9]*){1,4}|(?:/[a-z]\w*){2,}|\d{1,3}(?:\.\d{1,3}){3}|[A-Z][a-z]?\d?[+-]"
+)
+"""`Ctrl+A`, `CSMA/CD`; `/etc/hosts`; `192.168.0.1`; `Ca2+`."""
+
 _TRUTH = {
     **dict.fromkeys(("yes", "是", "是的"), "yes"),
     **dict.fromkeys(("no", "否", "不是"), "no"),
@@ -108,6 +120,16 @@ def truth_of(gold: str) -> str | None:
     return _TRUTH.get(plain)
 
 
+def is_name(gold: str) -> bool:
+    """Return whether gold is a name or a code, which a right answer repeats: "People's Bank of China", "Ctrl+A"."""
+    if _CODE.fullmatch(gold):
+        return True
+    words = gold.split()
+    capitals = [word for word in words if _NAME_WORD.fullmatch(word)]
+    is_named = all(word in _SMALL_WORDS or _NAME_WORD.fullmatch(word) for word in words[1:])
+    return 1 < len(words) <= MAX_NAME_WORDS and bool(_NAME_WORD.fullmatch(words[0])) and is_named and len(capitals) > 1
+
+
 def shorter_answers(gold: str) -> list[str]:
     """Return the formulas of a prose gold and the answer that it commits to: a right answer may be one of them."""
     formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
@@ -125,7 +147,7 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
         return "placeholder"
     if truth_of(text) is not None:
         return None
-    if _is_prose(text):
+    if _is_prose(text) and not is_name(text):
         return "prose"
     if text.endswith(("?", "？")):
         return "question"

@@ -20,6 +20,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import partial
+from itertools import groupby, pairwise
 
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
@@ -37,9 +39,12 @@ _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
 """Dots behind a word: "and then...". Two runs of three in Chinese, where one is a mark of punctuation."""
-_LEFT_OPEN = re.compile(rf"\b{any_of('open_ends')}$|\b{any_of('open_statements')}\b", re.IGNORECASE)
+_OPEN_END = re.compile(rf"\b{any_of('open_ends')}$", re.IGNORECASE)
+_LEFT_OPEN = re.compile(rf"{_OPEN_END.pattern}|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
 """A single sentence of fewer words without a question is taken for an expression or a title, not for a cut story."""
+_WORDS = re.compile(r"[^\d\\$=+<>^_]*(?:[^\W\d_]{3}|[一-鿿])[^\d\\$=+<>^_]*")
+_AMOUNT = re.compile(rf"\b{any_of('number_words')}\b|^\W*(?:yes|no|true|false|[是否对错])\W*$", re.IGNORECASE)
 _OPEN_DOLLAR = re.compile(r"(?<!\\)\$")
 _PROSE = re.compile(r"\b[a-z]{3,} [a-z]{2,} [a-z]{3,}")
 _LATEX = re.compile(r"\\[A-Za-z]+|[\^_]\{")
@@ -71,17 +76,45 @@ _SHAPE_AS_SHOWN = re.compile(
 )
 """A shape that is in a picture: "The triangle has sides as shown.", "the rectangle below"."""
 _POINTER_CHINESE = re.compile(
-    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示|统计图(?:中|如|表示|显示)"
+    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|(?<!地)图中|图示|如下?表|(?<!一)下表(?!面)|见图|看图(?!书)|(?:图|表)所示"
+    r"|统计图(?:中|如|表示|显示)"
 )
-"""如图, 下图, 图中; not 下图书 or 一下表."""
+"""如图, 下图, 图中; not 下图书, 一下表, 下表面 or 地图中."""
 _EMBEDDED = re.compile(
     r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics|<image(?:[_ ]?\d+)?>|\[image(?:[_ ]?\d+)?\]", re.IGNORECASE
 )
 """A picture by its address or mark: "![](fig1.png)", "<image>"."""
 _HAS_DRAWING = re.compile(
-    r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|pmatrix|bmatrix)|\n\s*\|.*\|.*\n|\t"
+    r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|[a-z]*matrix)|\n\s*\|.*\|.*\n|<t[dr]\b|```|\t"
+    # Signs in a row, "■ ▲ ● ■", and a chain of arrows, "grass -> rabbit -> fox".
+    r"|(?:[■□▲△▼▽●○◆◇★☆][^\w\n]{0,5}){3}"
+    r"|(?:\\(?:blacksquare|square|blacktriangle|triangle|bigstar|star|bullet|bigcirc|circ|Diamond)(?![A-Za-z])[\s$、,，]*){3}"
+    r"|(?:->|→)[^\n>→]{1,60}(?:->|→)"
 )
 """A drawing or a table that the text has itself."""
+MAX_CELL_CHARS = 30
+MAX_ROW_CHARS = 150
+"""Longer parts of a line are no cells, and longer lines no rows."""
+_ENUMERATED = re.compile(r"(?:\(?(?:[A-Ja-j]|\d{1,2}|[ivxIVX]{1,4})[.)、:：]|[（(][A-J\d]{1,2}[）)]|[①-⑳])")
+"""The start of an option or of a part of a problem, which is no row of a table."""
+_LABELLED_ROW = re.compile(
+    r"(?:[^\d|]{0,40}[^\W\d_][^\d|]{0,10}?[:：=\s-]|[^|]{1,40}[:：])\s*(?:[€£¥]?-?\d[\d.,/]*+\s?%?[\s,，;、]*+){1,20}\D{0,12}"
+    r"|.{1,30}[:：|\s]\s*(?:[*#xX●○■□◆★☆|]\s?){2,}"
+)
+"""A row of a table without columns: "Mon 3", "Height (cm): 2, 5, 9", "Cats: ****"."""
+_COLUMNS = tuple((re.compile(mark), least) for mark, least in ((r"\s*\|\s*", 2), (r" {2,}", 2), (r"\s*[,，]\s*", 3)))
+"""What stands between the cells of a line, and how many lines with as many cells make a table."""
+_LABELLED_VALUES = re.compile(
+    r"(?:[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d[\d.]*\s?[^\W\d_]{0,6}\s?[,，;；、]\s?(?:and\s)?){2}[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d"
+)
+"""A table on one line: "pine 12, oak 9, elm 15"."""
+_PICTURE = re.compile(rf"\b{any_of('pictures')}\b|[图表]", re.IGNORECASE)
+_TABLE = re.compile(r"\b(?:tables?|figures|charts?|pictographs?|histograms?|graphs?)\b|表|统计图", re.IGNORECASE)
+_SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
+_SHOWN_BEHIND = re.compile(
+    r"\s*[.:：]?\s*(?![(（]?\d{1,2}[.)）]\s)(?:\$\$?[^$]{0,300}[-+=<>\\^\d]|\\[(\[]|[\"“]|[-+(]?\d)|\s*[:：]\s*(?P<rest>\S[^\n?？]*[\d=+])"
+)
+"""What is "shown below", right behind these words: a formula, a number, a quotation; anything behind a colon."""
 
 # gap_in_text
 MIN_NUMBERS = 2
@@ -110,9 +143,15 @@ _BLANK = re.compile(r"\b(?:fill|blanks?|complete|choose)\b|_{2,}", re.IGNORECASE
 MIN_TOLD_WORDS = 8
 """A shorter text is a title or an expression, and tells no story."""
 _ASKS = re.compile(
-    rf"[?？]|(?:\\?_){{2,}}|\S[ \t]{{3,}}\S|\s\.\Z|\b{any_of('asking_words')}\b|多少|几|求|吗|何|什么", re.IGNORECASE
+    r"[?？①-⑳]|(?:\\?_){2,}|[(（\[【]\s*[)）\]】]|\s[(（]\d{1,3}[)）]|\S[ \t]{3,}\S|\s\.\Z"
+    rf"|\b{any_of('asking_words')}\b|多少|几|求|吗|何|什么",
+    re.IGNORECASE,
 )
-"""A sign of a question: its mark or word, a blank to fill, or a gap where a formula stood."""
+"""A sign of a question: its mark or word, a blank to fill, such as "()" or "(27)", or a gap where a formula stood."""
+_NOMINAL = re.compile(
+    r"the\s+\w+\s+of\b(?!.*\b(?:is|are|was|were|has|have|had|can|will|costs?|gets?)\b)", re.IGNORECASE
+)
+"""A task without a verb: "The sum of the first twenty odd numbers."."""
 _INSTRUCTS = re.compile(
     r"(?:\(?[\divxIVX]{1,3}[.)]\s*)?(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*"
     rf"{any_of('orders')}\b|.*(?:[,;:]|\band)\s+(?:then\s+)?{any_of('later_orders')}\b",
@@ -143,8 +182,16 @@ def _ends_whole(text: str) -> bool:
     return is_mark or bool(_ENDS_FORMULA.search(text))
 
 
-def _signs_of_a_cut(text: str) -> Iterator[str]:
-    """Yield what shows that a text was cut."""
+def _may_complete(gold: str | None, text: str) -> bool:
+    """Whether gold is words that may complete a stem: "quotas", not "12 apples" or "twelve"; nor what the text says."""
+    if gold is None or _WORDS.fullmatch(gold.strip()) is None or _AMOUNT.search(gold):
+        return False
+    words, words_of_text = (set(re.findall(r"\w+", part.casefold())) for part in (gold, text))
+    return not words <= words_of_text
+
+
+def _signs_of_a_cut(text: str, is_stem: bool) -> Iterator[str]:
+    """Yield what shows that a text was cut; a stem may end in any word, unless it asks a question."""
     prose = without_formulas(text).strip()
     if _EMPTY_QUESTION.search(prose):
         yield "the question names nothing"
@@ -158,15 +205,16 @@ def _signs_of_a_cut(text: str) -> Iterator[str]:
         yield "ends with a comma or a hyphen"
     if not prose or _ends_whole(prose):
         return
-    if _DANGLING_WORD.search(prose) or _DANGLING_CHINESE.search(prose):
-        yield "ends with a word that must go on"
     parts = sentences(prose)
+    is_stem = is_stem and not asks(parts[-1])
+    if not is_stem and (_DANGLING_WORD.search(prose) or _DANGLING_CHINESE.search(prose)):
+        yield "ends with a word that must go on"
     if _HALF_QUESTION.fullmatch(parts[-1]):
         yield "the question has no verb"
     if len(parts) > 1 and _HALF_CONDITION.fullmatch(parts[-1]):
         yield "a condition without its question"
     story = (len(parts) > 1 or len(prose.split()) >= MIN_STORY_WORDS) and not CHINESE.search(prose)
-    if story and not _LEFT_OPEN.search(parts[-1]) and not asks(prose):
+    if story and not is_stem and not _LEFT_OPEN.search(parts[-1]) and not asks(prose):
         yield "ends within a sentence and asks nothing"
 
 
@@ -175,20 +223,44 @@ def _may_be_incomplete(row: Row) -> bool:
     return row["domain"] != "code" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
-@detector("truncated_text", version="3")
+@detector("truncated_text", version="4")
 def truncated_text(row: Row) -> list[Finding]:
     """The prompt stops in the middle of a sentence or a formula."""
     text = row["prompt"].strip()
-    sign = next(_signs_of_a_cut(text), None) if _may_be_incomplete(row) else None
+    sign = next(_signs_of_a_cut(text, _may_complete(row["gold"], text)), None) if _may_be_incomplete(row) else None
     return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": ending(text, 60)})]
 
 
-def _has_typed_table(text: str) -> bool:
-    """Whether lines with numbers follow, which are the table itself."""
-    return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
+def _has_table(text: str) -> bool:
+    """Whether lines in a row, with a number in them, have as many cells each, or a label and its values."""
+    lines = [line.replace("$", "").strip() for line in text.split("\n")]
+    lines = ["" if _ENUMERATED.match(line) or len(line) > MAX_ROW_CHARS else line for line in lines if line]
+    if any(_LABELLED_ROW.fullmatch(line) and _LABELLED_ROW.fullmatch(following) for line, following in pairwise(lines)):
+        return True
+    for mark, least in _COLUMNS:
+        for cells, same in groupby(lines, partial(_cells, mark)):
+            rows = list(same)
+            if cells > 1 and len(rows) >= least and re.search(r"\d", "".join(rows)):
+                return True
+    return False
 
 
-@detector("missing_figure", version="4")
+def _cells(mark: re.Pattern[str], line: str) -> int:
+    """Return how many cells a line has between these marks."""
+    cells = mark.split(line)
+    return len(cells) if max(map(len, cells)) <= MAX_CELL_CHARS else 1
+
+
+def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
+    """Whether what is shown stands behind a pointer that names no picture: "as shown below. $7 - 6 = 1$"."""
+    sentence = sentences(text[: pointer.end()])[-1]
+    shown = _SHOWN_BEHIND.match(text, pointer.end())
+    if shown is None or _PICTURE.search(sentence) or asks(shown["rest"] or ""):
+        return False
+    return shown[0].lstrip()[0] in ":：" or _SHAPE.search(sentence) is None
+
+
+@detector("missing_figure", version="5")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
@@ -196,7 +268,9 @@ def missing_figure(row: Row) -> list[Finding]:
     if embedded:
         return [Finding("missing_figure", evidence={"embeds": ending(embedded[0])})]
     pointer = _POINTER.search(text) or _SHAPE_AS_SHOWN.search(text[:MAX_SHAPE_CHARS]) or _POINTER_CHINESE.search(text)
-    if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
+    if pointer is None or _HAS_DRAWING.search(text) or _has_table(text) or _is_shown_behind(text, pointer):
+        return []
+    if _TABLE.search(pointer[0]) and _LABELLED_VALUES.search(text):
         return []
     return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
 
@@ -228,7 +302,7 @@ def _is_about_form(prose: str, match: re.Match[str]) -> bool:
     return _ABOUT_FORM.search(prose, start, end.start() if end else len(prose)) is not None
 
 
-@detector("no_question", version="3")
+@detector("no_question", version="4")
 def no_question(row: Row) -> list[Finding]:
     """The sentences tell a story and ask nothing."""
     prompt = row["prompt"].strip()
@@ -240,5 +314,7 @@ def no_question(row: Row) -> list[Finding]:
     parts = sentences(prose)
     instructs = any(_INSTRUCTS.match(part) for text in parts for part in re.split(r"\.\.(?=[A-Z])", text))
     if len(prose.split()) < MIN_TOLD_WORDS or instructs or not _TELLS.match(parts[-1]):
+        return []
+    if _may_complete(row["gold"], prompt) or _OPEN_END.search(prose.rstrip(". ")) or _NOMINAL.match(parts[-1]):
         return []
     return [Finding("no_question", evidence={"ends": ending(prompt, 80)})]

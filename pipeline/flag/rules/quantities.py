@@ -121,7 +121,7 @@ def fractional_count(row: Row) -> list[Finding]:
     return []
 
 
-@detector("missing_quantity", version="2")
+@detector("missing_quantity", version="3")
 def missing_quantity(row: Row) -> list[Finding]:
     """In a plain story of adding and taking away, a number that the question needs is only "some"."""
     parts = sentences(without_formulas(row["prompt"]))
@@ -148,7 +148,9 @@ def _vague_count(story: str, question: str) -> str | None:
     asked = {word.rstrip("s") for word in re.findall(r"[a-z]+", question.lower())}
     is_total = _TOTAL_ASKED.search(question) is not None
     for match in _VAGUE_COUNT.finditer(story):
-        if match["noun"] is None or match["noun"].lower().rstrip("s") in asked or is_total:
+        beside = re.split(r"[.\n]", story[: match.start()])[-1]
+        is_part = is_total and _NUMBER_WORD.search(beside) is not None
+        if match["noun"] is None or match["noun"].lower().rstrip("s") in asked or is_part:
             return match[0]
     return None
 

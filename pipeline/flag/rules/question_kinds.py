@@ -21,7 +21,7 @@ import orjson
 
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
+from truegold.pipeline.text.prose import FORMULA, ending, is_said_twice, sentences, without_formulas
 from truegold.verifiers.answers.choice_arguments import chosen_letters
 from truegold.verifiers.answers.gold_words import truth_of
 from truegold.verifiers.extract.listed_options import Options, find_options
@@ -116,7 +116,7 @@ def _has_options(row: Row) -> bool:
     return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
 
 
-@detector("multi_part", version="3")
+@detector("multi_part", version="4")
 def multi_part(row: Row) -> list[Finding]:
     """Several things are asked, and the gold is one answer."""
     prose = without_formulas(row["prompt"])
@@ -125,7 +125,7 @@ def multi_part(row: Row) -> list[Finding]:
     # Options may be questions, and parts that are followed by their solutions are no longer asked.
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
-    if _has_options(row) or _SOLVED_PART.search(row["prompt"]):
+    if _has_options(row) or _SOLVED_PART.search(row["prompt"]) or is_said_twice(row["prompt"]):
         return []
     return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
 

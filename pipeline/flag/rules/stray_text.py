@@ -5,6 +5,7 @@ Some prompts and their findings:
     "It鈥檚 5 km to the caf茅."                       mojibake: UTF-8 read as GBK; what `clean` can undo, it undoes
     "Der Zug f\ufffdhrt um 8 Uhr."                     mojibake: characters are lost for good
     "Tom has 5 apples. 他又买了三个苹果。How many ...?"  foreign_fragment
+    "几个苹果？ How many apples?"   "the sign «出口»"            nothing: all is said twice; a quotation
     "Tom has thrity-two marbles and buys f1ve more."           garbled_number
     "Tickets cost $ each, and 5% of them are sold."            lost_number
     "Tickets cost $5 each, and % of them are sold."            lost_number
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
@@ -31,6 +33,7 @@ from truegold.pipeline.text.prose import (
     UNKNOWN,
     asks,
     ending,
+    is_said_twice,
     language_of,
     sentences,
     sure_language,
@@ -57,7 +60,7 @@ _RUNS = {
 }
 """Four letters of a script or more, with the marks that stand between them."""
 _WITHOUT_SPACES = ("Han", "kana", "Thai")
-_LATIN_WORDS = re.compile(r"(?:\b[a-z]{2,}\b[\s,]*){6,}")
+_LATIN_WORDS = re.compile(r"(?:\b(?:[a-z]{2,}|a)\b[\s,]*){5,}")
 _LETTER = re.compile(r"[^\W\d_]")
 _FUNCTION_WORDS = {language: frozenset(words) for language, words in PATTERNS["function_words"].items()}
 """Words of each language that no other of them has, nor English names."""
@@ -67,6 +70,17 @@ FRAGMENT_WORDS = 10
 _WORD = re.compile(r"[^\W\d_]+")
 MIN_FRAGMENT_LETTERS = 25
 """A shorter sentence of Latin letters is names and symbols as often as another language."""
+
+_SPEAKS_OF_LANGUAGE = re.compile(
+    r"\btranslat|\bpronounc|\bspelled\b|翻译|[说用]的?是?[英中法德日俄韩]语"
+    r"|\b(?:in|into|from|speaks?|says?)\s+(?:English|Chinese|French|German|Spanish|Russian|Japanese|Korean|Latin)\b",
+    re.IGNORECASE,
+)
+"""Where a text speaks of languages, or translates, another one belongs to it."""
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,200}\"|[“«「『《‘][^“”«»「」\n]{1,200}[”»」』》’]|[(（][^()（）\n]{1,200}[)）]|\S{1,40}(?=\s?\([A-Za-z])"
+)
+"""A quotation, a remark in brackets, and a term that one explains."""
 
 # garbled_number
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
@@ -82,14 +96,25 @@ _MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.I
 """Letters and digits in one word: "f1ve"."""
 _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
 """The letters that digits stand for; 1 is an i or an l."""
-_DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
-"""Letters among digits: "1O0", "l2", "2S4"."""
+_DIGITS_WITH_LETTERS = re.compile(
+    r"(?<![\w.\\$])(?!1[4-8]O\b|1(?:2[3-9]|3[0-5])I\b)"
+    r"(?:\d+[OI](?=\s+[a-z]+s\b)|(?<=[-+*/=←] )\d+O(?!\()|\d+[OIl]\d+|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])"
+)
+"""Letters among digits, or behind them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
+isotopes such as 18O and 131I, to litres ("2l") and to multiples of an identity ("3I")."""
+_CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
 # lost_number
 _BARE_SIGN = re.compile(
     rf"(?<![^\s])\$(?=\s+{any_of('after_lost_money')}\b|\s*[,.?]\s)|\b{any_of('before_lost_percent')}\s+%(?=\s|[.,])"
 )
 """A sign without its number: "$ each", "and % of"."""
+_NAMES_SIGN = re.compile(
+    r"(?:\d|\b(?:in|sign|symbol)|\bunits?\b[^.?!]*|[€£¥]\s*(?:and|or)|\b(?:as|what|which)\s+an?"
+    r"|\b(?:round|express|write|give|convert|answer)\b[^.?!]*)\s*$",
+    re.IGNORECASE,
+)
+"""What stands before a sign that is named, and not lost: "in $ per kg", "(Unit: $, per year)", "5 $ each", "as a %"."""
 
 # generator_talk
 MAX_TALK_CHARS = 20_000
@@ -126,16 +151,18 @@ def mojibake(row: Row) -> list[Finding]:
     return []
 
 
-@detector("foreign_fragment", version="2")
+@detector("foreign_fragment", version="3")
 def foreign_fragment(row: Row) -> list[Finding]:
-    """A part of the prompt is in another language than the rest."""
-    text = without_formulas(row["prompt"][:MAX_CHARS]).replace(FORMULA, " ")
-    if row["domain"] == "code" or _asks_for_translation(text):
+    """A part of the prompt is in another language than the rest, which does not say why."""
+    text = _QUOTED.sub(" ", without_formulas(row["prompt"][:MAX_CHARS]).replace(FORMULA, " "))
+    if row["domain"] == "code" or _SPEAKS_OF_LANGUAGE.search(text):
         return []
     fragment = (
         _fragment_in_another_script(text) or _fragment_in_another_language(text) or _phrases_of_two_languages(text)
     )
-    return [] if fragment is None else [Finding("foreign_fragment", evidence=fragment)]
+    if fragment is None or is_said_twice(row["prompt"]):
+        return []
+    return [Finding("foreign_fragment", evidence=fragment)]
 
 
 def _fragment_in_another_script(text: str) -> dict[str, str] | None:
@@ -180,10 +207,6 @@ def _phrases_of_two_languages(text: str) -> dict[str, str] | None:
     return {"language": language, "says": ending(phrase)}
 
 
-def _asks_for_translation(text: str) -> bool:
-    return bool(re.search(r"\btranslat|翻译|\bpronounc|\bspelled\b", text, re.IGNORECASE))
-
-
 def _short_slips() -> dict[str, str]:
     """Return the misspellings of short number words: two letters swapped, a letter doubled, a letter of three lost."""
     slips: dict[str, str] = {}
@@ -207,7 +230,7 @@ _SHORT_SLIPS = _short_slips()
 """Other slips of short number words are words themselves too often."""
 
 
-@detector("garbled_number", version="2")
+@detector("garbled_number", version="3")
 def garbled_number(row: Row) -> list[Finding]:
     """A number in the prompt is misspelt, or has letters among its digits."""
     prose = without_formulas(row["prompt"][:MAX_CHARS])
@@ -218,14 +241,18 @@ def garbled_number(row: Row) -> list[Finding]:
             return [Finding("garbled_number", evidence={"says": match[0], "meant": meant})]
     if swapped := _TOW.search(prose):
         return [Finding("garbled_number", evidence={"says": swapped[0], "meant": "two"})]
+    spoilt = next(_with_letters(prose, row["prompt"]), None)
+    return [] if spoilt is None else [Finding("garbled_number", evidence={"says": spoilt})]
+
+
+def _with_letters(prose: str, prompt: str) -> Iterator[str]:
+    """Yield number words with digits in them, and numbers with letters that are no symbols of the prompt."""
     for match in _MIXED.finditer(prose):
         if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
-            return [Finding("garbled_number", evidence={"says": match[0]})]
-    letters = set(re.findall(r"(?<![A-Za-z\d])[OIlSB](?![A-Za-z])", row["prompt"]))
-    for match in _DIGITS_WITH_LETTERS.finditer(prose):
-        if not letters & set(match[0]):
-            return [Finding("garbled_number", evidence={"says": match[0]})]
-    return []
+            yield match[0]
+    symbols = set(re.findall(r"(?<![A-Za-z\d])[OIlSB](?![A-Za-z])", prompt))
+    if not _CHEMISTRY.search(prose):
+        yield from (match[0] for match in _DIGITS_WITH_LETTERS.finditer(prose) if not symbols & set(match[0]))
 
 
 @lru_cache(maxsize=20_000)
@@ -247,7 +274,7 @@ def _is_one_slip(word: str, meant: str) -> bool:
     return swapped or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
 
 
-@detector("lost_number", version="1")
+@detector("lost_number", version="2")
 def lost_number(row: Row) -> list[Finding]:
     """A sign of money or percent stands without its number."""
     prompt = row["prompt"][:MAX_CHARS]
@@ -255,7 +282,7 @@ def lost_number(row: Row) -> list[Finding]:
     if row["domain"] != "math" or "\\" in prompt or len(re.findall(r"\$(?!\d)", prompt)) > 1:
         return []
     match = _BARE_SIGN.search(prompt)
-    if match is None:
+    if match is None or _NAMES_SIGN.search(prompt[: match.end() - 1]):
         return []
     return [Finding("lost_number", evidence={"at": ending(prompt[max(0, match.start() - 20) : match.end() + 20])})]
 

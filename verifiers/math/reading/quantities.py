@@ -109,7 +109,9 @@ _ARTICLES = frozenset({"a", "an"})
 """Behind a unit they divide: `60 miles an hour`."""
 _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
 """Commands that stand in symbols of units."""
-_EXPONENT = re.compile(r"\^\{-?n\}|(?:\^|\*\*)?-?n")
+_DIGITS = "\0"
+"""Stands for a number of one or two digits in the shape of an exponent: no token has it, while `n` is a letter too."""
+_EXPONENT = re.compile(rf"\^\{{-?{_DIGITS}\}}|(?:\^|\*\*)?-?{_DIGITS}")
 MAX_SYMBOLS_LETTERS = 6
 """A longer word is no row of symbols such as `kgms`."""
 MAX_UNIT_TOKENS = 60
@@ -381,8 +383,9 @@ def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
 def _read_exponent(tokens: list[Lexeme], index: int) -> tuple[int, int]:
     """Return the power behind a unit (`^2`, `^{-1}`, `s-1`, `squared`), and where to read on."""
     rest = tokens[index : index + 5]
-    shape = "".join("n" if t.kind == "num" and t.text.isdigit() and len(t.text) <= 2 else t.text for t in rest)
-    if (match := _EXPONENT.match(shape)) is not None and not (match[0][0] in "n-" and any(t.spaced for t in rest[:2])):
+    shape = "".join(_DIGITS if t.kind == "num" and t.text.isdigit() and len(t.text) <= 2 else t.text for t in rest)
+    is_behind = (match := _EXPONENT.match(shape)) is not None and match[0][0] in f"{_DIGITS}-"
+    if match is not None and not (is_behind and any(token.spaced for token in rest[:2])):
         digits = next(token.text for token in rest if token.kind == "num")
         return (-1 if "-" in match[0] else 1) * int(digits), index + len(match[0])
     if rest and (power := POWERS_BEHIND.get(without_accents(rest[0].text.lower()))) is not None:
