@@ -266,7 +266,7 @@ def _arm_figures(folder: Path, rows: int) -> dict[str, Any]:
     return {
         "with_positive": distilled.select(KEY).n_unique() / rows if positives else 0.0,
         "attempts": attempts.height,
-        "right": int((attempts["score"] == 1.0).sum()),
+        "right": attempts.filter(pl.col("score") == 1.0).height,
         "by_chance": sum(line["by_chance"] for line in report["facts"]["strategies"]),
         "tokens": tokens,
         "tokens_per_positive": tokens / positives if positives else None,
