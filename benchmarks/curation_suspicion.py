@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
-from truegold.pipeline.suspicion.assess import Assessment, SuspicionTier, assess
+from truegold.pipeline.suspicion.assess import Assessment, assess
+from truegold.pipeline.suspicion.joined import SuspicionTier
 from truegold.pipeline.suspicion.votes import VoteCounter, Votes
 
 WEAK, MID = 0.72, 0.88
@@ -127,7 +128,7 @@ def measure(
     )
     return Measured(
         np.array([entry.suspicion or 0.0 for entry in assessments]),
-        np.array([entry.evidence.get("ill_posed", 0.0) for entry in assessments]),
+        np.array([entry.ill_posed or 0.0 for entry in assessments]),
         1 - label / total,
         (other - label) / total,
         np.array([entry.tier is SuspicionTier.DROP for entry in assessments]),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.tables.rows import Int32, RowReference, TextList, arrow_schema
@@ -27,6 +28,9 @@ AGAINST = "against"
 """Under this name the metadata of a table of matches has what it was made from: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
 ANSWERS_FILE = "answers.parquet"
+ASKED_FILE = "asked.parquet"
+"""What an asked model says of every row. Its metadata has the configured share of ill-posed rows under `EXPECTED`."""
+EXPECTED = "prior"
 
 
 class DropReason(StrEnum):
@@ -65,16 +69,34 @@ class MatchRow(TypedDict):
 
 
 class SuspicionRow(TypedDict):
-    """The probability that a row's label is at fault; `row_id` is the row's `id`."""
+    """The probability that a row is at fault; `row_id` is the row's `id`."""
 
     id: str
     row_id: str
     source: str
     source_row: int
-    suspicion: float
+    suspicion: float | None
+    """The probability of either of the next two; null where nothing was looked at."""
+    ill_posed: float | None
+    """That its problem has no answer, or several."""
+    label_wrong: float | None
+    """That another answer than its label is right; null without samples."""
     tier: str
     evidence: str
-    suggestion: str
+    suggestion: str | None
+
+
+class AskedRecord(RowReference):
+    """A row of `asked.parquet`."""
+
+    outcome: str
+    verdict: str
+    answer: str | None
+    """The model's own answer."""
+    ratio: float | None
+    """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null where it was not measured."""
+    at_least: float | None
+    """The lower end of its 90 % interval."""
 
 
 class AnswersRow(RowReference):
@@ -89,6 +111,16 @@ class AnswersRow(RowReference):
 MATCH_SCHEMA = arrow_schema(MatchRow)
 SUSPICION_SCHEMA = arrow_schema(SuspicionRow)
 ANSWERS_SCHEMA = arrow_schema(AnswersRow)
+
+
+def asked_schema(prior: float) -> pa.Schema:
+    """Return the columns of `asked.parquet`, and in its metadata the share of ill-posed rows that is expected."""
+    return arrow_schema(AskedRecord).with_metadata({EXPECTED: str(prior)})
+
+
+def read_expected(asked: Path) -> float:
+    """Return the share of ill-posed rows that was expected when a model was asked."""
+    return float(pq.read_schema(asked).metadata[EXPECTED.encode()])
 
 
 def items_by_set(matches: Path) -> dict[str, int]:

@@ -1,0 +1,330 @@
+"""Joins in one posterior a row what its samples, its wording, rules and an asked model say of it.
+
+    prior -2.9, samples +2.6, rules +3.0, model +0.8    ->    ill-posed with .90, label wrong with .05, suspicion .95
+
+Three hypotheses compete: the row is sound, its problem is ill-posed, or its label alone is wrong. Votes speak of all
+three (`label_posterior`), the other sources of the problem:
+
+    samples   the shares of the three by votes, against the share of ill-posed rows by all votes of the file
+    wording   a wording with several readings, which systems read by habit (`wording`)
+    doubts    responses that find the problem lacking (`doubts`)
+    rules     of the rules that call a problem ill-posed the one that was right most often (`rule_ratio`)
+    model     the likelihood ratio of an asked model's verdict; a cautious one where nothing was measured
+
+Sources that read the same text share errors. Of those that point one way the strongest counts in full and each other
+one by `FURTHER`, so that two of equal weight count 5/3, the design effect of a correlation of .2 (Kish 1965, 5.4).
+The sum is the same in any order, and rises with each source.
+
+The prior is the share of ill-posed rows: what was configured, with the votes of the file; and in a source whose rows a
+measured model was asked about, what makes its verdicts likeliest (empirical Bayes: Dempster, Laird and Rubin 1977).
+Where nothing was looked at nothing is said. Silent rules count as nothing: they name few of the possible faults.
+
+The tier follows from the joined numbers. Rules, wordings, doubts and an asked model that was not measured send a row to
+review, and count for no drop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from truegold.pipeline.config.stages import Fault
+from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES, MEASURED
+
+PRIOR = 0.05
+"""The share of ill-posed rows before anything is known, also where rules were measured."""
+PRIOR_ROWS = 20.0
+"""The rows' worth of that share, and of the file's in each source."""
+PRIOR_ROUNDS = 50
+FURTHER = 2 / 3
+"""The part of a source that counts beside a stronger one."""
+UNMEASURED = {"faulty": 5.0, "sound": 5 / 9}
+"""The ratios of an asked model's outcomes where nothing was measured: as if it found half of the ill-posed problems, and
+a tenth of the sound ones."""
+FLOOR = 1e-12
+"""Shares are kept this far from 0 before their odds are taken."""
+
+DROP_AT = 0.95
+"""Probability of a fault from which a row is dropped where strong systems are missing, or by a measured model."""
+DENIED_AT, DENYING_SHARE = 0.6, 0.37
+"""Suspicion from which a row is dropped whose label fewer than this share of the strong systems give."""
+CLOSED_DROP_AT = 0.9
+"""Least share of wrong labels among the closed questions that all models deny, from which these are dropped. Where it
+was .9 to .95, .93 to .98 were wrong."""
+PRIOR_VOTES = 4
+"""Votes that are added before that share is taken, half of them for the label (Agresti and Coull 1998): a label that
+one of four gives is not denied, and one that nine of 28 give is."""
+MIN_WITNESSES = 3
+"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
+MIN_INDEPENDENT = 2.0
+"""The systems that answered must be worth so many together (`independent_weights`)."""
+REVIEW_AT = 0.15
+"""Suspicion from which a row goes to review: about two of three are at fault where strong systems have answered, one
+of three where none has."""
+REVIEW_CLOSED_AT = 0.3
+"""The same where the answer is one of a few; a fifth are at fault."""
+
+
+class Shares(NamedTuple):
+    """The probabilities of the three hypotheses."""
+
+    sound: float
+    ill_posed: float
+    mislabeled: float
+
+
+def shares_of(fault: float, replaced: float) -> Shares:
+    """Return the shares by votes: of a fault, `replaced` is the probability that another answer is right."""
+    return Shares(1.0 - fault, fault * (1.0 - replaced), fault * replaced)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedVerdict:
+    """What an asked model says of a row: a line of `asked.parquet`."""
+
+    outcome: str
+    verdict: str
+    ratio: float | None = None
+    """The likelihood ratio of the verdict; None where it was not measured."""
+    at_least: float | None = None
+    """The lower end of its 90 % interval."""
+
+    def log_ratio(self) -> float | None:
+        """Return the logarithm of the ratio; None where it says nothing of the problem."""
+        if self.verdict == Fault.GOLD_OF_OTHER_KIND:
+            return None
+        ratio = UNMEASURED.get(self.outcome) if self.ratio is None else self.ratio
+        return None if ratio is None else math.log(ratio)
+
+    def claimed_log_ratio(self) -> float:
+        """Return the logarithm of the ratio that a drop may rest on: of a fault the lower end, and nothing of one that
+        was not measured."""
+        log = self.log_ratio() or 0.0
+        if log <= 0.0:
+            return log
+        return 0.0 if self.at_least is None else max(0.0, math.log(self.at_least))
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEvidence:
+    """What is known of a row beside its votes."""
+
+    rules: frozenset[str] = frozenset()
+    """The rules that call it ill-posed."""
+    asked: AskedVerdict | None = None
+    doubts: tuple[float, int, int] = (0.0, 0, 0)
+    """The log likelihood ratio of responses that find the problem lacking, their number, and that of all responses."""
+
+    def log_ratios(self) -> dict[str, float]:
+        """Return the log likelihood ratios by source; a source that says nothing is missing."""
+        ratios = {}
+        if self.doubts[0]:
+            ratios["doubts"] = self.doubts[0]
+        if self.rules:
+            ratios["rules"] = max(math.log(rule_ratio(rule)) for rule in self.rules)
+        if self.asked is not None and (ratio := self.asked.log_ratio()) is not None:
+            ratios["model"] = ratio
+        return ratios
+
+    def shown(self) -> dict[str, Any]:
+        """Return what a reviewer can check of it; JSON-able."""
+        shown: dict[str, Any] = {}
+        if self.doubts[1]:
+            shown["doubts"] = list(self.doubts[1:])
+        if self.rules:
+            shown["rules"] = sorted(self.rules)
+        if self.asked is not None:
+            ratio = None if self.asked.ratio is None else float(f"{self.asked.ratio:.3g}")
+            shown["asked"] = {"verdict": self.asked.verdict, "ratio": ratio}
+        return shown
+
+
+NOTHING_ELSE = OtherEvidence()
+
+
+@dataclass(frozen=True, slots=True)
+class IllPosedShares:
+    """The expected share of ill-posed rows, of the whole file and of the sources that know better."""
+
+    of_file: float = PRIOR
+    by_source: Mapping[str, float] = field(default_factory=dict)
+
+    def log_odds(self, source: str) -> float:
+        """Return the log odds of a row of this source."""
+        return _log_odds(self.by_source.get(source, self.of_file))
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The posterior of a row."""
+
+    shares: Shares
+    log_odds: Mapping[str, float]
+    """By source, as they count; they add up to the log odds of an ill-posed problem against a sound row."""
+
+    @property
+    def suspicion(self) -> float:
+        """The probability that the row is not sound. Significant digits keep the order of small ones."""
+        return float(f"{self.shares.ill_posed + self.shares.mislabeled:.6g}")
+
+    @property
+    def ill_posed(self) -> float:
+        """The probability that its problem is ill-posed."""
+        return float(f"{self.shares.ill_posed:.6g}")
+
+    @property
+    def label_wrong(self) -> float:
+        """The probability that its label alone is wrong."""
+        return float(f"{self.shares.mislabeled:.6g}")
+
+
+def rule_ratio(rule: str) -> float:
+    """Return the likelihood ratio of a rule's flag: the odds of its measured precision, the mean of the posterior of a
+    uniform prior, against those of `PRIOR`."""
+    measured = MEASURED[rule]
+    return (measured.right + 1) / (measured.read - measured.right + 1) * (1 - PRIOR) / PRIOR
+
+
+def expected_shares(
+    votes: Sequence[Shares], asked: Iterable[tuple[str, AskedVerdict | None]], prior: float
+) -> IllPosedShares:
+    """Return the shares of ill-posed rows to expect; votes: those of the rows with votes; asked: source and verdict."""
+    of_file = (PRIOR_ROWS * prior + sum(each.ill_posed for each in votes)) / (PRIOR_ROWS + len(votes))
+    ratios: defaultdict[str, Counter[float]] = defaultdict(Counter)
+    for source, verdict in asked:
+        if verdict is not None and verdict.ratio is not None and (log := verdict.log_ratio()) is not None:
+            ratios[source][math.exp(log)] += 1
+    by_source = {}
+    for source, counts in ratios.items():
+        share = of_file
+        for _ in range(PRIOR_ROUNDS):
+            faulty = sum(rows * share * ratio / (share * ratio + 1.0 - share) for ratio, rows in counts.items())
+            share = (PRIOR_ROWS * of_file + faulty) / (PRIOR_ROWS + counts.total())
+        by_source[source] = share
+    return IllPosedShares(of_file, by_source)
+
+
+def join(votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares) -> Joined | None:
+    """Return the posterior of a row; None where nothing is known of it.
+
+    votes: by its samples alone, None where there are none; wording: the probability of several readings.
+    """
+    ratios = other.log_ratios()
+    if votes is None and not wording and not ratios:
+        return None
+    parts = {"samples": 0.0, "wording": 0.0} | ratios
+    if votes is not None:
+        sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes)
+        parts["samples"] = math.log(ill_posed / sound) - _log_odds(prior.of_file)
+        either = (ill_posed + wording * (1.0 - ill_posed)) / (1.0 - wording)
+        parts["wording"] = math.log(either / ill_posed)
+    elif wording:
+        parts["wording"] = _log_odds(wording) - _log_odds(PRIOR)
+    text = parts["samples"] + parts["wording"]
+    factors = counted_parts([text, *ratios.values()])
+    counted = {"samples": factors[0], "wording": factors[0]} | dict(zip(ratios, factors[1:], strict=True))
+    log_odds = {"prior": prior.log_odds(source)} | {name: part * counted[name] for name, part in parts.items()}
+    odds = math.exp(sum(log_odds.values())), 0.0 if votes is None else mislabeled / sound
+    shares = Shares(1.0 / (1.0 + sum(odds)), *(each / (1.0 + sum(odds)) for each in odds))
+    shown = {name: round(value, 2) for name, value in log_odds.items() if value or name == "prior"}
+    return Joined(shares, shown)
+
+
+def counted_parts(logs: Sequence[float]) -> list[float]:
+    """Return how much of each log ratio counts: all of the strongest of either sign, `FURTHER` of the others."""
+    strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
+    strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
+    return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
+
+
+def _log_odds(probability: float) -> float:
+    return math.log(probability / (1.0 - probability))
+
+
+class SuspicionTier(StrEnum):
+    """The advice on a row."""
+
+    DROP = "drop"
+    REVIEW = "review"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The models that answered a row."""
+
+    models: int = 0
+    independent: float = 0.0
+    """What they are worth as independent witnesses."""
+    strong: int = 0
+    """Those that are right on `assess.STRONG_RATE` of the rows."""
+    strong_independent: float = 0.0
+    strong_share: float = 0.0
+    """The share of the strong ones' samples that give the label."""
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether something may be dropped by their votes."""
+        return self.models >= MIN_WITNESSES and self.independent >= MIN_INDEPENDENT
+
+    @property
+    def are_strong(self) -> bool:
+        """Whether there are strong models enough to go by them."""
+        return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
+
+    @property
+    def deny_label(self) -> bool:
+        """Whether the strong models, if there are enough of them, do not give the label."""
+        share = (self.strong_share * self.strong + PRIOR_VOTES / 2) / (self.strong + PRIOR_VOTES)
+        return self.are_strong and share < DENYING_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a drop of a row can rest on."""
+
+    fault: float
+    """The probability that it is at fault, by votes that may drop rows and by the asked model alone."""
+    denied: float
+    """The least share of wrong labels among closed questions such as this one (`closed_labels`); 0 for others."""
+    by_model: bool
+    """Whether a measured model finds the problem at fault."""
+
+
+def claim_fault(
+    votes: Shares | None, heard: Heard, asked: AskedVerdict | None, source: str, prior: IllPosedShares
+) -> float:
+    """Return how likely a row is at fault by what may drop it: votes, where enough models have answered, and the asked
+    model's verdict, a fault at the lower end of its ratio.
+
+    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted; None
+    where the answer is one of a few.
+    """
+    ratio = 0.0 if asked is None else asked.claimed_log_ratio()
+    sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
+    start, wrong = prior.log_odds(source), 0.0
+    text = 0.0
+    if votes is not None and heard.are_enough:
+        text = math.log(ill_posed / sound) - _log_odds(prior.of_file)
+        wrong = mislabeled / sound
+    counted = counted_parts([text, ratio])
+    odds = wrong + math.exp(start + counted[0] * text + counted[1] * ratio)
+    return odds / (1.0 + odds)
+
+
+def choose_tier(suspicion: float, claim: Claim, heard: Heard, *, is_open: bool) -> SuspicionTier:
+    """Return the advice on a row; is_open: whether its answer is not one of a few."""
+    if not is_open:
+        by_votes = claim.denied >= CLOSED_DROP_AT
+    elif heard.are_strong:
+        by_votes = claim.fault >= DENIED_AT and heard.deny_label
+    else:
+        by_votes = claim.fault >= DROP_AT
+    if (heard.are_enough and by_votes) or (claim.by_model and claim.fault >= DROP_AT):
+        return SuspicionTier.DROP
+    review_at = REVIEW_AT if is_open else REVIEW_CLOSED_AT
+    return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
