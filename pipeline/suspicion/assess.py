@@ -103,6 +103,11 @@ class Assessment:
     suggestion: str | None
     """The alternative answer, where able systems rather give that than the label."""
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether it rests on samples or on a model that was measured, so that a mean over rows means something."""
+        return self.label_wrong is not None or self.evidence.get("asked", {}).get("ratio") is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:

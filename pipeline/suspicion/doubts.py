@@ -29,8 +29,9 @@ import numpy as np
 from truegold.pipeline.suspicion.answer_classes import Sample
 from truegold.pipeline.suspicion.votes import SAME_SYSTEM
 
-MOST_EACH = 3.0
-"""The most that a doubt raises the odds by."""
+MOST_EACH = 10.0
+"""The most that a further doubt raises the odds by. Of responses of models that were not shown the figure of a problem
+26 % had one, of others .6 %, so that one was worth 45 there; on ill-posed problems nothing was measured."""
 MAX_CHARS = 20_000
 """The end of a response that is looked at."""
 _DOUBT = re.compile(

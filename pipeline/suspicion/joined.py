@@ -33,7 +33,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from truegold.pipeline.config.stages import Fault
-from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES, MEASURED
+from truegold.pipeline.tables.measured_flags import MEASURED
 
 PRIOR = 0.05
 """The share of ill-posed rows before anything is known, also where rules were measured."""
@@ -43,8 +43,8 @@ PRIOR_ROUNDS = 50
 FURTHER = 2 / 3
 """The part of a source that counts beside a stronger one."""
 UNMEASURED = {"faulty": 5.0, "sound": 5 / 9}
-"""The ratios of an asked model's outcomes where nothing was measured: as if it found half of the ill-posed problems, and
-a tenth of the sound ones."""
+"""The ratios of an asked model's outcomes where nothing was measured: as if it found half of the ill-posed problems and
+a tenth of the sound ones at fault."""
 FLOOR = 1e-12
 """Shares are kept this far from 0 before their odds are taken."""
 
@@ -208,7 +208,9 @@ def expected_shares(
     return IllPosedShares(of_file, by_source)
 
 
-def join(votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares) -> Joined | None:
+def join(
+    votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares
+) -> Joined | None:
     """Return the posterior of a row; None where nothing is known of it.
 
     votes: by its samples alone, None where there are none; wording: the probability of several readings.

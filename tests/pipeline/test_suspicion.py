@@ -20,7 +20,8 @@ from truegold.pipeline.suspicion.answer_classes import (
     is_cut_short,
     key_of,
 )
-from truegold.pipeline.suspicion.assess import SAME_SOURCE, Heard, SuspicionTier, choose_tier, with_neighbours
+from truegold.pipeline.suspicion.assess import SAME_SOURCE, with_neighbours
+from truegold.pipeline.suspicion.joined import Claim, Heard, SuspicionTier, choose_tier
 from truegold.pipeline.suspicion.label_posterior import Population, pooled_fault
 from truegold.pipeline.suspicion.rasch_model import fit as fit_ability
 from truegold.pipeline.suspicion.votes import VoteCounter, split_by_step

@@ -30,8 +30,9 @@ from truegold.pipeline.flag.fault_questions import (
     read_defence,
     read_faults,
 )
-from truegold.pipeline.flag.well_posed import ASKED_FILE, UNANSWERED_FILE, AskedProblem, Outcome, check_problems
+from truegold.pipeline.flag.well_posed import UNANSWERED_FILE, AskedProblem, Outcome, check_problems
 from truegold.pipeline.report.row_cards import describe_confidence
+from truegold.pipeline.tables.reasons import ASKED_FILE
 from truegold.verifiers import ConfigError, InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
