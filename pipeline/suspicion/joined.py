@@ -101,12 +101,13 @@ class AskedVerdict:
         return None if ratio is None else math.log(ratio)
 
     def claimed_log_ratio(self) -> float:
-        """Return the logarithm of the ratio that a drop may rest on: of a fault the lower end, and nothing of one that
-        was not measured."""
+        """Return the logarithm of the ratio that a drop may rest on: of a fault that was measured the lower end; what
+        speaks for a fault otherwise counts nothing."""
         log = self.log_ratio() or 0.0
-        if log <= 0.0:
-            return log
-        return 0.0 if self.at_least is None else max(0.0, math.log(self.at_least))
+        if log > 0.0:
+            is_known = self.outcome == "faulty" and self.at_least is not None
+            return max(0.0, math.log(self.at_least or 1.0)) if is_known else 0.0
+        return log
 
 
 @dataclass(frozen=True, slots=True)

@@ -409,11 +409,11 @@ def test_the_benchmark_exports_prompts_without_labels_and_reads_the_replies(tmp_
     corpora = benchmark.load(tmp_path, [], 5, 0)
     encoder, out = MessageEncoder(ChatConfig()), tmp_path / "prompts.jsonl"
     engine = RepliesEngine({})
-    assert benchmark.export_prompts(corpora, engine, encoder, out, 0) == 2
+    assert benchmark.export_prompts(corpora, tmp_path / benchmark.GSM8K, engine, encoder, out, 0) == 2
     prompts = [json.loads(line) for line in out.read_text().splitlines()]
     assert [set(entry) for entry in prompts] == [{"id", "prompt"}] * 2
     replies = {entry["id"]: TORN if "trap" in entry["prompt"] else "NONE" for entry in prompts}
-    assert benchmark.export_prompts(corpora, RepliesEngine(replies), encoder, out, 0) == 1
+    assert benchmark.export_prompts(corpora, tmp_path / benchmark.GSM8K, RepliesEngine(replies), encoder, out, 0) == 1
     (second,) = [json.loads(line) for line in out.read_text().splitlines()]
     engine = RepliesEngine(replies | {second["id"]: "FAULTY"})
     lines = list(benchmark.measure(corpora, engine, encoder, benchmark.make_config("oracle")))
