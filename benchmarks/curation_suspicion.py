@@ -94,13 +94,13 @@ def is_even(file: str, identity: object) -> bool:
     return int(hashlib.sha256(f"{file}{identity}".encode()).hexdigest()[0], 16) % 2 == 0
 
 
-Told = Mapping[str, OtherEvidence]
+Others = Mapping[str, OtherEvidence]
 """What is known beside votes, by the rows' ids."""
-NOTHING: Told = MappingProxyType({})
+NOTHING: Others = MappingProxyType({})
 
 
 def assess_samples(
-    rows: Sequence[Mapping[str, Any]], samples: Iterable[Sample], verifier: str, told: Told = NOTHING
+    rows: Sequence[Mapping[str, Any]], samples: Iterable[Sample], verifier: str, others: Others = NOTHING
 ) -> tuple[list[Assessment], Votes]:
     """Return the assessments of the rows, and the votes."""
     labelled_items = [
@@ -110,7 +110,7 @@ def assess_samples(
     counter = VoteCounter(labelled_items)
     counter.add(samples)
     votes = counter.count()
-    return list(assess(labelled_items, votes, told)[1]), votes
+    return list(assess(labelled_items, votes, others)[1]), votes
 
 
 def measure(
@@ -118,9 +118,9 @@ def measure(
     systems: Sequence[str],
     verifier: str,
     called: str | None = None,
-    told: Told = NOTHING,
+    others: Others = NOTHING,
 ) -> Measured:
-    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system of that name; `told`:
+    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system; `others`:
     what is known beside them."""
     samples = (
         Sample(str(row["id"]), called or system, answer=str(row["preds"][system]))
@@ -128,7 +128,7 @@ def measure(
         for system in systems
         if row["preds"].get(system) is not None
     )
-    assessments, votes = assess_samples(rows, samples, verifier, told)
+    assessments, votes = assess_samples(rows, samples, verifier, others)
     n = len(rows)
     total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
     label = np.bincount(
@@ -205,7 +205,7 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"  {hits(measured.dropped, bad)} ({hits(measured.dropped & ~even, bad & ~even)})"
             f"  {hits(measured.review, bad)}"
         )
-    yield f"rejected items told from revised and kept ones, AP of ill_posed: {', '.join(ill_posed)}"
+    yield f"rejected items others from revised and kept ones, AP of ill_posed: {', '.join(ill_posed)}"
     yield f"hard items (weak pass <= {HARD:.0%}): {weak.sum()}, of them bad {(weak & bad).sum()}"
     every = measure(rows, ranked, "math")
     yield from _calibration(every.suspicion, bad)

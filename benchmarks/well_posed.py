@@ -133,10 +133,10 @@ def load(folder: Path, also: Sequence[Path], rows: int, seed: int) -> dict[str, 
     for name, files in readers.items():
         labelled: list[Labelled] = []
         count = rows if name in CORPORA else sys.maxsize
-        for path, read in files.items():
+        for path, read_row in files.items():
             if path.exists():
                 for line_number, line in enumerate(path.read_text("utf-8").splitlines()):
-                    problems = list(read(json.loads(line)))
+                    problems = list(read_row(json.loads(line)))
                     labelled += (
                         [replace(each, pair=line_number) for each in problems] if len(problems) > 1 else problems
                     )
@@ -255,12 +255,12 @@ def ask_platinum(rows: Sequence[Mapping[str, Any]], engine: Engine, encoder: Pro
 
 def find_rules(rows: Sequence[Mapping[str, Any]]) -> dict[str, OtherEvidence]:
     """Return the rules that call a row ill-posed, for the rows that have any."""
-    told = {}
+    others = {}
     for row in rows:
         case = Case(str(row["id"]), row["question"], row["gold_original"], row["gold_solution"], ill=False)
         if rules := frozenset(reason for reason, _ in reasons(case)) & ILL_POSED_RULES:
-            told[case.key] = OtherEvidence(rules)
-    return told
+            others[case.key] = OtherEvidence(rules)
+    return others
 
 
 def join_platinum(rows: Sequence[Mapping[str, Any]], answers: Sequence[Asked], known: MeasuredModel) -> Iterator[str]:
@@ -274,7 +274,7 @@ def join_platinum(rows: Sequence[Mapping[str, Any]], answers: Sequence[Asked], k
             asked[key] = OtherEvidence(asked=AskedVerdict(*outcome, *known.ratio(answer.verdict)[:2]))
             unmeasured[key] = OtherEvidence(asked=AskedVerdict(*outcome))
     joined, guessed = (
-        {key: replace(told, rules=ruled.get(key, NOTHING_ELSE).rules) for key, told in verdicts.items()}
+        {key: replace(others, rules=ruled.get(key, NOTHING_ELSE).rules) for key, others in verdicts.items()}
         for verdicts in (asked, unmeasured)
     )
     counts = Counter(zip(status, (answer.verdict for answer in answers), strict=True))
@@ -295,10 +295,10 @@ def join_platinum(rows: Sequence[Mapping[str, Any]], answers: Sequence[Asked], k
         "joined": joined,
         "joined, not measured": guessed,
     }
-    yield "AP of ill_posed for rejected rows, of suspicion for bad ones; precision / recall of drops, of drops and reviews"
+    yield "AP: ill_posed of rejected rows, suspicion of bad ones; precision and recall of drops, and with reviews"
     for name, systems in {"nobody": [], "all": ranked, "15 best": ranked[:15], f"below {WEAK:.0%}": weak}.items():
-        for source, told in told_by.items():
-            measured = measure_votes(rows, systems, "math", told=told)
+        for source, others in told_by.items():
+            measured = measure_votes(rows, systems, "math", others=others)
             sound = ~bad
             yield (
                 f"{name:<10} {source:<20} {with_interval(rejected, measured.ill_posed):<20}"

@@ -22,9 +22,9 @@ from truegold.pipeline.curation.plan import (
     DEMO_SFT_TEXTS,
     curation_stages,
     data_file,
+    evidence_of_rows,
     resolve_stages,
     rows_of,
-    told_of_rows,
 )
 from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
@@ -119,7 +119,7 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _plan_profile(name: str, config: RunConfig, rows: dict[str, Path | Output], model: Path | Output | None) -> Stage:
-    inputs = {**rows, **told_of_rows(config)}
+    inputs = {**rows, **evidence_of_rows(config)}
     if model is not None:
         inputs["model"] = model
     return plan_stage(name, profile, config.profile, inputs)

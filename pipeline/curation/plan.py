@@ -331,7 +331,7 @@ def stages_after_ingest(
     last = stages[-1].name
     settled: dict[str, Path | Output] = {**rows_of(last), "flags": Output(last, "flags.parquet")}
     if config.flag.model is not None:
-        inputs = rows_of(last) | told_of_rows(config)
+        inputs = rows_of(last) | evidence_of_rows(config)
         stages.append(plan_stage("suspect", suspect, stage_settings.SuspicionConfig(), inputs))
     if config.decisions:
         settled["decisions"] = _decisions_folder(config.decisions)
@@ -368,7 +368,7 @@ def flagging_stages(config: stage_settings.CurationConfig, samples: Sequence[Sam
     `samples` are the files of answers. Raises what `curation_stages` raises.
     """
     planned = {stage.name: stage for stage in curation_stages(config)}
-    inputs = rows_of("ingest") | told_of_rows(config)
+    inputs = rows_of("ingest") | evidence_of_rows(config)
     for index, file in enumerate(samples):
         inputs[f"samples {index}"] = data_file(str(file.path))
     sources = tuple(stage_settings.SampleSource(system=file.system, step=file.step) for file in samples)
@@ -388,10 +388,10 @@ def last_flagging(config: stage_settings.CurationConfig) -> str:
     return "flag" if config.flag.model is None else "well_posed"
 
 
-def told_of_rows(config: stage_settings.CurationConfig) -> dict[str, Path | Output]:
+def evidence_of_rows(config: stage_settings.CurationConfig) -> dict[str, Path | Output]:
     """Return what joins the samples as evidence: the input `flags`, and `asked` where a model is asked."""
-    told: dict[str, Path | Output] = {"flags": Output(last_flagging(config), "flags.parquet")}
-    return told if config.flag.model is None else told | {"asked": Output("well_posed", ASKED_FILE)}
+    inputs: dict[str, Path | Output] = {"flags": Output(last_flagging(config), "flags.parquet")}
+    return inputs if config.flag.model is None else inputs | {"asked": Output("well_posed", ASKED_FILE)}
 
 
 def rows_of(stage: str) -> dict[str, Path | Output]:

@@ -130,8 +130,8 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     votes = _read_votes(out_dir / "samples.parquet", step=1)
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)
-    told = read_others(inputs.get("flags"), inputs.get("asked"))
-    _, suspicion = score_rows(out_dir / "rows.parquet", votes, told, 1, out_dir, by_source_id=False)
+    known = read_others(inputs.get("flags"), inputs.get("asked"))
+    _, suspicion = score_rows(out_dir / "rows.parquet", votes, known, 1, out_dir, by_source_id=False)
     same_samples = (config.first_samples or config.samples) >= config.samples
     facts = {
         split: _split_facts(out_dir, split, same_samples=same_samples or split == "heldout")

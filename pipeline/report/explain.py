@@ -162,10 +162,10 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted"]
     samples = _read(files.table("profile", "samples.parquet"), is_row & (pl.col("sample") < SAMPLES_SHOWN), columns)
     attempts = _read(files.table("synth", "attempts.parquet"), is_row)
-    told: tuple[Fields, ...] = ()
+    known: tuple[Fields, ...] = ()
     for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
         # After training there are more samples to tell it by.
-        told = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row) or told
+        known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row) or known
     return RowStory(
         row,
         events,
@@ -174,8 +174,8 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
         samples=tuple(sorted(samples, key=lambda sample: sample["sample"])),
         attempts=tuple(sorted(attempts, key=lambda attempt: attempt["attempt"])),
         ended=_ended(files, is_row, events),
-        suspicion=told[-1]["suspicion"] if told else None,
-        log_odds=orjson.loads(told[-1]["evidence"]).get("log_odds", {}) if told else {},
+        suspicion=known[-1]["suspicion"] if known else None,
+        log_odds=orjson.loads(known[-1]["evidence"]).get("log_odds", {}) if known else {},
     )
 
 

@@ -114,7 +114,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
     answers = _answers(files, keys, cuts)
     samples = _samples(files, keys, cuts)
     ledger, evidence = _ledger(files, keys, cuts)
-    told = _suspicion_evidence(files, keys)
+    evidence_of = _suspicion_evidence(files, keys)
     neighbours = _link_neighbours(rows, flags, evidence)
     cards = []
     columns = [*KEY, "solution", "gold", "verifier", "verifier_args", "context"]
@@ -131,8 +131,8 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
             "samples": samples.get(key),
             "neighbours": neighbours.get(key),
             "ledger": ledger.get(key),
-            "weighed": describe_log_odds(told.get(key, {}).pop("log_odds", {})),
-            "told": list_evidence(told.get(key, {})),
+            "weighed": describe_log_odds(evidence_of.get(key, {}).pop("log_odds", {})),
+            "told": list_evidence(evidence_of.get(key, {})),
         }
         cards.append({name: value for name, value in card.items() if value})
     return cards

@@ -84,8 +84,8 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
     ]
     in_files = chain.from_iterable(read_samples(file, counts) for file in files)
     samples: Iterator[Sample] = iter(paced(in_files, progress, "reading samples")) if files else iter(())
-    told = read_others(inputs.get("flags"), inputs.get("asked"))
-    tiers, facts = score_rows(inputs["rows"], samples, told, config.workers, out_dir, by_source_id=True)
+    known = read_others(inputs.get("flags"), inputs.get("asked"))
+    tiers, facts = score_rows(inputs["rows"], samples, known, config.workers, out_dir, by_source_id=True)
     if counts["read"] and facts["samples_of_unknown_rows"] + counts["rejected"] >= counts["read"]:
         names = ", ".join(str(file.path) for file in files)
         keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
@@ -103,7 +103,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOfRows:
+class EvidenceOfRows:
     """What is known of rows beside their samples, by their ids: rows of one content share it."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class ToldOfRows:
     """The share of ill-posed rows to expect."""
 
 
-def read_others(flags: Path | None, asked: Path | None) -> ToldOfRows:
+def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
     """Return what tables of flags and of an asked model's verdicts say."""
     by_row: dict[str, OtherEvidence] = {}
     if flags is not None:
@@ -120,16 +120,16 @@ def read_others(flags: Path | None, asked: Path | None) -> ToldOfRows:
                 known = by_row.get(flag["id"], NOTHING_ELSE)
                 by_row[flag["id"]] = replace(known, rules=known.rules | {flag["reason"]})
     if asked is None:
-        return ToldOfRows(by_row)
+        return EvidenceOfRows(by_row)
     for record in read_table(asked, AskedRecord):
         if record["outcome"] != NOT_ASKED:
             verdict = AskedVerdict(record["outcome"], record["verdict"], record["ratio"], record["at_least"])
             by_row[record["id"]] = replace(by_row.get(record["id"], NOTHING_ELSE), asked=verdict)
-    return ToldOfRows(by_row, read_expected(asked))
+    return EvidenceOfRows(by_row, read_expected(asked))
 
 
 def score_rows(
-    rows: Path, samples: Iterable[Sample], told: ToldOfRows, workers: int, out_dir: Path, *, by_source_id: bool
+    rows: Path, samples: Iterable[Sample], known: EvidenceOfRows, workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
     """Write suspicion.parquet and answers.parquet for a table of rows; return counts by tier, and facts for a report.
 
@@ -151,8 +151,8 @@ def score_rows(
             problems[key] = LabelledProblem(
                 key, row["gold"], row["prompt"], row["solution"], verifier, arguments, row["source"] or ""
             )
-            if row["id"] in told.by_row:
-                others[key] = told.by_row[row["id"]]
+            if row["id"] in known.by_row:
+                others[key] = known.by_row[row["id"]]
         keys.setdefault(row["id"], key)
     counter, doubts = VoteCounter(list(problems.values()), workers), DoubtCounter(problems)
     counter.add(
@@ -164,7 +164,7 @@ def score_rows(
     votes = counter.count()
     for key, counted in doubts.log_ratios().items():
         others[key] = replace(others.get(key, NOTHING_ELSE), doubts=counted)
-    fit, assessments = assess(list(problems.values()), votes, others, told.prior)
+    fit, assessments = assess(list(problems.values()), votes, others, known.prior)
     by_key = {assessment.id: assessment for assessment in assessments}
     answers: dict[str, list[AnswerVotes]] = {}
     names = list(problems)
