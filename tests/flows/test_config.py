@@ -164,7 +164,7 @@ def test_what_rules_and_an_asked_model_say_joins_the_suspicion_of_the_profile() 
     stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
     assert "suspect" not in stages
     assert (stages["profile"].inputs["flags"], stages["profile"].inputs.get("asked")) == (flags, None)
-    asked = {"name": "m", "engine": {"type": "chat", "url": "http://localhost:1/v1", "model": "m"}}
+    asked = {"name": "m", "engine": {"type": "chat", "base_url": "http://localhost:1/v1", "model": "m"}}
     stages = {stage.name: stage for stage in plan(validate_config({**values, "flag": {"model": asked}}, "test"))}
     first = list(stages).index("flag")
     assert list(stages)[first : first + 4] == ["flag", "well_posed", "suspect", "settle"]
