@@ -35,8 +35,9 @@ from ranking_scores import area_under_roc, average_precision, interval
 
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, assess
-from truegold.pipeline.suspicion.joined import OtherEvidence, SuspicionTier
+from truegold.pipeline.suspicion.joined import UNKNOWN_MODEL, OtherEvidence, SuspicionTier
 from truegold.pipeline.suspicion.votes import VoteCounter, Votes
+from truegold.pipeline.tables.reasons import AskedModel
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
@@ -100,7 +101,11 @@ NOTHING: Others = MappingProxyType({})
 
 
 def assess_samples(
-    rows: Sequence[Mapping[str, Any]], samples: Iterable[Sample], verifier: str, others: Others = NOTHING
+    rows: Sequence[Mapping[str, Any]],
+    samples: Iterable[Sample],
+    verifier: str,
+    others: Others = NOTHING,
+    asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> tuple[list[Assessment], Votes]:
     """Return the assessments of the rows, and the votes."""
     labelled_items = [
@@ -110,7 +115,7 @@ def assess_samples(
     counter = VoteCounter(labelled_items)
     counter.add(samples)
     votes = counter.count()
-    return list(assess(labelled_items, votes, others)[1]), votes
+    return list(assess(labelled_items, votes, others, asked_model)[1]), votes
 
 
 def measure(
@@ -119,6 +124,7 @@ def measure(
     verifier: str,
     called: str | None = None,
     others: Others = NOTHING,
+    asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> Measured:
     """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system; `others`:
     what is known beside them."""
@@ -128,7 +134,7 @@ def measure(
         for system in systems
         if row["preds"].get(system) is not None
     )
-    assessments, votes = assess_samples(rows, samples, verifier, others)
+    assessments, votes = assess_samples(rows, samples, verifier, others, asked_model)
     n = len(rows)
     total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
     label = np.bincount(

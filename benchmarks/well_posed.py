@@ -54,8 +54,9 @@ from truegold.pipeline.engines.chat import MessageEncoder, PromptEncoder
 from truegold.pipeline.engines.scripted import RepliesEngine, load_replies, name_model
 from truegold.pipeline.flag.fault_likelihood import MeasuredModel, count_verdicts, load_measured
 from truegold.pipeline.flag.well_posed import Asked, AskedProblem, Outcome, check_problems
-from truegold.pipeline.suspicion.joined import NOTHING_ELSE, AskedVerdict, OtherEvidence
+from truegold.pipeline.suspicion.joined import NOTHING_ELSE, PRIOR, UNKNOWN_MODEL, AskedVerdict, OtherEvidence
 from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES
+from truegold.pipeline.tables.reasons import AskedModel
 from truegold.verifiers.rates import wilson_interval
 
 ROWS = 60
@@ -267,16 +268,12 @@ def join_platinum(rows: Sequence[Mapping[str, Any]], answers: Sequence[Asked], k
     """Yield the lines on each source of evidence alone, and on all joined."""
     status = [row["status"] for row in rows]
     bad, rejected = (np.array([each in kinds for each in status]) for kinds in (("rejected", "revised"), ("rejected",)))
-    ruled, asked, unmeasured = find_rules(rows), dict[str, OtherEvidence](), dict[str, OtherEvidence]()
+    ruled, asked = find_rules(rows), dict[str, OtherEvidence]()
     for row, answer in zip(rows, answers, strict=True):
         if answer.outcome is not Outcome.NOT_ASKED:
-            outcome, key = (str(answer.outcome), answer.verdict), str(row["id"])
-            asked[key] = OtherEvidence(asked=AskedVerdict(*outcome, *known.ratio(answer.verdict)[:2]))
-            unmeasured[key] = OtherEvidence(asked=AskedVerdict(*outcome))
-    joined, guessed = (
-        {key: replace(others, rules=ruled.get(key, NOTHING_ELSE).rules) for key, others in verdicts.items()}
-        for verdicts in (asked, unmeasured)
-    )
+            asked[str(row["id"])] = OtherEvidence(asked=AskedVerdict(str(answer.outcome), answer.verdict))
+    joined = {key: replace(others, rules=ruled.get(key, NOTHING_ELSE).rules) for key, others in asked.items()}
+    model = AskedModel(PRIOR, *known.outcomes())
     counts = Counter(zip(status, (answer.verdict for answer in answers), strict=True))
     yield "asked: " + ", ".join(f"{kind} {verdict} {count}" for (kind, verdict), count in sorted(counts.items()))
     yield "ruled: " + ", ".join(
@@ -287,18 +284,18 @@ def join_platinum(rows: Sequence[Mapping[str, Any]], answers: Sequence[Asked], k
     rate = rates(rows, "math")
     ranked = sorted(rate, key=lambda name: (-rate[name], name))
     weak = [name for name in ranked if rate[name] < WEAK]
-    told_by: dict[str, Mapping[str, OtherEvidence]] = {
-        "votes": {},
-        "rules": ruled,
-        "asked": asked,
-        "asked, not measured": unmeasured,
-        "joined": joined,
-        "joined, not measured": guessed,
+    told_by: dict[str, tuple[Mapping[str, OtherEvidence], AskedModel]] = {
+        "votes": ({}, UNKNOWN_MODEL),
+        "rules": (ruled, UNKNOWN_MODEL),
+        "asked": (asked, model),
+        "asked, not measured": (asked, UNKNOWN_MODEL),
+        "joined": (joined, model),
+        "joined, not measured": (joined, UNKNOWN_MODEL),
     }
     yield "AP: ill_posed of rejected rows, suspicion of bad ones; precision and recall of drops, and with reviews"
     for name, systems in {"nobody": [], "all": ranked, "15 best": ranked[:15], f"below {WEAK:.0%}": weak}.items():
-        for source, others in told_by.items():
-            measured = measure_votes(rows, systems, "math", others=others)
+        for source, (others, asked_model) in told_by.items():
+            measured = measure_votes(rows, systems, "math", others=others, asked_model=asked_model)
             sound = ~bad
             yield (
                 f"{name:<10} {source:<20} {with_interval(rejected, measured.ill_posed):<20}"

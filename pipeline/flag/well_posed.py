@@ -40,6 +40,7 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.chat_engine import report_costs
 from truegold.pipeline.engines.scripted import RepliesEngine
 from truegold.pipeline.flag.fault_likelihood import (
+    FAULTY,
     MEASURED_FILE,
     MeasuredModel,
     count_verdicts,
@@ -58,7 +59,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
-from truegold.pipeline.tables.reasons import ASKED_FILE, AskedRecord, asked_schema
+from truegold.pipeline.tables.reasons import ASKED_FILE, AskedModel, AskedRecord, asked_schema
 from truegold.pipeline.tables.rows import (
     RowReference,
     TableWriter,
@@ -81,7 +82,7 @@ NOT_ASKED = "abort"
 class Outcome(StrEnum):
     """What asking about a problem has come to."""
 
-    FAULTY = "faulty"
+    FAULTY = FAULTY
     REFUTED = "refuted"
     """Faults were found, and the problem was defended."""
     SOUND = "sound"
@@ -208,7 +209,10 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     with (
         Ledger(out_dir, "well_posed") as ledger,
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
-        TableWriter(out_dir / ASKED_FILE, asked_schema(config.prior)) as table,
+        TableWriter(
+            out_dir / ASKED_FILE,
+            asked_schema(AskedModel(config.prior, *(measured.outcomes() if measured else ({}, {})))),
+        ) as table,
     ):
         for record in read_table(inputs["flags"], FlagRecord):
             flags.write(record)
@@ -256,15 +260,13 @@ def _measure(
 
 def _record(row: RowReference, asked: Asked, measured: MeasuredModel | None) -> AskedRecord:
     """Return the row of `asked.parquet`."""
-    is_known = measured is not None and asked.outcome is not Outcome.NOT_ASKED
-    ratio, at_least = measured.ratio(asked.verdict)[:2] if measured is not None and is_known else (None, None)
+    known = measured if asked.outcome is not Outcome.NOT_ASKED else None
     return {
         **row_reference(row),
         "outcome": str(asked.outcome),
         "verdict": asked.verdict,
         "answer": asked.answer,
-        "ratio": ratio,
-        "at_least": at_least,
+        "ratio": known.ratio(asked.verdict)[0] if known else None,
     }
 
 

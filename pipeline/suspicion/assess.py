@@ -51,7 +51,7 @@ from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS, LabelledProb
 from truegold.pipeline.suspicion.closed_labels import unanimously_denied
 from truegold.pipeline.suspicion.joined import (
     NOTHING_ELSE,
-    PRIOR,
+    UNKNOWN_MODEL,
     Claim,
     Heard,
     OtherEvidence,
@@ -61,12 +61,14 @@ from truegold.pipeline.suspicion.joined import (
     expected_shares,
     join,
     shares_of,
+    weigh_verdicts,
 )
 from truegold.pipeline.suspicion.label_posterior import SHARED, UNDECIDED, WRONG, Readings, pooled_fault, read
 from truegold.pipeline.suspicion.population import Learnt, learn
 from truegold.pipeline.suspicion.rasch_model import MAX_ITEMS, Ability, text_features
 from truegold.pipeline.suspicion.votes import Votes
 from truegold.pipeline.suspicion.wording import several_readings
+from truegold.pipeline.tables.reasons import AskedModel
 
 Array = NDArray[np.float64]
 
@@ -136,11 +138,11 @@ def assess(
     problems: Sequence[LabelledProblem],
     votes: Votes,
     others: Mapping[str, OtherEvidence] = MappingProxyType({}),
-    prior: float = PRIOR,
+    asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> tuple[Fit, Iterator[Assessment]]:
     """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items.
 
-    others: what is known beside votes, by the items' ids; prior: the share of ill-posed items before anything is known.
+    others: what is known beside votes, by the items' ids; asked_model: what is known of the model that was asked.
     """
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
@@ -160,7 +162,7 @@ def assess(
     sources = [problem.source for problem, has_answer in zip(problems, answered, strict=True) if has_answer]
     suspicion[answered], half_width = with_neighbours(suspicion[answered], sources)
     fit = Fit(learnt, agreement, strength, half_width)
-    return fit, _assessments(problems, votes, readings, suspicion, wrong, fit, others, prior)
+    return fit, _assessments(problems, votes, readings, suspicion, wrong, fit, others, asked_model)
 
 
 def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
@@ -178,32 +180,31 @@ def _assessments(
     wrong: Array,
     fit: Fit,
     others: Mapping[str, OtherEvidence],
-    prior: float,
+    asked_model: AskedModel,
 ) -> Iterator[Assessment]:
-    answered = votes.has_votes()
-    shares = [
-        shares_of(float(fault), float(replaced)) for fault, replaced in zip(suspicion, readings.replaced, strict=True)
-    ]
-    expected = expected_shares(
-        [each for each, has_votes in zip(shares, answered, strict=True) if has_votes],
-        ((item.source, others[item.id].asked) for item in problems if item.id in others),
-        prior,
-    )
+    shares = {
+        problems[index].id: shares_of(float(suspicion[index]), float(readings.replaced[index]))
+        for index in np.flatnonzero(votes.has_votes())
+    }
+    asked = {item: other.asked for item, other in others.items() if other.asked is not None}
+    weighed = weigh_verdicts(asked, shares, asked_model)
+    verdicts = ((item.source, weighed.get(item.id)) for item in problems)
+    expected = expected_shares(shares.values(), verdicts, asked_model.prior)
     witnesses = _Witnesses(fit, votes)
     denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()
     for index, item in enumerate(problems):
-        other = others.get(item.id, NOTHING_ELSE)
+        other = replace(others.get(item.id, NOTHING_ELSE), asked=weighed.get(item.id))
         part = slice(starts[index], starts[index + 1])
         alternative = int(readings.alternative[index])
         entries = _ItemVotes(votes.system[part], votes.answer_class[part], votes.samples[part], alternative)
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
-        is_open, by_votes, suggestion = not votes.closed[index], None, None
+        is_open, by_votes, suggestion = not votes.closed[index], shares.get(item.id), None
         heard, claimed = Heard(), None
         evidence: dict[str, Any] = {"systems": 0, "samples": 0}
-        if answered[index]:
-            by_votes, heard = shares[index], witnesses.count_models(entries)
+        if by_votes is not None:
+            heard = witnesses.count_models(entries)
             outvoted = denied_wrong if denied[index] else float(wrong[index])
             if is_open:
                 sure = float(suspicion[index]) if heard.are_strong else outvoted
@@ -219,7 +220,7 @@ def _assessments(
         claim = Claim(
             claim_fault(claimed, heard, other.asked, item.source, expected),
             denied_wrong if denied[index] else 0.0,
-            other.asked is not None and other.asked.claimed_log_ratio() > 0.0,
+            other.asked is not None and other.asked.claimed_log_ratio > 0.0,
         )
         tier = SuspicionTier.KEEP
         if joined is not None:

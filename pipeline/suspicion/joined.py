@@ -9,7 +9,7 @@ three (`label_posterior`), the other sources of the problem:
     wording   a wording with several readings, which systems read by habit (`wording`)
     doubts    responses that find the problem lacking (`doubts`)
     rules     of the rules that call a problem ill-posed the one that was right most often (`rule_ratio`)
-    model     the likelihood ratio of an asked model's verdict; a cautious one where nothing was measured
+    model     the likelihood ratio of an asked model's outcome, by known problems and by the votes (`weigh_verdicts`)
 
 Sources that read the same text share errors. Of those that point one way the strongest counts in full and each other
 one by `FURTHER`, so that two of equal weight count 5/3, the design effect of a correlation of .2 (Kish 1965, 5.4).
@@ -17,6 +17,11 @@ The sum is the same in any order, and rises with each source.
 
 The prior is the share of ill-posed rows: what was configured, with the votes of the file; and in a source whose rows a
 measured model was asked about, what makes its verdicts likeliest (empirical Bayes: Dempster, Laird and Rubin 1977).
+What a verdict is worth depends on how easily faults are seen: where votes expect more of them than the model finds, it
+finds few of them, and its silence clears little.
+
+    found in .9 of 200 known ill-posed problems; in a file of 600 rows votes expect 45, and the model finds 15
+        ->   it finds a third of them: "sound" has the ratio .7, and not .1
 Where nothing was looked at nothing is said. Silent rules count as nothing: they name few of the possible faults.
 
 The tier follows from the joined numbers. Rules, wordings, doubts and an asked model that was not measured send a row to
@@ -27,24 +32,34 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from truegold.pipeline.config.stages import Fault
+from truegold.pipeline.flag.fault_likelihood import FAULTY, likelihood_ratio
 from truegold.pipeline.tables.measured_flags import MEASURED
+from truegold.pipeline.tables.reasons import AskedModel
+
+Array = NDArray[np.float64]
 
 PRIOR = 0.05
 """The share of ill-posed rows before anything is known, also where rules were measured."""
 PRIOR_ROWS = 20.0
-"""The rows' worth of that share, and of the file's in each source."""
+"""The rows' worth of that share, of the file's in each source, and of known problems beside rows with votes."""
 PRIOR_ROUNDS = 50
 FURTHER = 2 / 3
 """The part of a source that counts beside a stronger one."""
-UNMEASURED = {"faulty": 5.0, "sound": 5 / 9}
-"""The ratios of an asked model's outcomes where nothing was measured: as if it found half of the ill-posed problems and
-a tenth of the sound ones at fault."""
+UNMEASURED_FINDS = (0.5, 0.1)
+"""The shares of ill-posed and of sound problems in which a model that was not measured is taken to find faults."""
+SOUND = "sound"
+"""The outcome of a problem in which no fault was found."""
+UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
+"""A model that was not measured, and a file of which nothing is known."""
 FLOOR = 1e-12
 """Shares are kept this far from 0 before their odds are taken."""
 
@@ -84,29 +99,28 @@ def shares_of(fault: float, replaced: float) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class AskedVerdict:
-    """What an asked model says of a row: a line of `asked.parquet`."""
+    """What an asked model says of a row, and what that is worth once it is known (`weigh_verdicts`)."""
 
     outcome: str
     verdict: str
+    """The outcome, or the kind of the fault."""
     ratio: float | None = None
-    """The likelihood ratio of the verdict; None where it was not measured."""
+    """The likelihood ratio of the outcome; None where it says nothing."""
     at_least: float | None = None
-    """The lower end of its 90 % interval."""
+    """The lower end of its 90 % interval; None where nothing has measured the model."""
 
+    @property
     def log_ratio(self) -> float | None:
-        """Return the logarithm of the ratio; None where it says nothing of the problem."""
-        if self.verdict == Fault.GOLD_OF_OTHER_KIND:
-            return None
-        ratio = UNMEASURED.get(self.outcome) if self.ratio is None else self.ratio
-        return None if ratio is None else math.log(ratio)
+        """The logarithm of the ratio."""
+        return None if self.ratio is None else math.log(self.ratio)
 
+    @property
     def claimed_log_ratio(self) -> float:
-        """Return the logarithm of the ratio that a drop may rest on: of a fault that was measured the lower end; what
-        speaks for a fault otherwise counts nothing."""
-        log = self.log_ratio() or 0.0
+        """The logarithm of the ratio that a drop may rest on: of a fault the lower end; what speaks for a fault
+        otherwise counts nothing."""
+        log = self.log_ratio or 0.0
         if log > 0.0:
-            is_known = self.outcome == "faulty" and self.at_least is not None
-            return max(0.0, math.log(self.at_least or 1.0)) if is_known else 0.0
+            return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
         return log
 
 
@@ -127,7 +141,7 @@ class OtherEvidence:
             ratios["doubts"] = self.doubts[0]
         if self.rules:
             ratios["rules"] = max(math.log(rule_ratio(rule)) for rule in self.rules)
-        if self.asked is not None and (ratio := self.asked.log_ratio()) is not None:
+        if self.asked is not None and (ratio := self.asked.log_ratio) is not None:
             ratios["model"] = ratio
         return ratios
 
@@ -139,7 +153,7 @@ class OtherEvidence:
         if self.rules:
             shown["rules"] = sorted(self.rules)
         if self.asked is not None:
-            ratio = None if self.asked.ratio is None else float(f"{self.asked.ratio:.3g}")
+            ratio = float(f"{self.asked.ratio:.3g}") if self.asked.ratio and self.asked.at_least else None
             shown["asked"] = {"verdict": self.asked.verdict, "ratio": ratio}
         return shown
 
@@ -190,21 +204,84 @@ def rule_ratio(rule: str) -> float:
     return (measured.right + 1) / (measured.read - measured.right + 1) * (1 - PRIOR) / PRIOR
 
 
+def weigh_verdicts(
+    asked: Mapping[str, AskedVerdict], votes: Mapping[str, Shares], model: AskedModel
+) -> dict[str, AskedVerdict]:
+    """Return the verdicts with their likelihood ratios, by row; votes: of the rows that have any.
+
+    Known problems tell how often each outcome comes of ill-posed and of sound problems, and so do the rows with votes:
+    a row is ill-posed with the probability that its votes and its verdict give it (expectation-maximisation). The more
+    such rows there are, the less known problems count, down to `PRIOR_ROWS`: their faults may be easier to see.
+    """
+    judged = {row: verdict for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND}
+    by_votes: defaultdict[str, list[float]] = defaultdict(list)
+    for row in sorted(judged.keys() & votes.keys()):
+        by_votes[judged[row].outcome].append(votes[row].ill_posed)
+    shares = {outcome: np.array(each) for outcome, each in by_votes.items()}
+    heard = sum(map(len, shares.values()))
+    known = [
+        _known_counts(counts, finds, heard)
+        for counts, finds in zip((model.ill_posed, model.sound), UNMEASURED_FINDS, strict=True)
+    ]
+    ill_posed, sound = known
+    for _ in range(PRIOR_ROUNDS if heard else 0):
+        ratios = {outcome: _outcome_ratio(outcome, ill_posed, sound)[0] for outcome in shares}
+        at_fault = {outcome: float(_shifted(each, ratios[outcome]).sum()) for outcome, each in shares.items()}
+        ill_posed = Counter(known[0]) + Counter(at_fault)
+        sound = Counter(known[1]) + Counter(
+            {outcome: len(each) - at_fault[outcome] for outcome, each in shares.items()}
+        )
+    is_measured = bool(model.ill_posed) or heard >= PRIOR_ROWS
+    weighed = dict(asked)
+    for row, verdict in judged.items():
+        ratio, at_least, _ = _outcome_ratio(verdict.outcome, ill_posed, sound)
+        if is_measured:
+            weighed[row] = replace(verdict, ratio=ratio, at_least=at_least)
+        elif verdict.outcome in known[0]:
+            weighed[row] = replace(verdict, ratio=ratio)
+    return weighed
+
+
+def _known_counts(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
+    """Return how often each outcome came of known problems, as so many rows as these count for."""
+    total = sum(counts.values())
+    if not total:
+        return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
+    scale = max(min(PRIOR_ROWS, total), total - heard) / total
+    return {outcome: count * scale for outcome, count in counts.items()}
+
+
+def _outcome_ratio(
+    outcome: str, ill_posed: Mapping[str, float], sound: Mapping[str, float]
+) -> tuple[float, float, float]:
+    sides = ((side.get(outcome, 0.0), sum(side.values())) for side in (ill_posed, sound))
+    return likelihood_ratio(*sides)
+
+
+def _shifted(share: Array, ratio: float | Array) -> Array:
+    """Return the probabilities after evidence of this likelihood ratio."""
+    return share * ratio / (share * ratio + 1.0 - share)
+
+
 def expected_shares(
-    votes: Sequence[Shares], asked: Iterable[tuple[str, AskedVerdict | None]], prior: float
+    votes: Collection[Shares], asked: Iterable[tuple[str, AskedVerdict | None]], prior: float
 ) -> IllPosedShares:
-    """Return the shares of ill-posed rows to expect; votes: those of the rows with votes; asked: source and verdict."""
+    """Return the shares of ill-posed rows to expect.
+
+    votes: of the rows that have any; asked: the source of each row and the verdict on it; prior: the share before.
+    """
     of_file = (PRIOR_ROWS * prior + sum(each.ill_posed for each in votes)) / (PRIOR_ROWS + len(votes))
     ratios: defaultdict[str, Counter[float]] = defaultdict(Counter)
     for source, verdict in asked:
-        if verdict is not None and verdict.ratio is not None and (log := verdict.log_ratio()) is not None:
-            ratios[source][math.exp(log)] += 1
+        if verdict is not None and verdict.ratio is not None and verdict.at_least is not None:
+            ratios[source][verdict.ratio] += 1
     by_source = {}
     for source, counts in ratios.items():
+        ratio, rows = np.array(list(counts)), np.array(list(counts.values()))
         share = of_file
         for _ in range(PRIOR_ROUNDS):
-            faulty = sum(rows * share * ratio / (share * ratio + 1.0 - share) for ratio, rows in counts.items())
-            share = (PRIOR_ROWS * of_file + faulty) / (PRIOR_ROWS + counts.total())
+            at_fault = float(rows @ _shifted(np.full(len(rows), share), ratio))
+            share = (PRIOR_ROWS * of_file + at_fault) / (PRIOR_ROWS + counts.total())
         by_source[source] = share
     return IllPosedShares(of_file, by_source)
 
@@ -307,7 +384,7 @@ def claim_fault(
     votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted; None
     where the answer is one of a few.
     """
-    ratio = 0.0 if asked is None else asked.claimed_log_ratio()
+    ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
     start, wrong = prior.log_odds(source), 0.0
     text = 0.0

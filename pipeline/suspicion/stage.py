@@ -35,7 +35,7 @@ from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, Fit, assess
 from truegold.pipeline.suspicion.doubts import DoubtCounter, finds_lacking
-from truegold.pipeline.suspicion.joined import NOTHING_ELSE, PRIOR, AskedVerdict, OtherEvidence, SuspicionTier
+from truegold.pipeline.suspicion.joined import NOTHING_ELSE, UNKNOWN_MODEL, AskedVerdict, OtherEvidence, SuspicionTier
 from truegold.pipeline.suspicion.votes import AnswerVotes, VoteCounter
 from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import FlagRecord
@@ -45,8 +45,9 @@ from truegold.pipeline.tables.reasons import (
     ANSWERS_SCHEMA,
     SUSPICION_FILE,
     SUSPICION_SCHEMA,
+    AskedModel,
     AskedRecord,
-    read_expected,
+    read_asked_model,
 )
 from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows, read_table
 from truegold.verifiers import InputError
@@ -107,8 +108,7 @@ class EvidenceOfRows:
     """What is known of rows beside their samples, by their ids: rows of one content share it."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
-    prior: float = PRIOR
-    """The share of ill-posed rows to expect."""
+    asked_model: AskedModel = UNKNOWN_MODEL
 
 
 def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
@@ -121,11 +121,11 @@ def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
                 by_row[flag["id"]] = replace(known, rules=known.rules | {flag["reason"]})
     if asked is None:
         return EvidenceOfRows(by_row)
-    for record in read_table(asked, AskedRecord):
+    for record in read_table(asked, AskedRecord, ["id", "outcome", "verdict"]):
         if record["outcome"] != NOT_ASKED:
-            verdict = AskedVerdict(record["outcome"], record["verdict"], record["ratio"], record["at_least"])
+            verdict = AskedVerdict(record["outcome"], record["verdict"])
             by_row[record["id"]] = replace(by_row.get(record["id"], NOTHING_ELSE), asked=verdict)
-    return EvidenceOfRows(by_row, read_expected(asked))
+    return EvidenceOfRows(by_row, read_asked_model(asked))
 
 
 def score_rows(
@@ -164,7 +164,7 @@ def score_rows(
     votes = counter.count()
     for key, counted in doubts.log_ratios().items():
         others[key] = replace(others.get(key, NOTHING_ELSE), doubts=counted)
-    fit, assessments = assess(list(problems.values()), votes, others, known.prior)
+    fit, assessments = assess(list(problems.values()), votes, others, known.asked_model)
     by_key = {assessment.id: assessment for assessment in assessments}
     answers: dict[str, list[AnswerVotes]] = {}
     names = list(problems)

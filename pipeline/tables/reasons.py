@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TypedDict
@@ -29,8 +31,8 @@ AGAINST = "against"
 SUSPICION_FILE = "suspicion.parquet"
 ANSWERS_FILE = "answers.parquet"
 ASKED_FILE = "asked.parquet"
-"""What an asked model says of every row. Its metadata has the configured share of ill-posed rows under `EXPECTED`."""
-EXPECTED = "prior"
+"""What an asked model says of every row. Its metadata has under `ASKED_MODEL` what was known of the model before."""
+ASKED_MODEL = "model"
 
 
 class DropReason(StrEnum):
@@ -95,8 +97,6 @@ class AskedRecord(RowReference):
     """The model's own answer."""
     ratio: float | None
     """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null where it was not measured."""
-    at_least: float | None
-    """The lower end of its 90 % interval."""
 
 
 class AnswersRow(RowReference):
@@ -113,14 +113,26 @@ SUSPICION_SCHEMA = arrow_schema(SuspicionRow)
 ANSWERS_SCHEMA = arrow_schema(AnswersRow)
 
 
-def asked_schema(prior: float) -> pa.Schema:
-    """Return the columns of `asked.parquet`, and in its metadata the share of ill-posed rows that is expected."""
-    return arrow_schema(AskedRecord).with_metadata({EXPECTED: str(prior)})
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """What is known of an asked model before its verdicts on the rows are."""
+
+    prior: float
+    """The share of ill-posed rows to expect."""
+    ill_posed: Mapping[str, int]
+    """How often it gave each outcome of known ill-posed problems; empty where it was not measured."""
+    sound: Mapping[str, int]
+    """The same of sound problems."""
 
 
-def read_expected(asked: Path) -> float:
-    """Return the share of ill-posed rows that was expected when a model was asked."""
-    return float(pq.read_schema(asked).metadata[EXPECTED.encode()])
+def asked_schema(model: AskedModel) -> pa.Schema:
+    """Return the columns of `asked.parquet`, and in its metadata what is known of the model."""
+    return arrow_schema(AskedRecord).with_metadata({ASKED_MODEL: orjson.dumps(asdict(model))})
+
+
+def read_asked_model(asked: Path) -> AskedModel:
+    """Return what was known of the model that wrote a table `asked.parquet`."""
+    return AskedModel(**orjson.loads(pq.read_schema(asked).metadata[ASKED_MODEL.encode()]))
 
 
 def items_by_set(matches: Path) -> dict[str, int]:
