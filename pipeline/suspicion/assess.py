@@ -58,7 +58,6 @@ from truegold.pipeline.suspicion.joined import (
     SuspicionTier,
     choose_tier,
     claim_fault,
-    expected_shares,
     join,
     shares_of,
     weigh_verdicts,
@@ -187,9 +186,7 @@ def _assessments(
         for index in np.flatnonzero(votes.has_votes())
     }
     asked = {item: other.asked for item, other in others.items() if other.asked is not None}
-    weighed = weigh_verdicts(asked, shares, asked_model)
-    verdicts = ((item.source, weighed.get(item.id)) for item in problems)
-    expected = expected_shares(shares.values(), verdicts, asked_model.prior)
+    weighed, expected = weigh_verdicts(asked, {item.id: item.source for item in problems}, shares, asked_model)
     witnesses = _Witnesses(fit, votes)
     denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()

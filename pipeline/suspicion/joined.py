@@ -1,6 +1,6 @@
 """Joins in one posterior a row what its samples, its wording, rules and an asked model say of it.
 
-    prior -2.9, samples +2.6, rules +3.0, model +0.8    ->    ill-posed with .90, label wrong with .05, suspicion .95
+    prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
 Three hypotheses compete: the row is sound, its problem is ill-posed, or its label alone is wrong. Votes speak of all
 three (`label_posterior`), the other sources of the problem:
@@ -15,13 +15,14 @@ Sources that read the same text share errors. Of those that point one way the st
 one by `FURTHER`, so that two of equal weight count 5/3, the design effect of a correlation of .2 (Kish 1965, 5.4).
 The sum is the same in any order, and rises with each source.
 
-The prior is the share of ill-posed rows: what was configured, with the votes of the file; and in a source whose rows a
-measured model was asked about, what makes its verdicts likeliest (empirical Bayes: Dempster, Laird and Rubin 1977).
-What a verdict is worth depends on how easily faults are seen: where votes expect more of them than the model finds, it
-finds few of them, and its silence clears little.
+The prior is the share of ill-posed rows: what was configured, with the votes of the file. Of what an asked model's
+verdicts are worth both known problems and the file tell, by expectation-maximisation (Dempster, Laird and Rubin 1977):
+a model that finds faults in 15 of 648 rows accuses no tenth of the sound ones, as it did elsewhere; and one that finds
+more of them than it would by error shows a source with more faults (empirical Bayes).
 
-    found in .9 of 200 known ill-posed problems; in a file of 600 rows votes expect 45, and the model finds 15
-        ->   it finds a third of them: "sound" has the ratio .7, and not .1
+    found in 178 of 200 known ill-posed problems, in 22 of 226 sound ones    faulty 9
+    the same, and in 15 of 648 rows, which are those that votes suspect      faulty 80
+
 Where nothing was looked at nothing is said. Silent rules count as nothing: they name few of the possible faults.
 
 The tier follows from the joined numbers. Rules, wordings, doubts and an asked model that was not measured send a row to
@@ -31,8 +32,7 @@ review, and count for no drop.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -41,7 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegold.pipeline.config.stages import Fault
-from truegold.pipeline.flag.fault_likelihood import FAULTY, likelihood_ratio
+from truegold.pipeline.flag.fault_likelihood import FAULTY, JEFFREYS, likelihood_ratio
+from truegold.pipeline.suspicion.rasch_model import sigmoid
 from truegold.pipeline.tables.measured_flags import MEASURED
 from truegold.pipeline.tables.reasons import AskedModel
 
@@ -51,13 +52,16 @@ PRIOR = 0.05
 """The share of ill-posed rows before anything is known, also where rules were measured."""
 PRIOR_ROWS = 20.0
 """The rows' worth of that share, of the file's in each source, and of known problems beside rows with votes."""
-PRIOR_ROUNDS = 50
+ROUNDS = 50
 FURTHER = 2 / 3
 """The part of a source that counts beside a stronger one."""
 UNMEASURED_FINDS = (0.5, 0.1)
 """The shares of ill-posed and of sound problems in which a model that was not measured is taken to find faults."""
 SOUND = "sound"
 """The outcome of a problem in which no fault was found."""
+LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
+"""The least ratio of that outcome. Known problems are ill-posed for all to see; of the faults that a file still has a
+model may see few."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """A model that was not measured, and a file of which nothing is known."""
 FLOOR = 1e-12
@@ -205,85 +209,73 @@ def rule_ratio(rule: str) -> float:
 
 
 def weigh_verdicts(
-    asked: Mapping[str, AskedVerdict], votes: Mapping[str, Shares], model: AskedModel
-) -> dict[str, AskedVerdict]:
-    """Return the verdicts with their likelihood ratios, by row; votes: of the rows that have any.
+    asked: Mapping[str, AskedVerdict], sources: Mapping[str, str], votes: Mapping[str, Shares], model: AskedModel
+) -> tuple[dict[str, AskedVerdict], IllPosedShares]:
+    """Return the verdicts with their likelihood ratios, by row, and the shares of ill-posed rows to expect.
 
-    Known problems tell how often each outcome comes of ill-posed and of sound problems, and so do the rows with votes:
-    a row is ill-posed with the probability that its votes and its verdict give it (expectation-maximisation). The more
-    such rows there are, the less known problems count, down to `PRIOR_ROWS`: their faults may be easier to see.
+    sources: of all rows; votes: of the rows that have any. A model that neither known problems nor votes have measured
+    is believed a little (`UNMEASURED_FINDS`).
     """
-    judged = {row: verdict for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND}
-    by_votes: defaultdict[str, list[float]] = defaultdict(list)
-    for row in sorted(judged.keys() & votes.keys()):
-        by_votes[judged[row].outcome].append(votes[row].ill_posed)
-    shares = {outcome: np.array(each) for outcome, each in by_votes.items()}
-    heard = sum(map(len, shares.values()))
+    of_file = (PRIOR_ROWS * model.prior + sum(each.ill_posed for each in votes.values())) / (PRIOR_ROWS + len(votes))
+    judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
+    heard = sum(row in votes for row in judged)
+    outcomes = sorted({FAULTY, SOUND, *(asked[row].outcome for row in judged)})
     known = [
-        _known_counts(counts, finds, heard)
+        _known_rows(counts, finds, heard)
         for counts, finds in zip((model.ill_posed, model.sound), UNMEASURED_FINDS, strict=True)
     ]
-    ill_posed, sound = known
-    for _ in range(PRIOR_ROUNDS if heard else 0):
-        ratios = {outcome: _outcome_ratio(outcome, ill_posed, sound)[0] for outcome in shares}
-        at_fault = {outcome: float(_shifted(each, ratios[outcome]).sum()) for outcome, each in shares.items()}
-        ill_posed = Counter(known[0]) + Counter(at_fault)
-        sound = Counter(known[1]) + Counter(
-            {outcome: len(each) - at_fault[outcome] for outcome, each in shares.items()}
-        )
+    counts = np.array([[side.get(outcome, 0.0) for outcome in outcomes] for side in known])
+    by_source: dict[str, float] = {}
     is_measured = bool(model.ill_posed) or heard >= PRIOR_ROWS
+    if judged and is_measured:
+        names, source = np.unique([sources[row] for row in judged], return_inverse=True)
+        outcome = np.array([outcomes.index(asked[row].outcome) for row in judged])
+        by_votes = np.array([_log_odds(_inside(votes[row].ill_posed)) if row in votes else math.nan for row in judged])
+        evidence = np.nan_to_num(by_votes - _log_odds(of_file))
+        counts, shares = _learn(counts, of_file, outcome, source, evidence)
+        by_source = dict(zip(names.tolist(), shares.tolist(), strict=True))
     weighed = dict(asked)
-    for row, verdict in judged.items():
-        ratio, at_least, _ = _outcome_ratio(verdict.outcome, ill_posed, sound)
+    for row in judged:
+        index = outcomes.index(asked[row].outcome)
+        on_ill_posed, on_sound = ((float(side[index]), float(side.sum())) for side in counts)
+        ratio, at_least, _ = likelihood_ratio(on_ill_posed, on_sound)
+        if asked[row].outcome == SOUND:
+            ratio = max(ratio, LEAST_SOUND)
         if is_measured:
-            weighed[row] = replace(verdict, ratio=ratio, at_least=at_least)
-        elif verdict.outcome in known[0]:
-            weighed[row] = replace(verdict, ratio=ratio)
-    return weighed
+            weighed[row] = replace(asked[row], ratio=ratio, at_least=at_least)
+        elif asked[row].outcome in (FAULTY, SOUND):
+            weighed[row] = replace(asked[row], ratio=ratio)
+    return weighed, IllPosedShares(of_file, by_source)
 
 
-def _known_counts(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
-    """Return how often each outcome came of known problems, as so many rows as these count for."""
+def _learn(
+    known: Array, of_file: float, outcome: NDArray[np.intp], source: NDArray[np.intp], evidence: Array
+) -> tuple[Array, Array]:
+    """Return how often each outcome comes of ill-posed and of sound rows, (2, outcomes), and the shares of ill-posed
+    rows, (sources,), by expectation-maximisation over the rows that were asked about.
+
+    known: (2, outcomes), what was counted before; outcome, source, evidence: of each row, the last the log odds that
+    votes add. A share is at least the file's: few findings may be few faults, or faults that are hard to see.
+    """
+    counts, shares = known, np.full(int(source.max()) + 1, of_file)
+    for _ in range(ROUNDS):
+        means = (counts + JEFFREYS.a) / (counts.sum(axis=1, keepdims=True) + JEFFREYS.a + JEFFREYS.b)
+        log_odds = np.log(shares / (1.0 - shares))[source] + evidence + np.log(means[0] / means[1])[outcome]
+        ill_posed = sigmoid(log_odds)
+        counts = known + [np.bincount(outcome, side, known.shape[1]) for side in (ill_posed, 1.0 - ill_posed)]
+        learnt = (PRIOR_ROWS * of_file + np.bincount(source, ill_posed)) / (PRIOR_ROWS + np.bincount(source))
+        shares = np.maximum(of_file, learnt)
+    return counts, shares
+
+
+def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
+    """Return how often each outcome came of known problems, as so many rows as these count for: all that there are, and
+    fewer the more rows with votes were asked about, down to `PRIOR_ROWS`, since their faults may be easier to see."""
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
     scale = max(min(PRIOR_ROWS, total), total - heard) / total
     return {outcome: count * scale for outcome, count in counts.items()}
-
-
-def _outcome_ratio(
-    outcome: str, ill_posed: Mapping[str, float], sound: Mapping[str, float]
-) -> tuple[float, float, float]:
-    sides = ((side.get(outcome, 0.0), sum(side.values())) for side in (ill_posed, sound))
-    return likelihood_ratio(*sides)
-
-
-def _shifted(share: Array, ratio: float | Array) -> Array:
-    """Return the probabilities after evidence of this likelihood ratio."""
-    return share * ratio / (share * ratio + 1.0 - share)
-
-
-def expected_shares(
-    votes: Collection[Shares], asked: Iterable[tuple[str, AskedVerdict | None]], prior: float
-) -> IllPosedShares:
-    """Return the shares of ill-posed rows to expect.
-
-    votes: of the rows that have any; asked: the source of each row and the verdict on it; prior: the share before.
-    """
-    of_file = (PRIOR_ROWS * prior + sum(each.ill_posed for each in votes)) / (PRIOR_ROWS + len(votes))
-    ratios: defaultdict[str, Counter[float]] = defaultdict(Counter)
-    for source, verdict in asked:
-        if verdict is not None and verdict.ratio is not None and verdict.at_least is not None:
-            ratios[source][verdict.ratio] += 1
-    by_source = {}
-    for source, counts in ratios.items():
-        ratio, rows = np.array(list(counts)), np.array(list(counts.values()))
-        share = of_file
-        for _ in range(PRIOR_ROUNDS):
-            at_fault = float(rows @ _shifted(np.full(len(rows), share), ratio))
-            share = (PRIOR_ROWS * of_file + at_fault) / (PRIOR_ROWS + counts.total())
-        by_source[source] = share
-    return IllPosedShares(of_file, by_source)
 
 
 def join(
@@ -319,6 +311,10 @@ def counted_parts(logs: Sequence[float]) -> list[float]:
     strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
     strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
     return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
+
+
+def _inside(probability: float) -> float:
+    return min(max(probability, FLOOR), 1.0 - FLOOR)
 
 
 def _log_odds(probability: float) -> float:

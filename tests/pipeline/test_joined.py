@@ -15,7 +15,9 @@ from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import assess
 from truegold.pipeline.suspicion.doubts import MOST_EACH, DoubtCounter, finds_lacking
 from truegold.pipeline.suspicion.joined import (
+    LEAST_SOUND,
     NOTHING_ELSE,
+    UNKNOWN_MODEL,
     AskedVerdict,
     Claim,
     Heard,
@@ -26,13 +28,14 @@ from truegold.pipeline.suspicion.joined import (
     choose_tier,
     claim_fault,
     counted_parts,
-    expected_shares,
     join,
     rule_ratio,
     shares_of,
+    weigh_verdicts,
 )
 from truegold.pipeline.suspicion.votes import VoteCounter
 from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES, MEASURED
+from truegold.pipeline.tables.reasons import AskedModel
 
 FAULT = str(Fault.MISSING_CONDITION)
 NOBODY = IllPosedShares()
@@ -46,6 +49,8 @@ def asked(ratio=None, at_least=None, verdict=FAULT):
 
 
 SOUND = asked(0.1, 0.08, "sound")
+KNOWN = AskedModel(0.05, {"faulty": 180, "sound": 20}, {"faulty": 20, "sound": 180})
+"""A model that was measured on 400 known problems, and finds nine tenths of the ill-posed ones."""
 
 
 def joined(votes=None, other=NOTHING_ELSE, wording=0.0, prior=NOBODY):
@@ -101,38 +106,73 @@ def test_of_several_rules_the_surest_counts():
 
 def test_where_nothing_was_looked_at_nothing_is_said():
     assert joined() is None
-    for verdict in ("undecided", "refuted", str(Fault.GOLD_OF_OTHER_KIND)):
-        assert joined(other=OtherEvidence(asked=asked(verdict=verdict))) is None, "nothing was measured of it"
-    assert joined(other=OtherEvidence(asked=asked(1.5, 0.7, "undecided"))) is not None
+    assert joined(other=OtherEvidence(asked=asked())) is None, "it says nothing"
     problems = [LabelledProblem(name, "7") for name in "abc"]
-    told = {"b": OtherEvidence(asked=SOUND), "c": OtherEvidence(frozenset({"no_question"}))}
-    _, assessments = assess(problems, VoteCounter(problems).count(), told)
+    others = {"b": OtherEvidence(asked=asked(verdict="sound")), "c": OtherEvidence(frozenset({"no_question"}))}
+    _, assessments = assess(problems, VoteCounter(problems).count(), others, KNOWN)
     silent, sound, ruled = assessments
     assert (silent.suspicion, silent.ill_posed, silent.label_wrong, silent.tier) == (None, None, None, "keep")
-    assert sound.suspicion < 0.01 and sound.label_wrong is None and sound.tier == "keep"
+    assert sound.suspicion < 0.04 and sound.label_wrong is None and sound.tier == "keep"
     assert ruled.suspicion > 0.5 and ruled.label_wrong is None and ruled.tier == "review"
     assert (sound.is_measured, ruled.is_measured) == (True, False)
 
 
+def weigh(verdicts, votes=(), model=UNKNOWN_MODEL, sources=None):
+    """Return the verdicts on numbered rows with their worth, and the expected shares."""
+    rows = {str(row): verdict for row, verdict in enumerate(verdicts)}
+    by_votes = {str(row): shares_of(share, 0.0) for row, share in enumerate(votes)}
+    named = {row: sources[int(row)] if sources else "file" for row in rows}
+    weighed, expected = weigh_verdicts(rows, named, by_votes, model)
+    return list(weighed.values()), expected
+
+
 def test_an_asked_model_that_was_not_measured_is_believed_a_little():
-    fault = joined(other=OtherEvidence(asked=asked()))
-    assert fault.ill_posed == pytest.approx(5 / 19 / (1 + 5 / 19), rel=1e-5)
-    assert joined(other=OtherEvidence(asked=asked(verdict="sound"))).ill_posed < 0.05
-    heard = Claim(claim_fault(None, Heard(), asked(), "file", NOBODY), 0.0, asked().claimed_log_ratio() > 0)
-    assert heard == Claim(pytest.approx(0.05), 0.0, False)
-    assert choose_tier(fault.suspicion, heard, Heard(), is_open=True) == "review"
+    verdicts = [asked(), *(asked(verdict=name) for name in ("sound", "undecided", str(Fault.GOLD_OF_OTHER_KIND)))]
+    (fault, sound, undecided, of_gold), expected = weigh(verdicts)
+    # Ten of 20 ill-posed problems and two of 20 sound ones are taken to be accused, with half a problem more each.
+    assert fault.ratio == pytest.approx(10.5 / 2.5)
+    assert sound.ratio == pytest.approx(10.5 / 18.5)
+    assert undecided.ratio is None and of_gold.ratio is None
+    assert expected == IllPosedShares(0.05, {})
+    result = joined(other=OtherEvidence(asked=fault))
+    assert result.ill_posed == pytest.approx(4.2 / 19 / (1 + 4.2 / 19), rel=1e-5)
+    claim = Claim(claim_fault(None, Heard(), fault, "file", NOBODY), 0.0, fault.claimed_log_ratio > 0)
+    assert claim == Claim(pytest.approx(0.05), 0.0, False)
+    assert choose_tier(result.suspicion, claim, Heard(), is_open=True) == "review"
+
+
+def test_known_problems_measure_a_model_and_its_silence_clears_little():
+    (fault, sound), _ = weigh([asked(), asked(verdict="sound")], model=KNOWN)
+    assert fault.ratio == pytest.approx(180.5 / 20.5, rel=0.05)
+    assert fault.at_least < fault.ratio and fault.claimed_log_ratio == math.log(fault.at_least)
+    assert sound.ratio == LEAST_SOUND == pytest.approx(5 / 9)
+    (gold,), _ = weigh([asked(verdict=str(Fault.GOLD_OF_OTHER_KIND))], model=KNOWN)
+    assert gold.ratio is None and gold.claimed_log_ratio == 0.0
+
+
+def test_the_file_shows_how_seldom_a_model_accuses_sound_rows():
+    rows = [asked()] * 20 + [asked(verdict="sound")] * 980
+    votes = [0.6] * 20 + [0.03] * 980
+    for model in (KNOWN, UNKNOWN_MODEL):
+        with_votes, expected = weigh(rows, votes, model)
+        assert with_votes[0].ratio > 40
+        assert expected.by_source["file"] == pytest.approx(expected.of_file)
+    assert weigh(rows, (), KNOWN)[0][0].ratio > weigh(rows[:20], (), KNOWN)[0][0].ratio
+    # Of a model that nothing has measured the number of its findings tells nothing.
+    assert weigh(rows)[0][0].ratio == pytest.approx(4.2)
+    # A model that accuses what votes find sound is worth nothing.
+    at_random = [asked() if row % 5 == 0 else asked(verdict="sound") for row in range(1000)]
+    assert weigh(at_random, [0.001] * 900 + [0.9] * 100, KNOWN)[0][0].ratio < 2
 
 
 def test_a_source_whose_verdicts_show_many_faults_has_a_share_of_its_own():
-    half = [("bad", asked(20.0, 10.0)), ("bad", SOUND)] * 500
-    few = [("good", asked(20.0, 10.0))] + [("good", SOUND)] * 999
-    shares = expected_shares([], [*half, *few, ("unmeasured", asked()), ("other", None)], 0.05)
-    assert shares.of_file == 0.05
-    assert set(shares.by_source) == {"bad", "good"}
-    # The likeliest share s solves .5 * 19 / (1 + 19 s) = .5 * .9 / (1 - .9 s).
-    assert shares.by_source["bad"] == pytest.approx(0.53, abs=0.02)
-    assert shares.by_source["good"] < 0.01
-    assert expected_shares([Shares(0.5, 0.5, 0.0)] * 20, [], 0.05).of_file == pytest.approx(0.275)  # 20 rows of each.
+    half = [asked(), asked(verdict="sound")] * 500
+    few = [asked()] + [asked(verdict="sound")] * 999
+    _, expected = weigh([*half, *few], model=KNOWN, sources=["bad"] * 1000 + ["good"] * 1000)
+    assert expected.of_file == expected.by_source["good"] == 0.05
+    assert expected.by_source["bad"] > 0.3
+    _, expected = weigh([], [0.5] * 20)
+    assert expected == IllPosedShares(pytest.approx(0.275), {})  # Twenty rows of each.
 
 
 LOG = st.floats(-8, 8).map(lambda value: round(value, 3))
@@ -179,10 +219,11 @@ def test_the_order_of_sources_changes_nothing_and_one_more_takes_nothing_away(lo
     wording=st.sampled_from([0.0, 0.5]),
     doubts=st.floats(0, 20),
     outcome=st.sampled_from(["none", "faulty", "sound"]),
+    ratio=st.floats(0.01, 1e6),
     is_open=st.booleans(),
 )
-def test_rules_wordings_doubts_and_an_unmeasured_model_drop_nothing(rules, wording, doubts, outcome, is_open):
-    verdict = None if outcome == "none" else asked(verdict=FAULT if outcome == "faulty" else outcome)
+def test_rules_wordings_doubts_and_an_unmeasured_model_drop_nothing(rules, wording, doubts, outcome, ratio, is_open):
+    verdict = None if outcome == "none" else asked(ratio, verdict=FAULT if outcome == "faulty" else outcome)
     result = joined(None, OtherEvidence(rules, verdict, (doubts, 3, 4)), wording)
     claim = Claim(claim_fault(None, Heard(), verdict, "file", NOBODY), 0.0, False)
     suspicion = 0.0 if result is None else result.suspicion
@@ -220,7 +261,7 @@ SPLIT = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
         (shares_of(0.9, 0.1), None, MANY, "review"),
         (shares_of(0.9, 0.1), asked(30.0, 10.0), MANY, "drop"),
         (shares_of(0.9, 0.1), asked(30.0, 0.9), MANY, "review"),
-        (shares_of(0.9, 0.1), asked(), MANY, "review"),
+        (shares_of(0.9, 0.1), asked(30.0), MANY, "review"),
         (shares_of(0.96, 0.1), SOUND, MANY, "review"),
         # Strong systems that deny the label, or split.
         (shares_of(0.7, 0.5), None, STRONG, "drop"),
@@ -234,7 +275,7 @@ SPLIT = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
 )
 def test_what_is_dropped(votes, verdict, heard, tier):
     claim = Claim(
-        claim_fault(votes, heard, verdict, "file", NOBODY), 0.0, bool(verdict and verdict.claimed_log_ratio() > 0)
+        claim_fault(votes, heard, verdict, "file", NOBODY), 0.0, bool(verdict and verdict.claimed_log_ratio > 0)
     )
     assert choose_tier(0.9, claim, heard, is_open=True) == tier
 
@@ -334,11 +375,11 @@ def test_the_evidence_of_a_row_says_what_each_source_adds():
     problems, samples = world()
     counter = VoteCounter(problems)
     counter.add(samples)
-    other = OtherEvidence(frozenset({"truncated_text"}), asked(8.0, 5.0), (1.5, 3, 20))
-    _, assessments = assess(problems, counter.count(), {"0": other})
+    other = OtherEvidence(frozenset({"truncated_text"}), asked(), (1.5, 3, 20))
+    _, assessments = assess(problems, counter.count(), {"0": other}, KNOWN)
     first = next(assessments)
     assert set(first.evidence["log_odds"]) == {"prior", "samples", "rules", "model", "doubts"}
-    assert first.evidence["asked"] == {"verdict": FAULT, "ratio": 8.0}
+    assert first.evidence["asked"] == {"verdict": FAULT, "ratio": pytest.approx(180.5 / 20.5, rel=0.05)}
     assert (first.evidence["rules"], first.evidence["doubts"]) == (["truncated_text"], [3, 20])
     assert "asked" not in next(assessments).evidence
     json.dumps(first.evidence)

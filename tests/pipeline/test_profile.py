@@ -18,7 +18,7 @@ from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
-from truegold.pipeline.tables.reasons import asked_schema
+from truegold.pipeline.tables.reasons import AskedModel, asked_schema
 from truegold.pipeline.tables.rows import row_reference, write_rows
 
 RIGHT = "so \\boxed{5}"
@@ -49,8 +49,9 @@ def test_rules_and_an_asked_model_join_the_suspicion_of_a_profile(tmp_path: Path
     rows = {number: make_row(number) for number in range(1, 8)}
     flag = flag_record(rows[2], "truncated_text", detector="truncated_text", evidence={})
     write_rows(tmp_path / "told.parquet", [flag], FLAG_SCHEMA)
-    verdict = {"outcome": "faulty", "verdict": "model_contradiction", "ratio": 30.0, "at_least": 12.0}
-    write_rows(tmp_path / "asked.parquet", [{**row_reference(rows[3]), **verdict}], asked_schema(0.05))
+    verdict = {"outcome": "faulty", "verdict": "model_contradiction", "ratio": 9.0}
+    known = AskedModel(0.05, {"faulty": 90, "sound": 10}, {"faulty": 10, "sound": 90})
+    write_rows(tmp_path / "asked.parquet", [{**row_reference(rows[3]), **verdict}], asked_schema(known))
     doubt = "It cannot be determined. \\boxed{9}"
     completions = {number: [RIGHT] * 4 for number in rows} | {4: [doubt] * 4}
     told = {"flags": tmp_path / "told.parquet", "asked": tmp_path / "asked.parquet"}
