@@ -60,8 +60,8 @@ UNMEASURED_FINDS = (0.5, 0.1)
 SOUND = "sound"
 """The outcome of a problem in which no fault was found."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
-"""The least ratio of that outcome. Known problems are ill-posed for all to see; of the faults that a file still has a
-model may see few."""
+"""The least ratio of that outcome, for a row of a source like the file: of the faults that a file has a model may see
+fewer than of those of known problems, which were made to be at fault."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
 """A model that was not measured, and a file of which nothing is known."""
 FLOOR = 1e-12
@@ -234,18 +234,19 @@ def weigh_verdicts(
         evidence = np.nan_to_num(by_votes - _log_odds(of_file))
         counts, shares = _learn(counts, of_file, outcome, source, evidence)
         by_source = dict(zip(names.tolist(), shares.tolist(), strict=True))
-    weighed = dict(asked)
+    expected, weighed = IllPosedShares(of_file, by_source), dict(asked)
     for row in judged:
         index = outcomes.index(asked[row].outcome)
         on_ill_posed, on_sound = ((float(side[index]), float(side.sum())) for side in counts)
         ratio, at_least, _ = likelihood_ratio(on_ill_posed, on_sound)
         if asked[row].outcome == SOUND:
-            ratio = max(ratio, LEAST_SOUND)
+            above_file = expected.log_odds(sources[row]) - _log_odds(of_file)
+            ratio = max(ratio, LEAST_SOUND * math.exp(-above_file))
         if is_measured:
             weighed[row] = replace(asked[row], ratio=ratio, at_least=at_least)
         elif asked[row].outcome in (FAULTY, SOUND):
             weighed[row] = replace(asked[row], ratio=ratio)
-    return weighed, IllPosedShares(of_file, by_source)
+    return weighed, expected
 
 
 def _learn(

@@ -142,7 +142,7 @@ def test_an_asked_model_that_was_not_measured_is_believed_a_little():
 
 
 def test_known_problems_measure_a_model_and_its_silence_clears_little():
-    (fault, sound), _ = weigh([asked(), asked(verdict="sound")], model=KNOWN)
+    (fault, sound, *_), _ = weigh([asked(), *[asked(verdict="sound")] * 9], model=KNOWN)
     assert fault.ratio == pytest.approx(180.5 / 20.5, rel=0.05)
     assert fault.at_least < fault.ratio and fault.claimed_log_ratio == math.log(fault.at_least)
     assert sound.ratio == LEAST_SOUND == pytest.approx(5 / 9)
@@ -171,6 +171,9 @@ def test_a_source_whose_verdicts_show_many_faults_has_a_share_of_its_own():
     _, expected = weigh([*half, *few], model=KNOWN, sources=["bad"] * 1000 + ["good"] * 1000)
     assert expected.of_file == expected.by_source["good"] == 0.05
     assert expected.by_source["bad"] > 0.3
+    mixed, expected = weigh([*half, *few], model=KNOWN, sources=["bad"] * 1000 + ["good"] * 1000)
+    faulty, sound = (join(None, 0.0, OtherEvidence(asked=verdict), "bad", expected).suspicion for verdict in mixed[:2])
+    assert faulty > 0.8 and sound < 0.15, "a source of many faults is no reason to suspect its other rows"
     _, expected = weigh([], [0.5] * 20)
     assert expected == IllPosedShares(pytest.approx(0.275), {})  # Twenty rows of each.
 
