@@ -1,4 +1,4 @@
-"""Measures suspicion from samples against human reviews: GSM8K-Platinum and MMLU-Redux.
+"""Measures suspicion against human reviews: GSM8K-Platinum and MMLU-Redux.
 
     python benchmarks/curation_suspicion.py DATA_DIR          DATA_DIR holds gsm8k_platinum.jsonl, mmlu_redux_helm.jsonl
 
@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,10 @@ from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
-from truegold.pipeline.suspicion.assess import Assessment, SuspicionTier, assess
+from truegold.pipeline.suspicion.assess import Assessment, assess
+from truegold.pipeline.suspicion.joined import UNKNOWN_MODEL, OtherEvidence, SuspicionTier
 from truegold.pipeline.suspicion.votes import VoteCounter, Votes
+from truegold.pipeline.tables.reasons import AskedModel
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
@@ -92,8 +95,17 @@ def is_even(file: str, identity: object) -> bool:
     return int(hashlib.sha256(f"{file}{identity}".encode()).hexdigest()[0], 16) % 2 == 0
 
 
+Others = Mapping[str, OtherEvidence]
+"""What is known beside votes, by the rows' ids."""
+NOTHING: Others = MappingProxyType({})
+
+
 def assess_samples(
-    rows: Sequence[Mapping[str, Any]], samples: Iterable[Sample], verifier: str
+    rows: Sequence[Mapping[str, Any]],
+    samples: Iterable[Sample],
+    verifier: str,
+    others: Others = NOTHING,
+    asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> tuple[list[Assessment], Votes]:
     """Return the assessments of the rows, and the votes."""
     labelled_items = [
@@ -103,20 +115,26 @@ def assess_samples(
     counter = VoteCounter(labelled_items)
     counter.add(samples)
     votes = counter.count()
-    return list(assess(labelled_items, votes)[1]), votes
+    return list(assess(labelled_items, votes, others, asked_model)[1]), votes
 
 
 def measure(
-    rows: Sequence[Mapping[str, Any]], systems: Sequence[str], verifier: str, called: str | None = None
+    rows: Sequence[Mapping[str, Any]],
+    systems: Sequence[str],
+    verifier: str,
+    called: str | None = None,
+    others: Others = NOTHING,
+    asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> Measured:
-    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system of that name."""
+    """Assess `rows` from the answers of `systems`; `called`: as if all were samples of one system; `others`:
+    what is known beside them."""
     samples = (
         Sample(str(row["id"]), called or system, answer=str(row["preds"][system]))
         for row in rows
         for system in systems
         if row["preds"].get(system) is not None
     )
-    assessments, votes = assess_samples(rows, samples, verifier)
+    assessments, votes = assess_samples(rows, samples, verifier, others, asked_model)
     n = len(rows)
     total = np.maximum(np.bincount(votes.item, weights=votes.samples, minlength=n), 1)
     label = np.bincount(
@@ -127,7 +145,7 @@ def measure(
     )
     return Measured(
         np.array([entry.suspicion or 0.0 for entry in assessments]),
-        np.array([entry.evidence.get("ill_posed", 0.0) for entry in assessments]),
+        np.array([entry.ill_posed or 0.0 for entry in assessments]),
         1 - label / total,
         (other - label) / total,
         np.array([entry.tier is SuspicionTier.DROP for entry in assessments]),
@@ -182,7 +200,7 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         measured = measure(rows, systems, "math")
         score = measured.suspicion
         low, high = interval(average_precision, bad, score)
-        ill_posed.append(f"{name} {_with_interval(rejected, measured.ill_posed)}")
+        ill_posed.append(f"{name} {with_interval(rejected, measured.ill_posed)}")
         yield (
             f"{name:<12}{len(systems):>3}  {average_precision(bad, measured.one_pass):>9.3f}"
             f" {average_precision(bad, measured.alt):>7.3f} {average_precision(bad, score):>8.3f}"
@@ -190,10 +208,10 @@ def gsm8k(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f" {average_precision(bad[~even], score[~even]):>6.3f}"
             f"  {average_precision(bad[weak], score[weak]):>7.3f}"
             f" {average_precision(bad[weak & ~even], score[weak & ~even]):>6.3f}"
-            f"  {_hits(measured.dropped, bad)} ({_hits(measured.dropped & ~even, bad & ~even)})"
-            f"  {_hits(measured.review, bad)}"
+            f"  {hits(measured.dropped, bad)} ({hits(measured.dropped & ~even, bad & ~even)})"
+            f"  {hits(measured.review, bad)}"
         )
-    yield f"rejected items told from revised and kept ones, AP of ill_posed: {', '.join(ill_posed)}"
+    yield f"rejected items others from revised and kept ones, AP of ill_posed: {', '.join(ill_posed)}"
     yield f"hard items (weak pass <= {HARD:.0%}): {weak.sum()}, of them bad {(weak & bad).sum()}"
     every = measure(rows, ranked, "math")
     yield from _calibration(every.suspicion, bad)
@@ -288,15 +306,17 @@ def mmlu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f"wrong labels that no system disagrees with: {silent.sum()} of {wrong.sum()};"
         f" reachable AUC {area_under_roc(wrong, reachable):.3f}"
     )
-    yield f"review: {_hits(measured.review, ~good)}; dropped: {measured.dropped.sum()}"
+    yield f"review: {hits(measured.review, ~good)}; dropped: {measured.dropped.sum()}"
 
 
-def _with_interval(bad: Mask, score: Array) -> str:
+def with_interval(bad: Mask, score: Array) -> str:
+    """Return the average precision with its 95 % interval."""
     low, high = interval(average_precision, bad, score)
     return f"{average_precision(bad, score):.3f} [{low:.2f}, {high:.2f}]"
 
 
-def _hits(chosen: Mask, bad: Mask) -> str:
+def hits(chosen: Mask, bad: Mask) -> str:
+    """Return how many of the chosen items are bad, as precision and recall."""
     n, right = int(chosen.sum()), int((chosen & bad).sum())
     precision = f"{right / n:.2f}" if n else "-"
     return f"{right}/{n} = {precision} / {right / max(1, int(bad.sum())):.2f}"

@@ -4,6 +4,7 @@ by the kind of fault.
     python benchmarks/well_posed.py DATA_DIR --model CHECKPOINT [--url URL]      asks a model
     python benchmarks/well_posed.py DATA_DIR --replies FILE                      replays what one has replied
     python benchmarks/well_posed.py DATA_DIR --export-prompts FILE [--replies FILE]
+    python benchmarks/well_posed.py DATA_DIR --replies FILE --known MEASURED      joins them with votes and rules
 
 DATA_DIR holds MiP (a premise removed, or the question of another problem: mip_gsm8k.jsonl, mip_svamp.jsonl beside
 svamp.jsonl; mip_math.jsonl, whole problems alone), umwp.jsonl (unanswerable edits beside the originals), valimath.jsonl
@@ -11,7 +12,7 @@ svamp.jsonl; mip_math.jsonl, whole problems alone), umwp.jsonl (unanswerable edi
 of `problem`, `ill_posed` and perhaps `kind` and `pair`. Of each corpus `--rows` faulty and as many sound problems are
 drawn by `--seed`; a file of one's own is taken whole.
 
-The last writes the prompts that no reply is there for, as lines of `id` and `prompt` in an order that keeps the two
+The third writes the prompts that no reply is there for, as lines of `id` and `prompt` in an order that keeps the two
 problems of a pair far apart: the first calls; and, once those are answered, the second ones. What answers them writes
 lines of `id`, `model` and `reply`. Given are, by corpus,
 
@@ -21,6 +22,10 @@ lines of `id`, `model` and `reply`. Given are, by corpus,
     calls      calls and tokens for a problem
 
 and by kind the flags that are right. `--measured FILE` keeps what the verdicts are worth, for `truegold flag --known`.
+
+The last asks about the rows of GSM8K-Platinum (gsm8k_platinum.jsonl, see `curation_suspicion`), whose prompts are
+exported with the others, and ranks them by votes, by rules, by the model and by all joined: rejected rows by
+`ill_posed`, rejected and revised ones by suspicion.
 """
 
 from __future__ import annotations
@@ -35,7 +40,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
+from curation_rules import Case, reasons
+from curation_suspicion import GSM8K, hits, rates, read, with_interval
+from curation_suspicion import measure as measure_votes
 
 from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.config.stages import Fault, WellPosedConfig
@@ -43,11 +52,16 @@ from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine
 from truegold.pipeline.engines.chat import MessageEncoder, PromptEncoder
 from truegold.pipeline.engines.scripted import RepliesEngine, load_replies, name_model
-from truegold.pipeline.flag.fault_likelihood import count_verdicts
+from truegold.pipeline.flag.fault_likelihood import MeasuredModel, count_verdicts, load_measured
 from truegold.pipeline.flag.well_posed import Asked, AskedProblem, Outcome, check_problems
+from truegold.pipeline.suspicion.joined import NOTHING_ELSE, PRIOR, UNKNOWN_MODEL, AskedVerdict, OtherEvidence
+from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES
+from truegold.pipeline.tables.reasons import AskedModel
 from truegold.verifiers.rates import wilson_interval
 
 ROWS = 60
+WEAK = 0.88
+"""Systems below it, by agreement with the labels, are one set of those that vote on GSM8K-Platinum."""
 KINDS = tuple(fault for fault in Fault if fault is not Fault.GOLD_OF_OTHER_KIND)
 """These corpora give no gold that could be of another kind."""
 
@@ -120,10 +134,10 @@ def load(folder: Path, also: Sequence[Path], rows: int, seed: int) -> dict[str, 
     for name, files in readers.items():
         labelled: list[Labelled] = []
         count = rows if name in CORPORA else sys.maxsize
-        for path, read in files.items():
+        for path, read_row in files.items():
             if path.exists():
                 for line_number, line in enumerate(path.read_text("utf-8").splitlines()):
-                    problems = list(read(json.loads(line)))
+                    problems = list(read_row(json.loads(line)))
                     labelled += (
                         [replace(each, pair=line_number) for each in problems] if len(problems) > 1 else problems
                     )
@@ -159,11 +173,19 @@ def spread(corpora: Mapping[str, Sequence[Labelled]], seed: int) -> list[str]:
 
 
 def export_prompts(
-    corpora: Mapping[str, Sequence[Labelled]], engine: RepliesEngine, encoder: PromptEncoder, out: Path, seed: int
+    corpora: Mapping[str, Sequence[Labelled]],
+    platinum: Path,
+    engine: RepliesEngine,
+    encoder: PromptEncoder,
+    out: Path,
+    seed: int,
 ) -> int:
-    """Write the prompts that have no reply; return how many."""
+    """Write the prompts that have no reply, of the corpora and of the rows of a file, where it is there; return how
+    many."""
     asked = [AskedProblem("", prompt) for prompt in spread(corpora, seed)]
     list(check_problems(asked, engine, encoder, make_config("export")))
+    if platinum.exists():
+        ask_platinum(read(platinum), engine, encoder)
     out.write_bytes(
         b"".join(orjson.dumps({"id": name, "prompt": text}) + b"\n" for name, text in engine.missing.items())
     )
@@ -226,6 +248,63 @@ def measure(
         count_verdicts(config.name, verdicts).save(measured)
 
 
+def ask_platinum(rows: Sequence[Mapping[str, Any]], engine: Engine, encoder: PromptEncoder) -> list[Asked]:
+    """Return what is said of the rows of GSM8K-Platinum, by the settings of `truegold flag`."""
+    problems = [AskedProblem(str(row["id"]), row["question"], row["gold_original"]) for row in rows]
+    return list(check_problems(problems, engine, encoder, WellPosedConfig(name="platinum")))
+
+
+def find_rules(rows: Sequence[Mapping[str, Any]]) -> dict[str, OtherEvidence]:
+    """Return the rules that call a row ill-posed, for the rows that have any."""
+    others = {}
+    for row in rows:
+        case = Case(str(row["id"]), row["question"], row["gold_original"], row["gold_solution"], ill=False)
+        if rules := frozenset(reason for reason, _ in reasons(case)) & ILL_POSED_RULES:
+            others[case.key] = OtherEvidence(rules)
+    return others
+
+
+def join_platinum(rows: Sequence[Mapping[str, Any]], answers: Sequence[Asked], known: MeasuredModel) -> Iterator[str]:
+    """Yield the lines on each source of evidence alone, and on all joined."""
+    status = [row["status"] for row in rows]
+    bad, rejected = (np.array([each in kinds for each in status]) for kinds in (("rejected", "revised"), ("rejected",)))
+    ruled, asked = find_rules(rows), dict[str, OtherEvidence]()
+    for row, answer in zip(rows, answers, strict=True):
+        if answer.outcome is not Outcome.NOT_ASKED:
+            asked[str(row["id"])] = OtherEvidence(asked=AskedVerdict(str(answer.outcome), answer.verdict))
+    joined = {key: replace(others, rules=ruled.get(key, NOTHING_ELSE).rules) for key, others in asked.items()}
+    model = AskedModel(PRIOR, *known.outcomes())
+    counts = Counter(zip(status, (answer.verdict for answer in answers), strict=True))
+    yield "asked: " + ", ".join(f"{kind} {verdict} {count}" for (kind, verdict), count in sorted(counts.items()))
+    yield "ruled: " + ", ".join(
+        f"{row['id']} {row['status']} {' '.join(sorted(ruled[str(row['id'])].rules))}"
+        for row in rows
+        if str(row["id"]) in ruled
+    )
+    rate = rates(rows, "math")
+    ranked = sorted(rate, key=lambda name: (-rate[name], name))
+    weak = [name for name in ranked if rate[name] < WEAK]
+    told_by: dict[str, tuple[Mapping[str, OtherEvidence], AskedModel]] = {
+        "votes": ({}, UNKNOWN_MODEL),
+        "rules": (ruled, UNKNOWN_MODEL),
+        "asked": (asked, model),
+        "asked, not measured": (asked, UNKNOWN_MODEL),
+        "joined": (joined, model),
+        "joined, not measured": (joined, UNKNOWN_MODEL),
+    }
+    yield "AP: ill_posed of rejected rows, suspicion of bad ones; precision and recall of drops, and with reviews"
+    for name, systems in {"nobody": [], "all": ranked, "15 best": ranked[:15], f"below {WEAK:.0%}": weak}.items():
+        for source, (others, asked_model) in told_by.items():
+            measured = measure_votes(rows, systems, "math", others=others, asked_model=asked_model)
+            sound = ~bad
+            yield (
+                f"{name:<10} {source:<20} {with_interval(rejected, measured.ill_posed):<20}"
+                f" {with_interval(bad, measured.suspicion):<20} drop {hits(measured.dropped, bad):<20}"
+                f" review {hits(measured.review, bad):<20} kept rows: {(measured.dropped & sound).sum()} dropped,"
+                f" {(sound & (measured.ill_posed >= 0.5)).sum()} ill-posed with .5 or more"
+            )
+
+
 def make_config(name: str, engine: EngineConfig | None = None) -> WellPosedConfig:
     """Return the settings of the check."""
     return WellPosedConfig(name=name, kinds=KINDS, **({} if engine is None else {"engine": engine}))
@@ -243,13 +322,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS, help="faulty and sound problems of each corpus")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--measured", type=Path, help="write an asked_model.json for `truegold flag --known`")
+    parser.add_argument("--known", type=Path, help="such a file, to join the replies about GSM8K-Platinum by")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     corpora = load(arguments.data_dir, arguments.also, arguments.rows, arguments.seed)
     encoder: PromptEncoder = MessageEncoder(ChatConfig())
     engine: Engine = RepliesEngine(load_replies(arguments.replies) if arguments.replies else {})
     if arguments.export_prompts and isinstance(engine, RepliesEngine):
-        print(f"{export_prompts(corpora, engine, encoder, arguments.export_prompts, arguments.seed)} prompts")
+        out, seed = arguments.export_prompts, arguments.seed
+        print(f"{export_prompts(corpora, arguments.data_dir / GSM8K, engine, encoder, out, seed)} prompts")
         return
     config = make_config(name_model(arguments.replies) if arguments.replies else arguments.model.name)
     if not arguments.replies:
@@ -258,7 +339,11 @@ def main() -> None:
             engine_config = ServerEngineConfig(url=arguments.url)
         config = make_config(arguments.model.name, engine_config)
         engine, encoder = build_engine(config.engine, config.chat, arguments.model)
-    lines = list(measure(corpora, engine, encoder, config, arguments.measured))
+    if arguments.known:
+        rows, known = read(arguments.data_dir / GSM8K), load_measured(arguments.known, config.name)
+        lines = list(join_platinum(rows, ask_platinum(rows, engine, encoder), known))
+    else:
+        lines = list(measure(corpora, engine, encoder, config, arguments.measured))
     engine.close()
     print("\n".join(lines))
     if arguments.json:

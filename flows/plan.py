@@ -18,7 +18,14 @@ from truegold.flows.config import RunConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.curation.plan import DEMO_SFT_TEXTS, curation_stages, data_file, resolve_stages, rows_of
+from truegold.pipeline.curation.plan import (
+    DEMO_SFT_TEXTS,
+    curation_stages,
+    data_file,
+    evidence_of_rows,
+    resolve_stages,
+    rows_of,
+)
 from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
 from truegold.pipeline.report import report
@@ -112,7 +119,9 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _plan_profile(name: str, config: RunConfig, rows: dict[str, Path | Output], model: Path | Output | None) -> Stage:
-    inputs = rows if model is None else {**rows, "model": model}
+    inputs = {**rows, **evidence_of_rows(config)}
+    if model is not None:
+        inputs["model"] = model
     return plan_stage(name, profile, config.profile, inputs)
 
 

@@ -9,10 +9,11 @@ same sum is taken source by source, in the order of the data:
     scraped    400 records = 400 dropped (390 exact_duplicate by dedup): nothing of it is left
 
 How many labels of the curated set are wrong is estimated with an interval. `suspicion.parquet` gives rows a probability
-s that the label is at fault: the expected share is the mean of s over the n rows that have one. If the rows' faults are
-independent given s, their number is Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of
-successes in independent trials"), and the interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says
-nothing about how well s is calibrated.
+s that they are at fault: the expected share is the mean of s over the n rows for which it rests on samples or on a
+measured model; what a rule alone has picked out stands for no others. If the rows' faults are independent given s,
+their number is Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of successes in independent
+trials"), and the interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says nothing about how well s is
+calibrated.
 
 Where there is none, reviewers tell: the share of rows that they corrected or threw out of those they looked at and that
 had no flag, with Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer
@@ -225,22 +226,25 @@ NOT_ESTIMATED = LabelErrors("not estimated", 0)
 
 
 def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
-    """Return the expected share over the exported rows that have a suspicion. InputError where a column is missing."""
+    """Return the expected share over the exported rows of which samples or a measured model tell. InputError where a
+    column is missing."""
     table = pl.scan_parquet(suspicion)
     columns = set(table.collect_schema().names())
-    if missing := {"suspicion", "source", "source_row"} - columns:
+    if missing := {"suspicion", "label_wrong", "evidence", "source", "source_row"} - columns:
         raise InputError(
             f"{suspicion} has no column {', '.join(sorted(missing))}.", "Give a suspicion.parquet of `truegold flag`."
         )
     keys = pl.concat([pl.scan_parquet(path).select("source", "source_row") for path in rows])
-    known = table.filter(pl.col("suspicion").is_not_null()).join(keys, on=["source", "source_row"], how="semi")
+    by_model = pl.col("evidence").str.json_path_match("$.asked.ratio").is_not_null()
+    measured = table.filter(pl.col("label_wrong").is_not_null() | by_model)
+    known = measured.join(keys, on=["source", "source_row"], how="semi")
     share = pl.col("suspicion")
     moments = known.select(pl.len(), share.mean().alias("mean"), (share * (1 - share)).sum().alias("variance"))
     n, mean, variance = moments.collect(engine="streaming").row(0)
     if not n:
         return NOT_ESTIMATED
     margin = Z_95 * math.sqrt(variance) / n
-    return LabelErrors("suspicions from samples", n, mean, max(0.0, mean - margin), min(1.0, mean + margin))
+    return LabelErrors("suspicions", n, mean, max(0.0, mean - margin), min(1.0, mean + margin))
 
 
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:

@@ -10,8 +10,9 @@ the records that stay, and those that go, in the form of the file: kept.jsonl an
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
 reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id,
-suspicion in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer or response; `id` is the
-id column of the data, where it has one. Profiles of several models, and the completions of a training, are given as
+suspicion, ill_posed and label_wrong in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer
+or response; `id` is the id column of the data, where it has one. Profiles of several models, and the completions of a
+training, are given as
 
     --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
     --samples policy=runs/a/train/completions          a folder; its rows name their steps

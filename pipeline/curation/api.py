@@ -286,8 +286,8 @@ class Flags:
     rejects: pl.DataFrame
     """Every record that could not become a row: `row, reason, detail, excerpt`."""
     suspicion: pl.DataFrame
-    """How likely each label is at fault: `row, id, suspicion, tier, evidence` (JSON) and `suggestion`; null without
-    samples."""
+    """How likely each row is at fault: `row, id, suspicion, ill_posed, label_wrong, tier, evidence` (JSON) and
+    `suggestion`; null where nothing was looked at."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """The stages that need no model, wired: from raw rows to rows that may be profiled. Nothing is run here.
 
-make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag -> well_posed -> settle
+make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag
+-> well_posed -> suspect                                        where a model is asked
+-> settle
 
 Everything that a configuration names is checked before the first stage runs:
 
@@ -66,7 +68,7 @@ from truegold.pipeline.sources.presets import check_columns, check_preset, check
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.suspicion import suspect
 from truegold.pipeline.suspicion.stage import SampleFile
-from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
+from truegold.pipeline.tables.reasons import ASKED_FILE, CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
 from truegold.pipeline.verify.vet.stage import NOT_VETTED
@@ -329,6 +331,9 @@ def stages_after_ingest(
     last = stages[-1].name
     settled: dict[str, Path | Output] = {**rows_of(last), "flags": Output(last, "flags.parquet")}
     settled |= {f"decisions {index}": _decisions_at(path) for index, path in enumerate(config.decisions)}
+    if config.flag.model is not None:
+        inputs = rows_of(last) | evidence_of_rows(config)
+        stages.append(plan_stage("suspect", suspect, stage_settings.SuspicionConfig(), inputs))
     stages.append(plan_stage("settle", settle, config.settle, settled))
     return stages
 
@@ -362,7 +367,7 @@ def flagging_stages(config: stage_settings.CurationConfig, samples: Sequence[Sam
     `samples` are the files of answers. Raises what `curation_stages` raises.
     """
     planned = {stage.name: stage for stage in curation_stages(config)}
-    inputs = rows_of("ingest")
+    inputs = rows_of("ingest") | evidence_of_rows(config)
     for index, file in enumerate(samples):
         inputs[f"samples {index}"] = data_file(str(file.path))
     sources = tuple(stage_settings.SampleSource(system=file.system, step=file.step) for file in samples)
@@ -380,6 +385,12 @@ def flagging_stages(config: stage_settings.CurationConfig, samples: Sequence[Sam
 def last_flagging(config: stage_settings.CurationConfig) -> str:
     """Return the name of the stage whose flags are all flags."""
     return "flag" if config.flag.model is None else "well_posed"
+
+
+def evidence_of_rows(config: stage_settings.CurationConfig) -> dict[str, Path | Output]:
+    """Return what joins the samples as evidence: the input `flags`, and `asked` where a model is asked."""
+    inputs: dict[str, Path | Output] = {"flags": Output(last_flagging(config), "flags.parquet")}
+    return inputs if config.flag.model is None else inputs | {"asked": Output("well_posed", ASKED_FILE)}
 
 
 def rows_of(stage: str) -> dict[str, Path | Output]:

@@ -38,7 +38,7 @@ from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.sources.provenance import provenance_of
 from truegold.pipeline.tables.ledger import LEDGER_FILE
-from truegold.pipeline.tables.reasons import MATCHES_FILE, items_by_set
+from truegold.pipeline.tables.reasons import MATCHES_FILE, SUSPICION_FILE, items_by_set
 from truegold.pipeline.tables.rows import KEY, NOTES, Row, RowKey
 from truegold.pipeline.tables.run_files import RunFiles
 from truegold.pipeline.text.templates import templates_in
@@ -212,7 +212,8 @@ def reasons_by_row(files: RunFiles) -> dict[RowKey, list[str]]:
 
 
 def _estimate_label_errors(files: RunFiles, inputs: Mapping[str, Path], tables: list[Path]) -> LabelErrors:
-    suspicion = inputs.get("suspicion") or files.path("profile", "suspicion.parquet")
+    of_run = (files.path(stage, SUSPICION_FILE) for stage in ("profile", "suspect"))
+    suspicion = inputs.get("suspicion") or next(filter(None, of_run), None)
     if suspicion is not None:
         estimate = estimate_from_suspicion(suspicion, tables)
         if estimate.rate is not None:

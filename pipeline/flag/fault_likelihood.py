@@ -36,6 +36,8 @@ MEASURED_FILE = "asked_model.json"
 """What was measured of a model: its name, the prompts, and how often which verdict came."""
 LABEL = "ill_posed"
 """The column of known problems that tells the truth."""
+FAULTY = "faulty"
+"""The outcome of a problem in which a fault of any kind was found."""
 JEFFREYS = Beta(0.5, 0.5)
 Z_90 = 1.645
 """The normal quantile of a two-sided 90 % interval."""
@@ -62,15 +64,18 @@ class MeasuredModel:
         return ill_posed, sound
 
     def ratio(self, verdict: str) -> tuple[float, float, float]:
-        """Return the likelihood ratio of a verdict and its 90 % interval, by the normal approximation of the logarithm
-        of either share."""
-        from scipy.special import polygamma
+        """Return the likelihood ratio of a verdict and its 90 % interval."""
+        return likelihood_ratio(*self.counts(verdict))
 
-        shares = [JEFFREYS.after(total, hits) for hits, total in self.counts(verdict)]
-        logs = [float(polygamma(0, share.a) - polygamma(0, share.a + share.b)) for share in shares]
-        spread = math.sqrt(sum(float(polygamma(1, share.a) - polygamma(1, share.a + share.b)) for share in shares))
-        low, high = (math.exp(logs[0] - logs[1] + side * Z_90 * spread) for side in (-1, 1))
-        return shares[0].mean / shares[1].mean, low, high
+    def outcomes(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how often each outcome came, of ill-posed and of sound problems: all kinds of faults are one."""
+        sides = []
+        for side in (self.ill_posed, self.sound):
+            counts: Counter[str] = Counter()
+            for verdict, count in side.items():
+                counts[FAULTY if verdict in set(Fault) else verdict] += count
+            sides.append(dict(counts))
+        return sides[0], sides[1]
 
     def confidence(self, verdict: str, prior: float) -> float:
         """Return how likely a problem with this verdict is ill-posed, where the share `prior` is."""
@@ -88,6 +93,20 @@ class MeasuredModel:
         ratios = {verdict: self.shown(verdict) for verdict in sorted({*self.ill_posed, *self.sound})}
         measured = {"model": self.name, "prompts": PROMPTS_DIGEST, "verdicts": ratios}
         path.write_text(json.dumps(measured, indent=1) + "\n")
+
+
+def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float]) -> tuple[float, float, float]:
+    """Return the ratio of two shares and its 90 % interval, by the normal approximation of the logarithm of either.
+
+    ill_posed, sound: hits and total of each; a part of one will do.
+    """
+    from scipy.special import polygamma
+
+    shares = [Beta(JEFFREYS.a + hits, JEFFREYS.b + total - hits) for hits, total in (ill_posed, sound)]
+    logs = [float(polygamma(0, share.a) - polygamma(0, share.a + share.b)) for share in shares]
+    spread = math.sqrt(sum(float(polygamma(1, share.a) - polygamma(1, share.a + share.b)) for share in shares))
+    low, high = (math.exp(logs[0] - logs[1] + side * Z_90 * spread) for side in (-1, 1))
+    return shares[0].mean / shares[1].mean, low, high
 
 
 def load_measured(path: Path, name: str) -> MeasuredModel:

@@ -33,13 +33,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from truegold.pipeline.config.stages import WellPosedConfig
+from truegold.pipeline.config.stages import Fault, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.chat_engine import report_costs
 from truegold.pipeline.engines.scripted import RepliesEngine
 from truegold.pipeline.flag.fault_likelihood import (
+    FAULTY,
     MEASURED_FILE,
     MeasuredModel,
     count_verdicts,
@@ -58,10 +59,10 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
+from truegold.pipeline.tables.reasons import ASKED_FILE, AskedModel, AskedRecord, asked_schema
 from truegold.pipeline.tables.rows import (
     RowReference,
     TableWriter,
-    arrow_schema,
     count_rows,
     problem_of,
     read_shards,
@@ -74,8 +75,6 @@ SHOWN_CHARS = 500
 DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
 """The prompts that a file of replies has none to."""
-ASKED_FILE = "asked.parquet"
-"""What the model says of every row."""
 NOT_ASKED = "abort"
 """The end of a completion that there is none of: a prompt without a stored reply, or one that a server refuses."""
 
@@ -83,7 +82,7 @@ NOT_ASKED = "abort"
 class Outcome(StrEnum):
     """What asking about a problem has come to."""
 
-    FAULTY = "faulty"
+    FAULTY = FAULTY
     REFUTED = "refuted"
     """Faults were found, and the problem was defended."""
     SOUND = "sound"
@@ -115,21 +114,13 @@ class Asked:
 
     @property
     def verdict(self) -> str:
-        """The outcome; of a faulty problem the reason of the first fault, which is the one that was put first."""
-        return str(self.faults[0].kind if self.outcome is Outcome.FAULTY else self.outcome)
+        """The outcome; of a faulty problem the reason of the fault that was put first."""
+        return str(self.first_fault.kind if self.outcome is Outcome.FAULTY else self.outcome)
 
-
-class AskedRecord(RowReference):
-    """A row of `asked.parquet`."""
-
-    outcome: str
-    verdict: str
-    answer: str | None
-    """The model's own answer."""
-    ratio: float | None
-    """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null where it was not measured."""
-    ill_posed: float | None
-    """The probability that the row is ill-posed, by that ratio and `prior`."""
+    @property
+    def first_fault(self) -> QuotedFault:
+        """The fault that was put first to the defence: one of gold only where there is no other."""
+        return next((fault for fault in self.faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND), self.faults[0])
 
 
 def check_problems(
@@ -197,7 +188,7 @@ def _conclude(
     return Asked(outcomes.get(defence, Outcome.REFUTED), reply.faults, defence or reply.answer, replies)
 
 
-@stage_function(version=2, isolated=True, store=".samples")
+@stage_function(version=3, isolated=True, store=".samples")
 def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Ask the checkpoint in the folder `model`, which an engine of the type scripted, chat or replies does without,
     about `rows`, and before about the problems of `known`. What lies in `store` is not paid for again.
@@ -218,7 +209,10 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     with (
         Ledger(out_dir, "well_posed") as ledger,
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
-        TableWriter(out_dir / ASKED_FILE, arrow_schema(AskedRecord)) as table,
+        TableWriter(
+            out_dir / ASKED_FILE,
+            asked_schema(AskedModel(config.prior, *(measured.outcomes() if measured else ({}, {})))),
+        ) as table,
     ):
         for record in read_table(inputs["flags"], FlagRecord):
             flags.write(record)
@@ -228,7 +222,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
             ]
             for row, asked in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
                 counts[str(asked.outcome)] += 1
-                table.write(_record(row, asked, config, measured))
+                table.write(_record(row, asked, measured))
                 if asked.outcome is Outcome.FAULTY:
                     flags.write(_flag(row, asked, config, measured))
                     ledger.flag(row, asked.verdict, detector=DETECTOR, model=config.name)
@@ -264,7 +258,7 @@ def _measure(
     return count_verdicts(config.name, verdicts)
 
 
-def _record(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> AskedRecord:
+def _record(row: RowReference, asked: Asked, measured: MeasuredModel | None) -> AskedRecord:
     """Return the row of `asked.parquet`."""
     known = measured if asked.outcome is not Outcome.NOT_ASKED else None
     return {
@@ -273,18 +267,17 @@ def _record(row: RowReference, asked: Asked, config: WellPosedConfig, measured: 
         "verdict": asked.verdict,
         "answer": asked.answer,
         "ratio": known.ratio(asked.verdict)[0] if known else None,
-        "ill_posed": known.confidence(asked.verdict, config.prior) if known else None,
     }
 
 
 def _flag(row: RowReference, asked: Asked, config: WellPosedConfig, measured: MeasuredModel | None) -> FlagRecord:
     """Return the flag of a faulty problem, with the confidence that was measured, if it was."""
-    first = asked.faults[0]
+    first = asked.first_fault
     evidence = {
         "model": config.name,
         "quotation": first.quotation,
         "why": first.why,
-        "others": [str(fault.kind) for fault in asked.faults[1:]],
+        "others": [str(fault.kind) for fault in asked.faults if fault is not first],
         "replies": list(asked.replies),
         "measured": None if measured is None else measured.shown(asked.verdict),
     }

@@ -11,8 +11,8 @@ finish reason, sampling parameters, verdict) and one in `profile.parquet`:
 Samples that could not be judged are left out of the pass rate and counted.
 
 A pass rate of 0 drops nothing; where the samples agree on one other answer the row is flagged `suspect_gold`, with that
-answer as the suggestion. What the samples say of each label, and how little one model can know, is in
-`suspicion.parquet` (`suspicion`). One shard of rows and samples is held in memory; for the suspicion also each row's
+answer as the suggestion. What samples, rules and an asked model say of each row, and how little one model can know, is
+in `suspicion.parquet` (`suspicion`). One shard of rows and samples is held in memory; for the suspicion also each row's
 texts and 16 bytes of each sample.
 """
 
@@ -42,7 +42,8 @@ from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.record_log import RecordLog
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.suspicion.answer_classes import Sample, differ_for_certain, key_of
-from truegold.pipeline.suspicion.stage import score_rows
+from truegold.pipeline.suspicion.doubts import finds_lacking
+from truegold.pipeline.suspicion.stage import read_others, score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD
 from truegold.pipeline.tables.rows import (
@@ -72,13 +73,14 @@ LONGEST_LOOP = 64
 LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
 
 
-@stage_function(version=10, isolated=True, judges="rows", store=".samples")
+@stage_function(version=11, isolated=True, judges="rows", store=".samples")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 
     `earlier` are samples of the same model before it was trained: with them the suspicion sees which answers have risen
-    and which have fallen. Samples that lie in `store` are not drawn again. Writes samples.parquet, profile.parquet,
-    flags.parquet, suspicion.parquet, rows.parquet (the profiled rows), ledger and dropped rows.
+    and which have fallen. From `flags` and `asked` it takes what curation has said of the rows. Samples that lie in
+    `store` are not drawn again. Writes samples.parquet, profile.parquet, flags.parquet, suspicion.parquet, rows.parquet
+    (the profiled rows), ledger and dropped rows.
     """
     started = time.monotonic()
     scratch = out_dir / SCRATCH
@@ -128,7 +130,8 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     votes = _read_votes(out_dir / "samples.parquet", step=1)
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)
-    _, suspicion = score_rows(out_dir / "rows.parquet", votes, 1, out_dir, by_source_id=False)
+    known = read_others(inputs.get("flags"), inputs.get("asked"))
+    _, suspicion = score_rows(out_dir / "rows.parquet", votes, known, 1, out_dir, by_source_id=False)
     same_samples = (config.first_samples or config.samples) >= config.samples
     facts = {
         split: _split_facts(out_dir, split, same_samples=same_samples or split == "heldout")
@@ -165,9 +168,15 @@ def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Prior | None)
 
 def _read_votes(path: Path, step: int) -> Iterator[Sample]:
     """Yield the samples of a profile as those of one model, at a step of its training."""
-    for sample in read_table(path, SampleRow, ["id", "extracted", "score"]):
+    for sample in read_table(path, SampleRow, ["id", "extracted", "score", "completion"]):
         yield Sample(
-            sample["id"], "profiled", answer=sample["extracted"], score=sample["score"], judged=True, step=step
+            sample["id"],
+            "profiled",
+            answer=sample["extracted"],
+            score=sample["score"],
+            judged=True,
+            step=step,
+            doubts=finds_lacking(sample["completion"]),
         )
 
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
 
-from truegold.pipeline.report.row_cards import describe_confidence
+from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
-from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, open_finished
+from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import InputError
@@ -64,7 +64,9 @@ class RowStory:
     """The attempts of synthesis on it, in order."""
     ended: str
     suspicion: float | None = None
-    """The probability that the label is at fault, as all samples tell it."""
+    """The probability that it is at fault."""
+    log_odds: Mapping[str, float] = field(default_factory=dict)
+    """What each source of evidence adds to the log odds."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +162,10 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted"]
     samples = _read(files.table("profile", "samples.parquet"), is_row & (pl.col("sample") < SAMPLES_SHOWN), columns)
     attempts = _read(files.table("synth", "attempts.parquet"), is_row)
-    suspicion = None
-    for _, table in files.tables(SUSPICION_FILE, ("profile", AFTER_TRAINING)):
+    known: tuple[Fields, ...] = ()
+    for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
         # After training there are more samples to tell it by.
-        known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row)
-        suspicion = known[-1]["suspicion"] if known else suspicion
+        known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row) or known
     return RowStory(
         row,
         events,
@@ -173,7 +174,8 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
         samples=tuple(sorted(samples, key=lambda sample: sample["sample"])),
         attempts=tuple(sorted(attempts, key=lambda attempt: attempt["attempt"])),
         ended=_ended(files, is_row, events),
-        suspicion=suspicion,
+        suspicion=known[-1]["suspicion"] if known else None,
+        log_odds=orjson.loads(known[-1]["evidence"]).get("log_odds", {}) if known else {},
     )
 
 
@@ -204,7 +206,8 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
 def explain_lines(story: Story) -> list[str]:
     """Return the story as lines of plain text, safe to print: no control character of the data reaches the terminal."""
     text = templates_in(Path(__file__).parent / "page").get_template("explain.txt.jinja")
-    lines = text.render(story=story, field=_field, as_json=_as_json, describe_confidence=describe_confidence)
+    words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds}
+    lines = text.render(story=story, field=_field, as_json=_as_json, **words)
     return lines.removesuffix("\n").split("\n")
 
 

@@ -61,6 +61,9 @@ SUREST = 0.99
 
 TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
 
+EVIDENCE_SOURCES = ("samples", "model", "rules", "doubts", "wording")
+"""The sources of suspicion (`suspicion.joined`)."""
+
 FLAGGING_STAGES = ("well_posed", "flag")
 """The stages whose rows `settle` gets, the last one that a run has."""
 
@@ -160,14 +163,15 @@ def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFram
     """Return the rows with how likely each is at fault, the likeliest first, then flagged ones, then the others: in
     the order of the data, or where not all can be shown in that of their ids, which are hashes and draw at random.
 
-    `fault` is the larger of what samples tell and of how often a flag is right that holds the row back.
+    `fault` is the larger of the row's suspicion and of how often a flag is right that holds the row back; `fault_by`
+    names that flag's reason, or the source of evidence that raises the suspicion most.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
-    samples, rule = pl.col("suspicion"), pl.col("rule")
-    fault = pl.max_horizontal(samples, rule)
-    by_rule = rule.is_not_null() & (rule > samples.fill_null(-1.0))
-    fault_by = pl.when(by_rule).then(pl.col("rule_name")).when(samples.is_not_null()).then(pl.lit("samples"))
-    ranked = ranked.with_columns(fault=fault, fault_by=fault_by).drop("rule", "rule_name")
+    suspicion, rule = pl.col("suspicion"), pl.col("rule")
+    by_rule = rule.is_not_null() & (rule > suspicion.fill_null(-1.0))
+    fault_by = pl.when(by_rule).then(pl.col("rule_name")).otherwise(pl.col("told_by"))
+    ranked = ranked.with_columns(fault=pl.max_horizontal(suspicion, rule), fault_by=fault_by)
+    ranked = ranked.drop("rule", "rule_name", "told_by")
     return ranked.sort(
         ["fault", "flagged", *(KEY if is_drawn else ["source", "source_row", "id"])],
         descending=[True, True, False, False, False],
@@ -176,11 +180,18 @@ def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFram
 
 
 def _suspicion(files: RunFiles) -> pl.LazyFrame:
-    """Return what samples tell of each row: the last stage that tells it counts."""
-    frames = [pl.LazyFrame(schema={**KEY_TYPES, "suspicion": pl.Float64, "tier": pl.String, "suggestion": pl.String})]
+    """Return what is known of each row, and the source that says most against it: the last stage that knows counts."""
+    texts = dict.fromkeys(("tier", "suggestion", "told_by"), pl.String)
+    frames = [pl.LazyFrame(schema={**KEY_TYPES, "suspicion": pl.Float64, **texts})]
+    logs = {
+        source: pl.col("evidence").str.json_path_match(f"$.log_odds.{source}").cast(pl.Float64)
+        for source in EVIDENCE_SOURCES
+    }
+    most = pl.max_horizontal(*logs.values())
+    told_by = pl.coalesce(*(pl.when(log == most).then(pl.lit(source)) for source, log in logs.items()))
     for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
-        keyed = table.drop_nulls("suspicion").with_columns(id="row_id")
-        frames.append(keyed.select(*KEY, "suspicion", "tier", "suggestion"))
+        keyed = table.drop_nulls("suspicion").with_columns(id="row_id", told_by=told_by)
+        frames.append(keyed.select(*KEY, "suspicion", *texts))
     return pl.concat(frames).unique(KEY, keep="last", maintain_order=True)
 
 

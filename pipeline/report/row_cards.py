@@ -114,7 +114,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
     answers = _answers(files, keys, cuts)
     samples = _samples(files, keys, cuts)
     ledger, evidence = _ledger(files, keys, cuts)
-    suspicion = _suspicion_evidence(files, keys)
+    evidence_of = _suspicion_evidence(files, keys)
     neighbours = _link_neighbours(rows, flags, evidence)
     cards = []
     columns = [*KEY, "solution", "gold", "verifier", "verifier_args", "context"]
@@ -131,7 +131,8 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
             "samples": samples.get(key),
             "neighbours": neighbours.get(key),
             "ledger": ledger.get(key),
-            "votes": suspicion.get(key),
+            "weighed": describe_log_odds(evidence_of.get(key, {}).pop("log_odds", {})),
+            "told": list_evidence(evidence_of.get(key, {})),
         }
         cards.append({name: value for name, value in card.items() if value})
     return cards
@@ -235,10 +236,10 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
     return ledger, linked
 
 
-def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[list[str]]]:
-    """Return in words what the samples tell of each row."""
+def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, Fields]:
+    """Return what samples, rules and an asked model tell of each row."""
     return {
-        row_key(record): list_evidence(read_evidence(record["evidence"]))
+        row_key(record): read_evidence(record["evidence"])
         for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES)
         for record in fetch(table.drop_nulls("suspicion").with_columns(id="row_id"), keys, ["evidence"])
     }
@@ -369,6 +370,12 @@ def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str,
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
     how = cut(", ".join(part for part in hows if part), limit)
     return {**sides, "how": how} if sides or how else None
+
+
+def describe_log_odds(log_odds: Mapping[str, float]) -> str:
+    """Return what each source of evidence adds, the weightiest first: `prior −2.9, model +4.0, samples +0.4`."""
+    ordered = sorted(log_odds.items(), key=lambda item: (item[0] != "prior", -abs(item[1])))
+    return ", ".join(f"{source} {log:+.1f}".replace("-", "−") for source, log in ordered)
 
 
 def describe_confidence(reason: str, confidence: float | None) -> str:

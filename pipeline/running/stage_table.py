@@ -28,7 +28,7 @@ class Phase(StrEnum):
 
 
 PHASES = {
-    **dict.fromkeys(("make_data", "ingest", *CURATION_ROW_STAGES, "export"), Phase.CURATE),
+    **dict.fromkeys(("make_data", "ingest", *CURATION_ROW_STAGES, "suspect", "export"), Phase.CURATE),
     **dict.fromkeys(("model", "sft", "profile"), Phase.PROFILE),
     **dict.fromkeys(("select", "take_rows"), Phase.SELECT),
     "synth": Phase.SYNTH,

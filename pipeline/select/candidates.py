@@ -66,13 +66,13 @@ class Judgement:
         self._config = config
         self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
         """The profile of each row."""
-        decided: set[RowKey] = set()
+        self._decided: set[RowKey] = set()
         if "decided" in inputs:
-            decided = {row_key(row) for row in read_table(inputs["decided"], RowReference)}
+            self._decided = {row_key(row) for row in read_table(inputs["decided"], RowReference)}
         self.blocked_by: dict[RowKey, list[str]] = {}
         """The reasons of the flags that hold rows back. A row that passed by a reviewer's word is held by none."""
         for flag in read_table(inputs["flags"], FlagRecord):
-            if flag["blocks"] and row_key(flag) not in decided:
+            if flag["blocks"] and row_key(flag) not in self._decided:
                 self.blocked_by.setdefault(row_key(flag), []).append(flag["reason"])
         self._flagged: set[RowKey] = set()
         if "open_flags" in inputs:
@@ -100,8 +100,8 @@ class Judgement:
         band = next(index for index, band in enumerate(config.bands) if known.mean <= band.up_to)
         if reason := self._exclude(row, known.mean, band):
             return reason
-        # Where no answer was read nothing is known.
-        suspicion = self._suspicion[row_key(row)] or 0.0
+        # Where nothing was looked at nothing is known, and a reviewer's word settles it.
+        suspicion = 0.0 if row_key(row) in self._decided else self._suspicion[row_key(row)] or 0.0
         is_flagged = row_key(row) in self._flagged
         return Candidate(row, known, not summary["passes"], is_flagged, suspicion, teaching * (1 - suspicion), band)
 

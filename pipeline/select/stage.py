@@ -40,7 +40,7 @@ SELECTED_SCHEMA = pa.schema(
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
 
-@stage_function(version=7)
+@stage_function(version=8)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags` and
     `decided` of `settle` where there are any.

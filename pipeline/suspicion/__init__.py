@@ -1,4 +1,4 @@
-"""Tells hard, mislabeled and ambiguous problems apart, from the answers of one or several systems."""
+"""Tells hard, mislabeled and ill-posed problems apart, from the answers of systems, rules and an asked model."""
 
 from truegold.pipeline.suspicion.stage import suspect
 

@@ -83,6 +83,8 @@ class Sample:
     """Whether there was an earlier verdict."""
     step: int | None = None
     """The step of the system's training at which it was drawn."""
+    doubts: bool | None = None
+    """Whether the whole response finds the problem lacking (`doubts`); None where there is none."""
 
 
 def has_open_answer(item: LabelledProblem) -> bool:

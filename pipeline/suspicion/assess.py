@@ -1,7 +1,8 @@
-"""Suspicion of problems from samples: the whole computation, in the order of its steps.
+"""Suspicion of rows: the whole computation, in the order of its steps.
 
     votes (classes of equal answers) -> population -> posterior, prior undecided -> pool -> neighbours -> suspicion
-                                                   -> posterior, prior learnt -> is the label wrong? -> tier
+                                                   -> posterior, prior learnt -> is the label outvoted?
+    suspicion by votes, wording, rules, asked model -> joined -> tier
 
 No label of good or bad problems is used anywhere: everything is learnt from who agrees with whom. The assessments
 depend on the set of samples only, not on their order; the order of the problems matters for their neighbours: errors
@@ -13,8 +14,8 @@ The rate of faulty labels around a problem is its neighbours' mean suspicion, or
 file's (empirical Bayes). How wide to look and how much to shrink is chosen by the likelihood of each problem given the
 others, and not looking at all is one of the choices: in a file without such runs nothing changes.
 
-A problem may also be at fault by its wording, on which systems agree by habit (`wording`); that is review's business.
-An ill-posed problem is told from a mislabeled one by its able systems: they scatter, or agree on another answer.
+An ill-posed problem is told from a mislabeled one by its able systems: they scatter, or agree on another answer. What
+rules and an asked model say of the problem comes on top (`joined`).
 
 The tier says what is to be done: `drop`, `review` or `keep`.
 
@@ -28,18 +29,19 @@ Where at least three strong systems have answered, dropping goes by the suspicio
 probability that the label is wrong, with what the file itself says of its noise, of the systems' strength and of how
 they share errors (`population`). A pass rate of 0 alone drops nothing.
 
-The evidence of a problem is what a reviewer can check of its votes: who gave the label, who the alternative.
+The evidence of a problem is what a reviewer can check: who gave the label, who the alternative, and what each source of
+evidence adds to the log odds.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
-     "history": {"label": [0.6, 0.1], ...}, "ill_posed": 0.05, ...}
+     "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -47,33 +49,28 @@ from numpy.typing import NDArray
 
 from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS, LabelledProblem
 from truegold.pipeline.suspicion.closed_labels import unanimously_denied
+from truegold.pipeline.suspicion.joined import (
+    NOTHING_ELSE,
+    UNKNOWN_MODEL,
+    Claim,
+    Heard,
+    OtherEvidence,
+    SuspicionTier,
+    choose_tier,
+    claim_fault,
+    join,
+    shares_of,
+    weigh_verdicts,
+)
 from truegold.pipeline.suspicion.label_posterior import SHARED, UNDECIDED, WRONG, Readings, pooled_fault, read
 from truegold.pipeline.suspicion.population import Learnt, learn
 from truegold.pipeline.suspicion.rasch_model import MAX_ITEMS, Ability, text_features
 from truegold.pipeline.suspicion.votes import Votes
 from truegold.pipeline.suspicion.wording import several_readings
+from truegold.pipeline.tables.reasons import AskedModel
 
 Array = NDArray[np.float64]
 
-DROP_AT = 0.95
-"""Probability of a wrong label from which an item is dropped where strong systems are missing."""
-DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""Suspicion from which an item is dropped whose label fewer than this share of the strong systems give."""
-CLOSED_DROP_AT = 0.9
-"""Least share of wrong labels among the closed questions that all models deny, from which these are dropped. Where it
-was .9 to .95, .93 to .98 were wrong."""
-PRIOR_VOTES = 4
-"""Votes that are added before that share is taken, half of them for the label (Agresti and Coull 1998): a label that
-one of four gives is not denied, and one that nine of 28 give is."""
-MIN_WITNESSES = 3
-"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
-MIN_INDEPENDENT = 2.0
-"""The systems that answered must be worth so many together (`independent_weights`)."""
-REVIEW_AT = 0.15
-"""Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
-of three where none has."""
-REVIEW_CLOSED_AT = 0.3
-"""The same where the answer is one of a few; a fifth are at fault."""
 HALF_WIDTHS = (10, 20, 40)
 """How many neighbours on either side are looked at."""
 SAME_SOURCE = -1
@@ -96,12 +93,21 @@ class Assessment:
 
     id: str
     suspicion: float | None
-    """The probability that the label is at fault; None where there is no answer."""
+    """The probability that the row is at fault; None where nothing is known of it."""
+    ill_posed: float | None
+    """The probability that its problem is."""
+    label_wrong: float | None
+    """The probability that its label alone is; None where there is no answer."""
     tier: SuspicionTier
     evidence: dict[str, Any]
     """Counts that a reviewer can check; JSON-able."""
     suggestion: str | None
     """The alternative answer, where able systems rather give that than the label."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it rests on samples or on a model that was measured, so that a mean over rows means something."""
+        return self.label_wrong is not None or self.evidence.get("asked", {}).get("ratio") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +133,16 @@ class Fit:
         return self.learnt.population.ability
 
 
-def assess(problems: Sequence[LabelledProblem], votes: Votes) -> tuple[Fit, Iterator[Assessment]]:
-    """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items."""
+def assess(
+    problems: Sequence[LabelledProblem],
+    votes: Votes,
+    others: Mapping[str, OtherEvidence] = MappingProxyType({}),
+    asked_model: AskedModel = UNKNOWN_MODEL,
+) -> tuple[Fit, Iterator[Assessment]]:
+    """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items.
+
+    others: what is known beside votes, by the items' ids; asked_model: what is known of the model that was asked.
+    """
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
     features = text_features(problems)
@@ -147,7 +161,7 @@ def assess(problems: Sequence[LabelledProblem], votes: Votes) -> tuple[Fit, Iter
     sources = [problem.source for problem, has_answer in zip(problems, answered, strict=True) if has_answer]
     suspicion[answered], half_width = with_neighbours(suspicion[answered], sources)
     fit = Fit(learnt, agreement, strength, half_width)
-    return fit, _assessments(problems, votes, readings, suspicion, wrong, fit)
+    return fit, _assessments(problems, votes, readings, suspicion, wrong, fit, others, asked_model)
 
 
 def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
@@ -158,96 +172,66 @@ def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
 
 
 def _assessments(
-    problems: Sequence[LabelledProblem], votes: Votes, readings: Readings, suspicion: Array, wrong: Array, fit: Fit
+    problems: Sequence[LabelledProblem],
+    votes: Votes,
+    readings: Readings,
+    suspicion: Array,
+    wrong: Array,
+    fit: Fit,
+    others: Mapping[str, OtherEvidence],
+    asked_model: AskedModel,
 ) -> Iterator[Assessment]:
+    shares = {
+        problems[index].id: shares_of(float(suspicion[index]), float(readings.replaced[index]))
+        for index in np.flatnonzero(votes.has_votes())
+    }
+    asked = {item: other.asked for item, other in others.items() if other.asked is not None}
+    weighed, expected = weigh_verdicts(asked, {item.id: item.source for item in problems}, shares, asked_model)
     witnesses = _Witnesses(fit, votes)
     denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()
     for index, item in enumerate(problems):
+        other = replace(others.get(item.id, NOTHING_ELSE), asked=weighed.get(item.id))
         part = slice(starts[index], starts[index + 1])
         alternative = int(readings.alternative[index])
         entries = _ItemVotes(votes.system[part], votes.answer_class[part], votes.samples[part], alternative)
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
-        if not len(entries.system):
-            tier = SuspicionTier.REVIEW if looks_cut else SuspicionTier.KEEP
-            yield Assessment(item.id, None, tier, {"systems": 0, "samples": 0, **set_aside}, None)
-            continue
-        text = votes.alternatives[index][entries.alternative - 1] if entries.alternative else None
-        by_votes, by_wording = float(suspicion[index]), several_readings(item.prompt)
-        probability = _either(by_votes, by_wording)
-        heard = witnesses.count_models(entries)
-        is_open = not votes.closed[index]
-        label_wrong = denied_wrong if denied[index] else float(wrong[index])
-        tier = choose_tier(by_votes, label_wrong if is_open or denied[index] else 0.0, heard, is_open)
-        if tier is SuspicionTier.KEEP and by_wording >= REVIEW_AT:
-            tier = SuspicionTier.REVIEW
-        evidence = witnesses.describe(entries, heard) | {
-            "alternative": text,
-            "label_wrong": round(label_wrong, 4),
-            "label_share_at_top": round(float(readings.strong_share[index]), 4),
-            "ill_posed": round(_either(by_votes * (1.0 - float(readings.replaced[index])), by_wording), 4),
-            **({"wording": by_wording} if by_wording else {}),
-            **set_aside,
-        }
-        suggestion = text if readings.strong_share[index] < 0.5 else None
-        yield Assessment(item.id, probability, SuspicionTier.REVIEW if looks_cut else tier, evidence, suggestion)
-
-
-class SuspicionTier(StrEnum):
-    """The advice on an item."""
-
-    DROP = "drop"
-    REVIEW = "review"
-    KEEP = "keep"
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """The models that answered an item."""
-
-    models: int
-    independent: float
-    """What they are worth as independent witnesses."""
-    strong: int = 0
-    """Those that are right on `STRONG_RATE` of the items."""
-    strong_independent: float = 0.0
-    strong_share: float = 0.0
-    """The share of the strong ones' samples that give the label."""
-
-    @property
-    def are_strong(self) -> bool:
-        """Whether there are strong models enough to go by them."""
-        return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
-
-    @property
-    def deny_label(self) -> bool:
-        """Whether the strong models, if there are enough of them, do not give the label."""
-        share = (self.strong_share * self.strong + PRIOR_VOTES / 2) / (self.strong + PRIOR_VOTES)
-        return self.are_strong and share < DENYING_SHARE
-
-
-def choose_tier(suspicion: float, wrong: float, heard: Heard, open_answer: bool) -> SuspicionTier:
-    """Return the advice on an item.
-
-    suspicion: see `assess`; wrong: the probability that the label is wrong.
-    """
-    are_enough = heard.models >= MIN_WITNESSES and heard.independent >= MIN_INDEPENDENT
-    if not open_answer:
-        is_sure = wrong >= CLOSED_DROP_AT
-    elif heard.are_strong:
-        is_sure = suspicion >= DENIED_AT and heard.deny_label
-    else:
-        is_sure = wrong >= DROP_AT
-    if are_enough and is_sure:
-        return SuspicionTier.DROP
-    review_at = REVIEW_AT if open_answer else REVIEW_CLOSED_AT
-    return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
-
-
-def _either(by_votes: float, by_wording: float) -> float:
-    """Return the probability of either of two independent events; significant digits keep the order of small ones."""
-    return float(f"{by_votes + by_wording - by_votes * by_wording:.6g}")
+        is_open, by_votes, suggestion = not votes.closed[index], shares.get(item.id), None
+        heard, claimed = Heard(), None
+        evidence: dict[str, Any] = {"systems": 0, "samples": 0}
+        if by_votes is not None:
+            heard = witnesses.count_models(entries)
+            outvoted = denied_wrong if denied[index] else float(wrong[index])
+            if is_open:
+                sure = float(suspicion[index]) if heard.are_strong else outvoted
+                claimed = shares_of(sure, float(readings.replaced[index]))
+            text = votes.alternatives[index][entries.alternative - 1] if entries.alternative else None
+            suggestion = text if readings.strong_share[index] < 0.5 else None
+            evidence = witnesses.describe(entries, heard) | {
+                "alternative": text,
+                "outvoted": round(outvoted, 4),
+                "label_share_at_top": round(float(readings.strong_share[index]), 4),
+            }
+        joined = join(by_votes, several_readings(item.prompt), other, item.source, expected)
+        claim = Claim(
+            claim_fault(claimed, heard, other.asked, item.source, expected),
+            denied_wrong if denied[index] else 0.0,
+            other.asked is not None and other.asked.claimed_log_ratio > 0.0,
+        )
+        tier = SuspicionTier.KEEP
+        if joined is not None:
+            tier = choose_tier(joined.suspicion, claim, heard, is_open=is_open)
+            evidence |= other.shown() | {"log_odds": dict(joined.log_odds)}
+        yield Assessment(
+            item.id,
+            None if joined is None else joined.suspicion,
+            None if joined is None else joined.ill_posed,
+            None if joined is None or by_votes is None else joined.label_wrong,
+            SuspicionTier.REVIEW if looks_cut else tier,
+            evidence | set_aside,
+            suggestion,
+        )
 
 
 def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:

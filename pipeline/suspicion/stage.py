@@ -1,10 +1,11 @@
-"""Stage `suspect`: samples of one or several systems say how likely each row's label is at fault.
+"""Stage `suspect`: samples of systems, rules and an asked model say how likely each row is at fault.
 
     rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
 
-Rows are neither changed nor dropped here: `tier` says what may be done (`assess`). A sample names its row by the
-source's id, where the rows were read with one (`meta.source_id`), or by truegold's. Without samples nothing is known,
-and suspicion is null. Answers of rows whose verifier runs programs have no alternatives to compare.
+Rows are neither changed nor dropped here: `tier` says what may be done (`joined`). A sample names its row by the
+source's id, where the rows were read with one (`meta.source_id`), or by truegold's. Of a row that has no sample, no
+flag of a rule that calls it ill-posed and no verdict of an asked model nothing is known, and suspicion is null. Answers
+of rows whose verifier runs programs have no alternatives to compare.
 
     {"id": "17", "system": "model-a", "answer": "26"}                 an answer
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the row's verifier
@@ -21,7 +22,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,23 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
-from truegold.pipeline.suspicion.assess import Assessment, Fit, SuspicionTier, assess
+from truegold.pipeline.suspicion.assess import Assessment, Fit, assess
+from truegold.pipeline.suspicion.doubts import DoubtCounter, finds_lacking
+from truegold.pipeline.suspicion.joined import NOTHING_ELSE, UNKNOWN_MODEL, AskedVerdict, OtherEvidence, SuspicionTier
 from truegold.pipeline.suspicion.votes import AnswerVotes, VoteCounter
 from truegold.pipeline.tables.conversation import read_compared_rows
-from truegold.pipeline.tables.reasons import ANSWERS_FILE, ANSWERS_SCHEMA, SUSPICION_FILE, SUSPICION_SCHEMA
-from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.measured_flags import ILL_POSED_RULES
+from truegold.pipeline.tables.reasons import (
+    ANSWERS_FILE,
+    ANSWERS_SCHEMA,
+    SUSPICION_FILE,
+    SUSPICION_SCHEMA,
+    AskedModel,
+    AskedRecord,
+    read_asked_model,
+)
+from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows, read_table
 from truegold.verifiers import InputError
 from truegold.verifiers.columns import NAMES, text_of
 
@@ -55,13 +68,16 @@ MAX_ROW_BYTES = 64 * 2**20
 """A longer line is not read into memory."""
 NO_SYSTEM = "-"
 """The system of samples that name none."""
+NOT_ASKED = "not asked"
+"""The outcome of rows that the model was not asked about."""
 
 
-@stage_function(version=5, judges="rows")
+@stage_function(version=6, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Write `suspicion.parquet`. InputError where no sample belongs to any row.
 
-    inputs: `rows`, and `samples 0`, `samples 1`, ... where there are any, in the order of `config.files`.
+    inputs: `rows`; `flags`, and `asked` where a model was asked; and `samples 0`, `samples 1`, ... where there are any,
+    in the order of `config.files`.
     """
     counts: Counter[str] = Counter()
     files = [
@@ -69,7 +85,8 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
     ]
     in_files = chain.from_iterable(read_samples(file, counts) for file in files)
     samples: Iterator[Sample] = iter(paced(in_files, progress, "reading samples")) if files else iter(())
-    tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir, by_source_id=True)
+    known = read_others(inputs.get("flags"), inputs.get("asked"))
+    tiers, facts = score_rows(inputs["rows"], samples, known, config.workers, out_dir, by_source_id=True)
     if counts["read"] and facts["samples_of_unknown_rows"] + counts["rejected"] >= counts["read"]:
         names = ", ".join(str(file.path) for file in files)
         keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
@@ -86,8 +103,33 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
     return StageReport(total, total, tiers, facts | {"samples": counts["read"], "samples_rejected": counts["rejected"]})
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceOfRows:
+    """What is known of rows beside their samples, by their ids: rows of one content share it."""
+
+    by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
+    asked_model: AskedModel = UNKNOWN_MODEL
+
+
+def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
+    """Return what tables of flags and of an asked model's verdicts say."""
+    by_row: dict[str, OtherEvidence] = {}
+    if flags is not None:
+        for flag in read_table(flags, FlagRecord, ["id", "reason"]):
+            if flag["reason"] in ILL_POSED_RULES:
+                known = by_row.get(flag["id"], NOTHING_ELSE)
+                by_row[flag["id"]] = replace(known, rules=known.rules | {flag["reason"]})
+    if asked is None:
+        return EvidenceOfRows(by_row)
+    for record in read_table(asked, AskedRecord, ["id", "outcome", "verdict"]):
+        if record["outcome"] != NOT_ASKED:
+            verdict = AskedVerdict(record["outcome"], record["verdict"])
+            by_row[record["id"]] = replace(by_row.get(record["id"], NOTHING_ELSE), asked=verdict)
+    return EvidenceOfRows(by_row, read_asked_model(asked))
+
+
 def score_rows(
-    rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path, *, by_source_id: bool
+    rows: Path, samples: Iterable[Sample], known: EvidenceOfRows, workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
     """Write suspicion.parquet and answers.parquet for a table of rows; return counts by tier, and facts for a report.
 
@@ -95,6 +137,7 @@ def score_rows(
     rows of several sources may share such ids.
     """
     problems: dict[str, LabelledProblem] = {}
+    others: dict[str, OtherEvidence] = {}
     keys: dict[str, str] = {}  # Maps truegold's ids to the keys that samples name rows by.
     shared = _shared_source_ids(rows) if by_source_id else set()
 
@@ -108,14 +151,20 @@ def score_rows(
             problems[key] = LabelledProblem(
                 key, row["gold"], row["prompt"], row["solution"], verifier, arguments, row["source"] or ""
             )
+            if row["id"] in known.by_row:
+                others[key] = known.by_row[row["id"]]
         keys.setdefault(row["id"], key)
-    counter = VoteCounter(list(problems.values()), workers)
+    counter, doubts = VoteCounter(list(problems.values()), workers), DoubtCounter(problems)
     counter.add(
-        replace(sample, id=keys[sample.id]) if sample.id not in problems and sample.id in keys else sample
-        for sample in samples
+        doubts.watch(
+            replace(sample, id=keys[sample.id]) if sample.id not in problems and sample.id in keys else sample
+            for sample in samples
+        )
     )
     votes = counter.count()
-    fit, assessments = assess(list(problems.values()), votes)
+    for key, counted in doubts.log_ratios().items():
+        others[key] = replace(others.get(key, NOTHING_ELSE), doubts=counted)
+    fit, assessments = assess(list(problems.values()), votes, others, known.asked_model)
     by_key = {assessment.id: assessment for assessment in assessments}
     answers: dict[str, list[AnswerVotes]] = {}
     names = list(problems)
@@ -151,6 +200,8 @@ def _write_tables(
                     "row_id": row["id"],
                     **location,
                     "suspicion": assessment.suspicion,
+                    "ill_posed": assessment.ill_posed,
+                    "label_wrong": assessment.label_wrong,
                     "tier": str(assessment.tier),
                     "evidence": dump_json(assessment.evidence),
                     "suggestion": assessment.suggestion,
@@ -163,12 +214,16 @@ def _write_tables(
 
 def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
     """Return the few lines that a person wants to know first."""
-    if not facts["samples"]:
-        return ["no samples were given: suspicion is empty"]
-    lines = [
-        f"{facts['samples']:,} samples of {len(facts['systems'])} systems for {facts['items_with_samples']:,} items",
-        f"suspicion: {counts['tier:drop']:,} drop, {counts['tier:review']:,} review, {counts['tier:keep']:,} keep",
-    ]
+    lines = ["no samples were given"]
+    if facts["samples"]:
+        lines = [
+            f"{facts['samples']:,} samples of {len(facts['systems'])} systems for {facts['items_with_samples']:,} items"
+        ]
+    if not facts["items_known"]:
+        return [f"{lines[0]}: suspicion is empty"]
+    lines.append(
+        f"suspicion: {counts['tier:drop']:,} drop, {counts['tier:review']:,} review, {counts['tier:keep']:,} keep"
+    )
     for share, name in (("expected_faulty", "faulty labels"), ("wrong_labels", "labels that are plainly wrong")):
         if facts[share] is not None:
             lines.append(f"expected share of {name}: {facts[share]:.1%}")
@@ -181,11 +236,14 @@ def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[s
 
 
 def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> dict[str, Any]:
-    known = [assessment.suspicion for assessment in assessments if assessment.suspicion is not None]
+    known = [assessment for assessment in assessments if assessment.suspicion is not None]
+    counted = [each.suspicion or 0.0 for each in known if each.is_measured]
+    answered = sum(each.label_wrong is not None for each in known)
     return {
-        "items_with_samples": len(known),
-        "expected_faulty": round(sum(known) / len(known), 4) if known else None,
-        "wrong_labels": None if fit.wrong_labels is None or not known else round(fit.wrong_labels, 4),
+        "items_known": len(known),
+        "items_with_samples": answered,
+        "expected_faulty": round(sum(counted) / len(counted), 4) if counted else None,
+        "wrong_labels": None if fit.wrong_labels is None or not answered else round(fit.wrong_labels, 4),
         "systems": {
             name: {
                 "agrees_with_labels": round(float(fit.agreement[index]), 4),
@@ -268,16 +326,17 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
         if item_id is None:
             counts["rejected"] += 1
             continue
-        score = values.get("score")
+        score, response = values.get("score"), _first_text(values, RESPONSE_COLUMNS)
         judged = "score" in values and (score is None or isinstance(score, int | float))
         yield Sample(
             item_id,
             _first_text(values, SYSTEM_COLUMNS) or file.system or NO_SYSTEM,
             answer=_first_text(values, ANSWER_COLUMNS),
-            response=None if judged else _first_text(values, RESPONSE_COLUMNS),
+            response=None if judged else response,
             score=float(score) if judged and score is not None else None,
             judged=judged,
             step=_step(values.get(STEP_COLUMN), file.step),
+            doubts=None if response is None else finds_lacking(response),
         )
 
 

@@ -65,6 +65,11 @@ MEASURED: Mapping[str, Measured] = {
     for reason, counts in json.loads((files(__package__) / "measured_flags.json").read_bytes()).items()
 }
 """By the flag's reason."""
+ILL_POSED_RULES = frozenset(
+    ("lost_number", "missing_figure", "missing_quantity", "negative_count", "no_question", "truncated_text")
+)
+"""The measured reasons that call the problem ill-posed. Others speak of gold, of the form of the question, or of words
+beside it."""
 
 
 def measured_flag(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TypedDict
 
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.tables.rows import Int32, RowReference, TextList, arrow_schema
@@ -27,6 +30,9 @@ AGAINST = "against"
 """Under this name the metadata of a table of matches has what it was made from: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
 ANSWERS_FILE = "answers.parquet"
+ASKED_FILE = "asked.parquet"
+"""What an asked model says of every row. Its metadata has under `ASKED_MODEL` what was known of the model before."""
+ASKED_MODEL = "model"
 
 
 class DropReason(StrEnum):
@@ -65,16 +71,32 @@ class MatchRow(TypedDict):
 
 
 class SuspicionRow(TypedDict):
-    """The probability that a row's label is at fault; `row_id` is the row's `id`."""
+    """The probability that a row is at fault; `row_id` is the row's `id`."""
 
     id: str
     row_id: str
     source: str
     source_row: int
-    suspicion: float
+    suspicion: float | None
+    """The probability of either of the next two; null where nothing was looked at."""
+    ill_posed: float | None
+    """That its problem has no answer, or several."""
+    label_wrong: float | None
+    """That another answer than its label is right; null without samples."""
     tier: str
     evidence: str
-    suggestion: str
+    suggestion: str | None
+
+
+class AskedRecord(RowReference):
+    """A row of `asked.parquet`."""
+
+    outcome: str
+    verdict: str
+    answer: str | None
+    """The model's own answer."""
+    ratio: float | None
+    """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null where it was not measured."""
 
 
 class AnswersRow(RowReference):
@@ -89,6 +111,28 @@ class AnswersRow(RowReference):
 MATCH_SCHEMA = arrow_schema(MatchRow)
 SUSPICION_SCHEMA = arrow_schema(SuspicionRow)
 ANSWERS_SCHEMA = arrow_schema(AnswersRow)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedModel:
+    """What is known of an asked model before its verdicts on the rows are."""
+
+    prior: float
+    """The share of ill-posed rows to expect."""
+    ill_posed: Mapping[str, int]
+    """How often it gave each outcome of known ill-posed problems; empty where it was not measured."""
+    sound: Mapping[str, int]
+    """The same of sound problems."""
+
+
+def asked_schema(model: AskedModel) -> pa.Schema:
+    """Return the columns of `asked.parquet`, and in its metadata what is known of the model."""
+    return arrow_schema(AskedRecord).with_metadata({ASKED_MODEL: orjson.dumps(asdict(model))})
+
+
+def read_asked_model(asked: Path) -> AskedModel:
+    """Return what was known of the model that wrote a table `asked.parquet`."""
+    return AskedModel(**orjson.loads(pq.read_schema(asked).metadata[ASKED_MODEL.encode()]))
 
 
 def items_by_set(matches: Path) -> dict[str, int]:

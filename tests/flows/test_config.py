@@ -158,6 +158,21 @@ def test_synthesis_feeds_the_training_that_follows() -> None:
     assert "profile" in with_sft["train"].config.model_dump()["guards"]["off"]
 
 
+def test_what_rules_and_an_asked_model_say_joins_the_suspicion_of_the_profile() -> None:
+    values = {"data": {"type": "demo"}, "model": {"type": "tiny"}, "sft": {}}
+    flags = Output("flag", "flags.parquet")
+    stages = {stage.name: stage for stage in plan(validate_config(values, "test"))}
+    assert "suspect" not in stages
+    assert (stages["profile"].inputs["flags"], stages["profile"].inputs.get("asked")) == (flags, None)
+    asked = {"name": "m", "engine": {"type": "chat", "base_url": "http://localhost:1/v1", "model": "m"}}
+    stages = {stage.name: stage for stage in plan(validate_config({**values, "flag": {"model": asked}}, "test"))}
+    first = list(stages).index("flag")
+    assert list(stages)[first : first + 4] == ["flag", "well_posed", "suspect", "settle"]
+    for name in ("suspect", "profile"):
+        assert stages[name].inputs["flags"] == Output("well_posed", "flags.parquet")
+        assert stages[name].inputs["asked"] == Output("well_posed", "asked.parquet")
+
+
 def test_the_resolved_configuration_has_every_section_as_its_stage_runs_it(project_files: Path) -> None:
     values = {
         "data": [{"path": "train.jsonl", "quota": 0.5}, {"path": "more.jsonl", "preset": "gsm8k", "weight": 2}],

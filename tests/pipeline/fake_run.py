@@ -246,5 +246,8 @@ class FakeRun:
         if 6 in passes:
             row = self.rows[6]
             known = {"id": row["id"], "row_id": row["id"], "source": row["source"], "source_row": row["source_row"]}
-            told = {"suspicion": 0.92, "tier": "review", "evidence": "{}", "suggestion": "99"}
+            evidence = (
+                '{"asked": {"verdict": "model_contradiction"}, "log_odds": {"model": 4, "prior": -2.9, "samples": 0.4}}'
+            )
+            told = {"suspicion": 0.92, "tier": "review", "evidence": evidence, "suggestion": "99"}
             write_rows(out / "suspicion.parquet", [{**known, **told}], SUSPICION_SCHEMA)

@@ -141,7 +141,7 @@ def test_the_lines_are_safe_to_print(run: Path) -> None:
 def test_a_flag_says_what_it_held_back_and_what_its_percentage_is(run: Path) -> None:
     held = explain_lines(explain(run, "raw.jsonl:6"))
     assert "    suspect_gold (suspect_gold, 75% of samples agree, holds it back)" in held
-    assert "    label wrong with probability 92%, by all samples together" in held
+    assert "    at fault with probability 92% (prior −2.9, model +4.0, samples +0.4)" in held
     trained = explain_lines(explain(run, "raw.jsonl:7"))
     assert "    suspect_gold (profile_after, 50% of samples agree, holds nothing back)" in trained
     advice = explain_lines(explain(run, "raw.jsonl:9"))

@@ -120,9 +120,16 @@ def test_label_errors_from_suspicion_are_the_mean_with_a_poisson_binomial_interv
     rows = tmp_path / "rows.parquet"
     pl.DataFrame({"source": ["a"] * 3, "source_row": [1, 2, 3]}).write_parquet(rows)
     suspicion = tmp_path / "suspicion.parquet"
-    pl.DataFrame(
-        {"source": ["a"] * 4 + ["b"], "source_row": [1, 2, 3, 4, 1], "suspicion": [0.1, 0.3, None, 0.9, 0.9]}
-    ).write_parquet(suspicion)
+    by_samples, by_rules = "{}", '{"rules": ["no_question"], "asked": {"verdict": "sound", "ratio": null}}'
+    known = [
+        ("a", 1, 0.1, 0.1, by_samples),
+        ("a", 2, 0.3, None, '{"asked": {"verdict": "sound", "ratio": 0.1}}'),
+        ("a", 3, 0.9, None, by_rules),  # What a rule or a model of unknown worth accuses stands for no other row.
+        ("a", 4, 0.9, 0.9, by_samples),
+        ("b", 1, 0.9, 0.9, by_samples),
+    ]
+    columns = ["source", "source_row", "suspicion", "label_wrong", "evidence"]
+    pl.DataFrame(known, columns, orient="row").write_parquet(suspicion)
     estimate = estimate_from_suspicion(suspicion, [rows])
     assert (estimate.known, estimate.rate) == (2, pytest.approx(0.2))
     margin = 1.96 * math.sqrt(0.1 * 0.9 + 0.3 * 0.7) / 2
@@ -149,15 +156,15 @@ def test_suspicion_named_in_the_configuration_is_on_the_card(curate, tmp_path):
     suspicion = tmp_path / "suspicion.parquet"
     pl.DataFrame(
         {"source": ["train.jsonl"] * 4, "source_row": [1, 2, 3, 4], "suspicion": [0.0, 0.0, 0.5, 0.5]}
-    ).write_parquet(suspicion)
+    ).with_columns(label_wrong="suspicion", evidence=pl.lit("{}")).write_parquet(suspicion)
     run_dir = curate(tmp_path, PROBLEMS, data=data, export={"suspicion": str(suspicion)})
     _, body = card_of(run_dir)
     assert "Estimated share of wrong labels: 25.00%" in body
-    assert "by suspicions from samples, which tell of 4 rows" in body
+    assert "by suspicions, which tell of 4 rows" in body
 
 
 def test_a_table_of_another_shape_is_one_helpful_line(curate, tmp_path):
     other = tmp_path / "other.parquet"
     pl.DataFrame({"id": ["x"]}).write_parquet(other)
-    with pytest.raises(InputError, match=r"has no column source, source_row, suspicion"):
+    with pytest.raises(InputError, match=r"has no column evidence, label_wrong, source, source_row, suspicion"):
         curate(tmp_path, PROBLEMS, export={"suspicion": str(other)})

@@ -17,7 +17,9 @@ from truegold.pipeline.profile import drawing
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
-from truegold.pipeline.tables.rows import write_rows
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
+from truegold.pipeline.tables.reasons import AskedModel, asked_schema
+from truegold.pipeline.tables.rows import row_reference, write_rows
 
 RIGHT = "so \\boxed{5}"
 WRONG = "so \\boxed{6}"
@@ -41,6 +43,30 @@ def run_profile(
     out = folder / "profile"
     out.mkdir(exist_ok=True)
     return profile({"rows": folder / "rows.parquet", **(inputs or {})}, settings, out, progress or NullProgress())
+
+
+def test_rules_and_an_asked_model_join_the_suspicion_of_a_profile(tmp_path: Path) -> None:
+    rows = {number: make_row(number) for number in range(1, 8)}
+    flag = flag_record(rows[2], "truncated_text", detector="truncated_text", evidence={})
+    write_rows(tmp_path / "told.parquet", [flag], FLAG_SCHEMA)
+    verdict = {"outcome": "faulty", "verdict": "model_contradiction", "ratio": 9.0}
+    known = AskedModel(0.05, {"faulty": 90, "sound": 10}, {"faulty": 10, "sound": 90})
+    write_rows(tmp_path / "asked.parquet", [{**row_reference(rows[3]), **verdict}], asked_schema(known))
+    doubt = "It cannot be determined. \\boxed{9}"
+    completions = {number: [RIGHT] * 4 for number in rows} | {4: [doubt] * 4}
+    told = {"flags": tmp_path / "told.parquet", "asked": tmp_path / "asked.parquet"}
+    run_profile(tmp_path, completions, inputs=told)
+    table = pl.read_parquet(tmp_path / "profile" / "suspicion.parquet").sort("source_row")
+    evidence = [json.loads(text) for text in table["evidence"]]
+    assert [sorted(each["log_odds"].keys() - {"prior", "samples"}) for each in evidence[:5]] == [
+        [],
+        ["rules"],
+        ["model"],
+        ["doubts"],
+        [],
+    ]
+    assert evidence[3]["doubts"] == [4, 4]
+    assert min(table["ill_posed"][1], table["ill_posed"][2], table["ill_posed"][3]) > table["ill_posed"][0]
 
 
 def test_a_profile_after_training_sees_which_answers_have_risen(tmp_path: Path) -> None:

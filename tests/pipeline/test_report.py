@@ -157,6 +157,9 @@ def test_a_row_has_what_its_card_shows(full: tuple[Path, str, dict[str, Any]]) -
     assert suspect["detail"]["ledger"][-1]["reason"] == "held_for_review"
     assert [sample["reason"] for sample in suspect["detail"]["samples"]] == ["mismatch"] * 4
     assert (suspect["passes"], suspect["judged"], suspect["verdicts"]) == (0, 4, ["mismatch"])
+    assert suspect["detail"]["weighed"] == "prior −2.9, model +4.0, samples +0.4"
+    assert suspect["detail"]["told"] == [["asked", "verdict model_contradiction"]]
+    assert suspect["fault_by"] == "model"
     kept, dropped = rows["raw.jsonl", 1], rows["raw.jsonl", 2]
     order = [(row["source"], row["row"]) for row in shown_rows(full[1])]
     linked = kept["detail"]["neighbours"][0], dropped["detail"]["neighbours"][0]

@@ -20,7 +20,8 @@ from truegold.pipeline.suspicion.answer_classes import (
     is_cut_short,
     key_of,
 )
-from truegold.pipeline.suspicion.assess import SAME_SOURCE, Heard, SuspicionTier, choose_tier, with_neighbours
+from truegold.pipeline.suspicion.assess import SAME_SOURCE, with_neighbours
+from truegold.pipeline.suspicion.joined import SuspicionTier
 from truegold.pipeline.suspicion.label_posterior import Population, pooled_fault
 from truegold.pipeline.suspicion.rasch_model import fit as fit_ability
 from truegold.pipeline.suspicion.votes import VoteCounter, split_by_step
@@ -120,7 +121,7 @@ def test_what_could_not_be_judged_is_counted_and_says_nothing():
     _, assessments = assessed(problems, [*samples, Sample("a", "t", answer="7", score=1.0, judged=True)])
     assert assessments["a"].evidence["unjudged"] == 5
     assert assessments["a"].evidence["samples"] == 1
-    assert assessments["a"].suspicion == 0.0
+    assert assessments["a"].suspicion == pytest.approx(0.0, abs=1e-9)
 
 
 def test_whole_responses_are_judged_and_their_answers_vote():
@@ -189,36 +190,6 @@ def test_letters_and_yes_no_are_closed():
 
 
 @pytest.mark.parametrize(
-    ("suspicion", "wrong", "heard", "is_open", "tier"),
-    [
-        (0.9, 0.96, Heard(8, 6.0), True, "drop"),
-        (0.9, 0.94, Heard(8, 6.0), True, "review"),
-        (0.2, 0.1, Heard(8, 6.0), True, "review"),
-        (0.2, 0.1, Heard(8, 6.0), False, "keep"),
-        (1.0, 0.89, Heard(8, 6.0), False, "review"),
-        (1.0, 0.91, Heard(8, 6.0), False, "drop"),
-        # Too few witnesses drop nothing, however sure they are.
-        (0.99, 1.0, Heard(2, 2.0), True, "review"),
-        (0.99, 1.0, Heard(8, 1.5), True, "review"),
-        (0.99, 1.0, Heard(8, 1.5), False, "review"),
-        # Where strong systems have answered their votes count, and not what weak ones add.
-        (0.7, 0.3, Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.2), True, "drop"),
-        (0.7, 1.0, Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4), True, "review"),
-        (0.5, 1.0, Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.0), True, "review"),
-        (0.7, 0.3, Heard(20, 12.0, strong=4, strong_independent=3.0, strong_share=0.25), True, "review"),
-        (0.7, 0.3, Heard(20, 12.0, strong=4, strong_independent=3.0, strong_share=0.0), True, "drop"),
-        (0.7, 0.3, Heard(20, 12.0, strong=28, strong_independent=12.0, strong_share=9 / 28), True, "drop"),
-        # Two strong systems, or four copies of one, are too few to go by.
-        (0.7, 0.3, Heard(20, 12.0, strong=2, strong_independent=2.0, strong_share=0.0), True, "review"),
-        (0.7, 0.3, Heard(20, 12.0, strong=4, strong_independent=1.0, strong_share=0.0), True, "review"),
-        (0.7, 0.96, Heard(20, 12.0, strong=2, strong_independent=2.0, strong_share=0.0), True, "drop"),
-    ],
-)
-def test_tiers(suspicion, wrong, heard, is_open, tier):
-    assert choose_tier(suspicion, wrong, heard, is_open) == tier
-
-
-@pytest.mark.parametrize(
     ("prompt", "probability"),
     [
         ("Kim is three times older than Leo.", MULTIPLE),
@@ -255,18 +226,16 @@ def test_a_wording_with_several_readings_goes_to_review_and_is_never_dropped_for
     assert assessments["0"].tier is before.tier
     assert assessments["1"].tier is SuspicionTier.REVIEW
     assert assessments["1"].suspicion == pytest.approx(MULTIPLE, abs=0.1)
-    assert assessments["1"].evidence["wording"] == MULTIPLE
+    assert assessments["1"].evidence["log_odds"]["wording"] > 2
 
 
 def test_an_ill_posed_problem_is_told_from_a_mislabeled_and_from_a_hard_one():
     strong = {f"a{n}": 0.97 for n in range(12)} | RATES
-    evidence = {
-        key: entry.evidence
-        for key, entry in assessed(*world({0: mislabeled, 1: hard, 3: ambiguous}, strong))[1].items()
-    }
-    assert evidence["3"]["ill_posed"] > 0.4
-    assert evidence["0"]["ill_posed"] < evidence["3"]["ill_posed"] / 2
-    assert evidence["1"]["ill_posed"] < evidence["3"]["ill_posed"] / 2
+    _, assessments = assessed(*world({0: mislabeled, 1: hard, 3: ambiguous}, strong))
+    assert assessments["3"].ill_posed > 0.4
+    assert assessments["0"].ill_posed < assessments["3"].ill_posed / 2
+    assert assessments["1"].ill_posed < assessments["3"].ill_posed / 2
+    assert assessments["0"].label_wrong > 0.5 > assessments["3"].label_wrong
 
 
 def letters(share, systems, trapped=0.01, seed=0):

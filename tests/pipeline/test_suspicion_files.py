@@ -15,7 +15,7 @@ from numbered_rows import make_row
 from real_data import real_data
 
 from truegold.pipeline.suspicion.answer_classes import Sample
-from truegold.pipeline.suspicion.stage import SampleFile, sample_files, score_rows
+from truegold.pipeline.suspicion.stage import EvidenceOfRows, SampleFile, sample_files, score_rows
 from truegold.pipeline.tables.rows import write_rows
 from truegold.verifiers import InputError
 
@@ -45,7 +45,7 @@ def test_the_answers_to_each_row_are_counted_by_class(tmp_path):
     write_rows(tmp_path / "rows.parquet", rows)
     told = [("a", "0.5"), ("b", "1/2"), ("b", "0.5"), ("c", "7"), ("c", "7.0"), ("a", "9")]
     samples = [Sample(rows[0]["id"], system, answer=answer) for system, answer in told]
-    score_rows(tmp_path / "rows.parquet", samples, 1, tmp_path, by_source_id=False)
+    score_rows(tmp_path / "rows.parquet", samples, EvidenceOfRows(), 1, tmp_path, by_source_id=False)
     answers = pl.read_parquet(tmp_path / "answers.parquet").to_dicts()
     assert [(entry["kind"], entry["spellings"], entry["votes"], entry["systems"]) for entry in answers] == [
         ("label", ["0.5", "1/2"], 3, ["a", "b"]),
@@ -184,7 +184,7 @@ def test_rows_of_two_sources_with_one_source_id_are_judged_apart(tmp_path):
     write_rows(tmp_path / "rows.parquet", rows)
     samples = [Sample(row["id"], "policy", answer="5", score=score, judged=True) for row in rows for score in [1.0] * 4]
     samples = [replace(sample, score=0.0) if sample.id == rows[1]["id"] else sample for sample in samples]
-    score_rows(tmp_path / "rows.parquet", samples, 1, tmp_path, by_source_id=False)
+    score_rows(tmp_path / "rows.parquet", samples, EvidenceOfRows(), 1, tmp_path, by_source_id=False)
     table = pl.read_parquet(tmp_path / "suspicion.parquet")
     assert table["id"].to_list() == [row["id"] for row in rows]
     assert table["suspicion"][0] < table["suspicion"][1]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from truegold.pipeline.config.engines import ChatConfig, ScriptedEngineConfig
 from truegold.pipeline.config.stages import Fault, WellPosedConfig
-from truegold.pipeline.engines.chat import ByteEncoder, MessageEncoder
+from truegold.pipeline.engines.chat import ByteEncoder, MessageEncoder, prompt_id
 from truegold.pipeline.engines.scripted import RepliesEngine, ScriptedEngine
 from truegold.pipeline.flag.fault_likelihood import MEASURED_FILE, count_verdicts, load_measured
 from truegold.pipeline.flag.fault_questions import (
@@ -30,8 +30,9 @@ from truegold.pipeline.flag.fault_questions import (
     read_defence,
     read_faults,
 )
-from truegold.pipeline.flag.well_posed import ASKED_FILE, UNANSWERED_FILE, AskedProblem, Outcome, check_problems
+from truegold.pipeline.flag.well_posed import UNANSWERED_FILE, AskedProblem, Outcome, check_problems
 from truegold.pipeline.report.row_cards import describe_confidence
+from truegold.pipeline.tables.reasons import ASKED_FILE
 from truegold.verifiers import ConfigError, InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -376,6 +377,46 @@ def test_stored_replies_stand_in_place_of_a_model_and_what_they_lack_is_written_
     assert json.loads(model_flags(tmp_path / "out")[1]["evidence"])["model"] == "big"
 
 
+def test_rules_samples_and_stored_replies_are_joined_in_one_suspicion_a_row(tmp_path):
+    rows = [{"id": n, "question": f"What is {n} + {n}?", "answer": str(2 * n + (n == 3))} for n in range(40)]
+    rows.append({"id": 40, "question": "Each pack costs 7 dollars. There is a discount of 6 dollars.", "answer": "1"})
+    rows += [{**row, "id": 41 + n} for n, row in enumerate(ROWS)]
+    data = write_lines(tmp_path / "data.jsonl", rows)
+    votes = [(n, s, str(2 * n)) for n in range(38) for s in range(10)] + [(41, s, str(s)) for s in range(10)]
+    samples = write_lines(tmp_path / "samples.jsonl", [{"id": n, "system": f"s{s}", "answer": a} for n, s, a in votes])
+    replies = []
+
+    def say(prompt, reply):
+        replies.append({"id": prompt_id(prompt), "model": "big", "reply": reply})
+
+    for row in rows:
+        if row["id"] in (38, 40):
+            continue  # Nobody was asked about these.
+        reply = {41: TORN, 43: LOST}.get(row["id"], CLEAN)
+        say(find_prompt(row["question"], row["answer"], tuple(Fault)), reply)
+        if faults := read_faults(reply, row["question"]).faults:
+            say(defence_prompt(row["question"], row["answer"], faults), "FAULTY")
+    stored = write_lines(tmp_path / "replies.jsonl", replies)
+    measured("big", hits=55).save(tmp_path / MEASURED_FILE)
+    settings = ("--data", data, "--samples", samples, "--replies", stored)
+    done = truegold_flag(tmp_path, *settings, "--known", str(tmp_path / MEASURED_FILE), "--out", "out")
+    assert done.returncode == 0, done.stderr
+    table = {row["id"]: row for row in pl.read_parquet(tmp_path / "out" / "suspicion.parquet").iter_rows(named=True)}
+    said = {name: set(json.loads(row["evidence"]).get("log_odds", {})) for name, row in table.items()}
+    assert (table["38"]["suspicion"], table["38"]["tier"]) == (None, "keep")
+    assert said["40"] == {"prior", "rules"}
+    assert table["40"]["tier"] == "review" and table["40"]["suspicion"] > 0.4 and table["40"]["label_wrong"] is None
+    assert said["39"] == {"prior", "model"} and table["39"]["suspicion"] < 0.04
+    assert said["3"] == said["41"] == {"prior", "samples", "model"}
+    assert table["3"]["tier"] == "drop" and table["3"]["label_wrong"] > 0.5 > table["3"]["ill_posed"]
+    assert table["41"]["tier"] == "drop" and table["41"]["ill_posed"] > 0.9 > 0.1 > table["41"]["label_wrong"]
+    assert said["43"] >= {"prior", "model"} and table["43"]["tier"] == "review" and table["43"]["ill_posed"] > 0.7
+    for row in table.values():
+        if row["suspicion"] is not None:
+            assert row["suspicion"] == pytest.approx(row["ill_posed"] + (row["label_wrong"] or 0), abs=1e-5)
+    assert "40 items" not in done.stdout and "39 items" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -408,11 +449,11 @@ def test_the_benchmark_exports_prompts_without_labels_and_reads_the_replies(tmp_
     corpora = benchmark.load(tmp_path, [], 5, 0)
     encoder, out = MessageEncoder(ChatConfig()), tmp_path / "prompts.jsonl"
     engine = RepliesEngine({})
-    assert benchmark.export_prompts(corpora, engine, encoder, out, 0) == 2
+    assert benchmark.export_prompts(corpora, tmp_path / benchmark.GSM8K, engine, encoder, out, 0) == 2
     prompts = [json.loads(line) for line in out.read_text().splitlines()]
     assert [set(entry) for entry in prompts] == [{"id", "prompt"}] * 2
     replies = {entry["id"]: TORN if "trap" in entry["prompt"] else "NONE" for entry in prompts}
-    assert benchmark.export_prompts(corpora, RepliesEngine(replies), encoder, out, 0) == 1
+    assert benchmark.export_prompts(corpora, tmp_path / benchmark.GSM8K, RepliesEngine(replies), encoder, out, 0) == 1
     (second,) = [json.loads(line) for line in out.read_text().splitlines()]
     engine = RepliesEngine(replies | {second["id"]: "FAULTY"})
     lines = list(benchmark.measure(corpora, engine, encoder, benchmark.make_config("oracle")))

@@ -43,7 +43,7 @@
   function head(row) {
     const tags = [];
     if (row.fault !== null) {
-      const by = row.fault_by === "samples" ? "samples" : `rule ${words(row.fault_by)}`;
+      const by = truegold.EVIDENCE[row.fault_by] ?? `by the rule ${words(row.fault_by)}`;
       tags.push(element("span", { class: "tag blocks" }, `at fault with probability ${percent(row.fault)} (${by})`));
     }
     if (row.tier) tags.push(element("span", { class: "tag" }, `tier ${row.tier}`));
@@ -96,7 +96,15 @@
     return part(
       "Answers and their votes",
       element("table", { class: "votes" }, element("thead", {}, element("tr", {}, ["Answer", "Votes", "", "What it is"].map((title) => element("th", { scope: "col" }, title)))), element("tbody", {}, rows)),
-      facts(detail.votes) ? element("details", {}, element("summary", {}, "What the votes tell"), facts(detail.votes)) : null,
+    );
+  }
+
+  function evidence(detail) {
+    if (!detail.weighed) return null;
+    return part(
+      "What speaks for and against it",
+      element("p", {}, "log odds of an ill-posed problem: ", element("span", { class: "number" }, detail.weighed)),
+      facts(detail.told) ? element("details", {}, element("summary", {}, "The evidence"), facts(detail.told)) : null,
     );
   }
 
@@ -245,6 +253,7 @@
       wholeOf(row, detail, "prompt"),
       golds(row, detail),
       answers(row, detail),
+      evidence(detail),
       readingTable(readings(detail)),
       flags(detail),
       neighbours(row, detail),

@@ -4,6 +4,14 @@
   const LISTED = ["flags", "verdicts"];
   const blocks = new Map();
 
+  truegold.EVIDENCE = {
+    samples: "by the answers of the samples",
+    model: "by the asked model",
+    rules: "by rules on its text",
+    doubts: "by what its samples say of it",
+    wording: "by its wording",
+  };
+
   function rowsOf(index) {
     const { columns, names } = index;
     const rows = new Array(index.rows);

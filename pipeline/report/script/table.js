@@ -15,7 +15,7 @@
     const value = cell.getValue();
     if (value === null || value === undefined) return document.createTextNode("");
     const { fault_by } = cell.getData();
-    const by = fault_by === "samples" ? "by the answers of the samples" : `by the rule ${truegold.words(fault_by)}`;
+    const by = truegold.EVIDENCE[fault_by] ?? `by the rule ${truegold.words(fault_by)}`;
     const bar = truegold.element("span", { class: "fault", title: `At fault with this probability, ${by}` });
     bar.append(truegold.percent(value));
     bar.style.setProperty("--share", value);

@@ -1,0 +1,93 @@
+r"""Responses that find the problem lacking: evidence that it is ill-posed, from whole responses.
+
+    "... so the total cannot be determined, since the price is not given in the problem."     a doubt
+    "Could you please provide the price? Assuming that each costs $2, it is \boxed{8}."        a doubt
+    "Let x be the price, and assume x > 0."                                                    none: a step
+
+A system that says so of every problem says nothing of this one. So the doubts about a row are compared with those of
+the same systems about all rows of the file: with k doubts in n responses,
+
+    ratio = B(k + 1, n - k + 1) / prod over systems s of  b_s^k_s (1 - b_s)^(n_s - k_s)
+
+where B is the Beta function, the marginal likelihood of a share of which nothing is known, and b_s the mean of the
+posterior of Jeffreys' prior of the system's share. A row without doubts is not cleared by that: most systems rather
+invent a premise. One doubt alone counts nothing, and each further one at most `MOST_EACH`, k doubts of one system as
+k / (1 + (k - 1)/2) (`votes.SAME_SYSTEM`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+
+import numpy as np
+
+from truegold.pipeline.suspicion.answer_classes import Sample
+from truegold.pipeline.suspicion.votes import SAME_SYSTEM
+
+MOST_EACH = 10.0
+"""The most that a further doubt raises the odds by. Of responses of models that were not shown the figure of a problem
+26 % had one, of others .6 %, so that one was worth 45 there; on ill-posed problems nothing was measured."""
+MAX_CHARS = 20_000
+"""The end of a response that is looked at."""
+_DOUBT = re.compile(
+    "|".join(
+        pattern
+        for patterns in tomllib.loads(files(__package__).joinpath("doubts.toml").read_text("utf-8")).values()
+        for pattern in patterns
+    ),
+    re.IGNORECASE,
+)
+
+
+def finds_lacking(response: str) -> bool:
+    """Return whether a response says that its problem cannot be answered as it stands, or invents what it lacks."""
+    return _DOUBT.search(response[-MAX_CHARS:]) is not None
+
+
+class DoubtCounter:
+    """Counts the doubts in the samples that pass by, eight bytes a response."""
+
+    def __init__(self, rows: Iterable[str]) -> None:
+        self._rows = {name: index for index, name in enumerate(rows)}
+        self._systems: dict[str, int] = {}
+        self._heard = array("i")  # Two integers each: row, and twice the system, plus one for a doubt.
+
+    def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Yield the samples, in their order."""
+        for sample in samples:
+            if sample.doubts is not None and sample.id in self._rows:
+                system = self._systems.setdefault(sample.system, len(self._systems))
+                self._heard.extend((self._rows[sample.id], 2 * system + sample.doubts))
+            yield sample
+
+    def log_ratios(self) -> Mapping[str, tuple[float, int, int]]:
+        """Return for each row with doubts the log likelihood ratio, the doubts and the responses."""
+        n_systems = max(1, len(self._systems))
+        heard = np.frombuffer(self._heard, dtype=np.int32).reshape(-1, 2).astype(np.int64)
+        cell, doubts = heard[:, 0] * n_systems + heard[:, 1] // 2, heard[:, 1] % 2
+        cells, entry = np.unique(cell, return_inverse=True)
+        total, doubting = np.bincount(entry), np.bincount(entry, weights=doubts)
+        system, row = cells % n_systems, cells // n_systems
+        share = (np.bincount(system, weights=doubting) + 0.5) / (np.bincount(system, weights=total) + 1.0)
+        log_base = doubting * np.log(share[system]) + (total - doubting) * np.log1p(-share[system])
+        independent = doubting / (1.0 + np.maximum(doubting - 1.0, 0.0) * SAME_SYSTEM)
+        doubts_of, responses_of, base_of, independent_of = (
+            np.bincount(row, weights=weights) for weights in (doubting, total, log_base, independent)
+        )
+        names = list(self._rows)
+        ratios = {}
+        for index in np.flatnonzero(doubts_of).tolist():
+            k, n = int(doubts_of[index]), int(responses_of[index])
+            log = _log_beta(k + 1, n - k + 1) - float(base_of[index])
+            most = math.log(MOST_EACH) * max(0.0, float(independent_of[index]) - 1.0)
+            ratios[names[index]] = (max(0.0, min(log, most)), k, n)
+        return ratios
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)

@@ -1,0 +1,407 @@
+"""Joins in one posterior a row what its samples, its wording, rules and an asked model say of it.
+
+    prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
+
+Three hypotheses compete: the row is sound, its problem is ill-posed, or its label alone is wrong. Votes speak of all
+three (`label_posterior`), the other sources of the problem:
+
+    samples   the shares of the three by votes, against the share of ill-posed rows by all votes of the file
+    wording   a wording with several readings, which systems read by habit (`wording`)
+    doubts    responses that find the problem lacking (`doubts`)
+    rules     of the rules that call a problem ill-posed the one that was right most often (`rule_ratio`)
+    model     the likelihood ratio of an asked model's outcome, by known problems and by the votes (`weigh_verdicts`)
+
+Sources that read the same text share errors. Of those that point one way the strongest counts in full and each other
+one by `FURTHER`, so that two of equal weight count 5/3, the design effect of a correlation of .2 (Kish 1965, 5.4).
+The sum is the same in any order, and rises with each source.
+
+The prior is the share of ill-posed rows: what was configured, with the votes of the file. Of what an asked model's
+verdicts are worth both known problems and the file tell, by expectation-maximisation (Dempster, Laird and Rubin 1977):
+a model that finds faults in 15 of 648 rows accuses no tenth of the sound ones, as it did elsewhere; and one that finds
+more of them than it would by error shows a source with more faults (empirical Bayes).
+
+    found in 178 of 200 known ill-posed problems, in 22 of 226 sound ones    faulty 9
+    the same, and in 15 of 648 rows, which are those that votes suspect      faulty 80
+
+Where nothing was looked at nothing is said. Silent rules count as nothing: they name few of the possible faults.
+
+The tier follows from the joined numbers. Rules, wordings, doubts and an asked model that was not measured send a row to
+review, and count for no drop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truegold.pipeline.config.stages import Fault
+from truegold.pipeline.flag.fault_likelihood import FAULTY, JEFFREYS, likelihood_ratio
+from truegold.pipeline.suspicion.rasch_model import sigmoid
+from truegold.pipeline.tables.measured_flags import MEASURED
+from truegold.pipeline.tables.reasons import AskedModel
+
+Array = NDArray[np.float64]
+
+PRIOR = 0.05
+"""The share of ill-posed rows before anything is known, also where rules were measured."""
+PRIOR_ROWS = 20.0
+"""The rows' worth of that share, of the file's in each source, and of known problems beside rows with votes."""
+ROUNDS = 50
+FURTHER = 2 / 3
+"""The part of a source that counts beside a stronger one."""
+UNMEASURED_FINDS = (0.5, 0.1)
+"""The shares of ill-posed and of sound problems in which a model that was not measured is taken to find faults."""
+SOUND = "sound"
+"""The outcome of a problem in which no fault was found."""
+LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
+"""The least ratio of that outcome, for a row of a source like the file: of the faults that a file has a model may see
+fewer than of those of known problems, which were made to be at fault."""
+UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
+"""A model that was not measured, and a file of which nothing is known."""
+FLOOR = 1e-12
+"""Shares are kept this far from 0 before their odds are taken."""
+
+DROP_AT = 0.95
+"""Probability of a fault from which a row is dropped where strong systems are missing, or by a measured model."""
+DENIED_AT, DENYING_SHARE = 0.6, 0.37
+"""Suspicion from which a row is dropped whose label fewer than this share of the strong systems give."""
+CLOSED_DROP_AT = 0.9
+"""Least share of wrong labels among the closed questions that all models deny, from which these are dropped. Where it
+was .9 to .95, .93 to .98 were wrong."""
+PRIOR_VOTES = 4
+"""Votes that are added before that share is taken, half of them for the label (Agresti and Coull 1998): a label that
+one of four gives is not denied, and one that nine of 28 give is."""
+MIN_WITNESSES = 3
+"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
+MIN_INDEPENDENT = 2.0
+"""The systems that answered must be worth so many together (`independent_weights`)."""
+REVIEW_AT = 0.15
+"""Suspicion from which a row goes to review: about two of three are at fault where strong systems have answered, one
+of three where none has."""
+REVIEW_CLOSED_AT = 0.3
+"""The same where the answer is one of a few; a fifth are at fault."""
+
+
+class Shares(NamedTuple):
+    """The probabilities of the three hypotheses."""
+
+    sound: float
+    ill_posed: float
+    mislabeled: float
+
+
+def shares_of(fault: float, replaced: float) -> Shares:
+    """Return the shares by votes: of a fault, `replaced` is the probability that another answer is right."""
+    return Shares(1.0 - fault, fault * (1.0 - replaced), fault * replaced)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedVerdict:
+    """What an asked model says of a row, and what that is worth once it is known (`weigh_verdicts`)."""
+
+    outcome: str
+    verdict: str
+    """The outcome, or the kind of the fault."""
+    ratio: float | None = None
+    """The likelihood ratio of the outcome; None where it says nothing."""
+    at_least: float | None = None
+    """The lower end of its 90 % interval; None where nothing has measured the model."""
+
+    @property
+    def log_ratio(self) -> float | None:
+        """The logarithm of the ratio."""
+        return None if self.ratio is None else math.log(self.ratio)
+
+    @property
+    def claimed_log_ratio(self) -> float:
+        """The logarithm of the ratio that a drop may rest on: of a fault the lower end; what speaks for a fault
+        otherwise counts nothing."""
+        log = self.log_ratio or 0.0
+        if log > 0.0:
+            return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
+        return log
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEvidence:
+    """What is known of a row beside its votes."""
+
+    rules: frozenset[str] = frozenset()
+    """The rules that call it ill-posed."""
+    asked: AskedVerdict | None = None
+    doubts: tuple[float, int, int] = (0.0, 0, 0)
+    """The log likelihood ratio of responses that find the problem lacking, their number, and that of all responses."""
+
+    def log_ratios(self) -> dict[str, float]:
+        """Return the log likelihood ratios by source; a source that says nothing is missing."""
+        ratios = {}
+        if self.doubts[0]:
+            ratios["doubts"] = self.doubts[0]
+        if self.rules:
+            ratios["rules"] = max(math.log(rule_ratio(rule)) for rule in self.rules)
+        if self.asked is not None and (ratio := self.asked.log_ratio) is not None:
+            ratios["model"] = ratio
+        return ratios
+
+    def shown(self) -> dict[str, Any]:
+        """Return what a reviewer can check of it; JSON-able."""
+        shown: dict[str, Any] = {}
+        if self.doubts[1]:
+            shown["doubts"] = list(self.doubts[1:])
+        if self.rules:
+            shown["rules"] = sorted(self.rules)
+        if self.asked is not None:
+            ratio = float(f"{self.asked.ratio:.3g}") if self.asked.ratio and self.asked.at_least else None
+            shown["asked"] = {"verdict": self.asked.verdict, "ratio": ratio}
+        return shown
+
+
+NOTHING_ELSE = OtherEvidence()
+
+
+@dataclass(frozen=True, slots=True)
+class IllPosedShares:
+    """The expected share of ill-posed rows, of the whole file and of the sources that know better."""
+
+    of_file: float = PRIOR
+    by_source: Mapping[str, float] = field(default_factory=dict)
+
+    def log_odds(self, source: str) -> float:
+        """Return the log odds of a row of this source."""
+        return _log_odds(self.by_source.get(source, self.of_file))
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The posterior of a row."""
+
+    shares: Shares
+    log_odds: Mapping[str, float]
+    """By source, as they count; they add up to the log odds of an ill-posed problem against a sound row."""
+
+    @property
+    def suspicion(self) -> float:
+        """The probability that the row is not sound. Significant digits keep the order of small ones."""
+        return float(f"{self.shares.ill_posed + self.shares.mislabeled:.6g}")
+
+    @property
+    def ill_posed(self) -> float:
+        """The probability that its problem is ill-posed."""
+        return float(f"{self.shares.ill_posed:.6g}")
+
+    @property
+    def label_wrong(self) -> float:
+        """The probability that its label alone is wrong."""
+        return float(f"{self.shares.mislabeled:.6g}")
+
+
+def rule_ratio(rule: str) -> float:
+    """Return the likelihood ratio of a rule's flag: the odds of its measured precision, the mean of the posterior of a
+    uniform prior, against those of `PRIOR`."""
+    measured = MEASURED[rule]
+    return (measured.right + 1) / (measured.read - measured.right + 1) * (1 - PRIOR) / PRIOR
+
+
+def weigh_verdicts(
+    asked: Mapping[str, AskedVerdict], sources: Mapping[str, str], votes: Mapping[str, Shares], model: AskedModel
+) -> tuple[dict[str, AskedVerdict], IllPosedShares]:
+    """Return the verdicts with their likelihood ratios, by row, and the shares of ill-posed rows to expect.
+
+    sources: of all rows; votes: of the rows that have any. A model that neither known problems nor votes have measured
+    is believed a little (`UNMEASURED_FINDS`).
+    """
+    of_file = (PRIOR_ROWS * model.prior + sum(each.ill_posed for each in votes.values())) / (PRIOR_ROWS + len(votes))
+    judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
+    heard = sum(row in votes for row in judged)
+    outcomes = sorted({FAULTY, SOUND, *(asked[row].outcome for row in judged)})
+    known = [
+        _known_rows(counts, finds, heard)
+        for counts, finds in zip((model.ill_posed, model.sound), UNMEASURED_FINDS, strict=True)
+    ]
+    counts = np.array([[side.get(outcome, 0.0) for outcome in outcomes] for side in known])
+    by_source: dict[str, float] = {}
+    is_measured = bool(model.ill_posed) or heard >= PRIOR_ROWS
+    if judged and is_measured:
+        names, source = np.unique([sources[row] for row in judged], return_inverse=True)
+        outcome = np.array([outcomes.index(asked[row].outcome) for row in judged])
+        by_votes = np.array([_log_odds(_inside(votes[row].ill_posed)) if row in votes else math.nan for row in judged])
+        evidence = np.nan_to_num(by_votes - _log_odds(of_file))
+        counts, shares = _learn(counts, of_file, outcome, source, evidence)
+        by_source = dict(zip(names.tolist(), shares.tolist(), strict=True))
+    expected, weighed = IllPosedShares(of_file, by_source), dict(asked)
+    for row in judged:
+        index = outcomes.index(asked[row].outcome)
+        on_ill_posed, on_sound = ((float(side[index]), float(side.sum())) for side in counts)
+        ratio, at_least, _ = likelihood_ratio(on_ill_posed, on_sound)
+        if asked[row].outcome == SOUND:
+            above_file = expected.log_odds(sources[row]) - _log_odds(of_file)
+            ratio = max(ratio, LEAST_SOUND * math.exp(-above_file))
+        if is_measured:
+            weighed[row] = replace(asked[row], ratio=ratio, at_least=at_least)
+        elif asked[row].outcome in (FAULTY, SOUND):
+            weighed[row] = replace(asked[row], ratio=ratio)
+    return weighed, expected
+
+
+def _learn(
+    known: Array, of_file: float, outcome: NDArray[np.intp], source: NDArray[np.intp], evidence: Array
+) -> tuple[Array, Array]:
+    """Return how often each outcome comes of ill-posed and of sound rows, (2, outcomes), and the shares of ill-posed
+    rows, (sources,), by expectation-maximisation over the rows that were asked about.
+
+    known: (2, outcomes), what was counted before; outcome, source, evidence: of each row, the last the log odds that
+    votes add. A share is at least the file's: few findings may be few faults, or faults that are hard to see.
+    """
+    counts, shares = known, np.full(int(source.max()) + 1, of_file)
+    for _ in range(ROUNDS):
+        means = (counts + JEFFREYS.a) / (counts.sum(axis=1, keepdims=True) + JEFFREYS.a + JEFFREYS.b)
+        log_odds = np.log(shares / (1.0 - shares))[source] + evidence + np.log(means[0] / means[1])[outcome]
+        ill_posed = sigmoid(log_odds)
+        counts = known + [np.bincount(outcome, side, known.shape[1]) for side in (ill_posed, 1.0 - ill_posed)]
+        learnt = (PRIOR_ROWS * of_file + np.bincount(source, ill_posed)) / (PRIOR_ROWS + np.bincount(source))
+        shares = np.maximum(of_file, learnt)
+    return counts, shares
+
+
+def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
+    """Return how often each outcome came of known problems, as so many rows as these count for: all that there are, and
+    fewer the more rows with votes were asked about, down to `PRIOR_ROWS`, since their faults may be easier to see."""
+    total = sum(counts.values())
+    if not total:
+        return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
+    scale = max(min(PRIOR_ROWS, total), total - heard) / total
+    return {outcome: count * scale for outcome, count in counts.items()}
+
+
+def join(
+    votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares
+) -> Joined | None:
+    """Return the posterior of a row; None where nothing is known of it.
+
+    votes: by its samples alone, None where there are none; wording: the probability of several readings.
+    """
+    ratios = other.log_ratios()
+    if votes is None and not wording and not ratios:
+        return None
+    parts = {"samples": 0.0, "wording": 0.0} | ratios
+    if votes is not None:
+        sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes)
+        parts["samples"] = math.log(ill_posed / sound) - _log_odds(prior.of_file)
+        either = (ill_posed + wording * (1.0 - ill_posed)) / (1.0 - wording)
+        parts["wording"] = math.log(either / ill_posed)
+    elif wording:
+        parts["wording"] = _log_odds(wording) - _log_odds(PRIOR)
+    text = parts["samples"] + parts["wording"]
+    factors = counted_parts([text, *ratios.values()])
+    counted = {"samples": factors[0], "wording": factors[0]} | dict(zip(ratios, factors[1:], strict=True))
+    log_odds = {"prior": prior.log_odds(source)} | {name: part * counted[name] for name, part in parts.items()}
+    odds = math.exp(sum(log_odds.values())), 0.0 if votes is None else mislabeled / sound
+    shares = Shares(1.0 / (1.0 + sum(odds)), *(each / (1.0 + sum(odds)) for each in odds))
+    shown = {name: round(value, 2) for name, value in log_odds.items() if value or name == "prior"}
+    return Joined(shares, shown)
+
+
+def counted_parts(logs: Sequence[float]) -> list[float]:
+    """Return how much of each log ratio counts: all of the strongest of either sign, `FURTHER` of the others."""
+    strongest = {logs.index(max(logs))} if max(logs) > 0 else set()
+    strongest |= {logs.index(min(logs))} if min(logs) < 0 else set()
+    return [1.0 if index in strongest else FURTHER for index in range(len(logs))]
+
+
+def _inside(probability: float) -> float:
+    return min(max(probability, FLOOR), 1.0 - FLOOR)
+
+
+def _log_odds(probability: float) -> float:
+    return math.log(probability / (1.0 - probability))
+
+
+class SuspicionTier(StrEnum):
+    """The advice on a row."""
+
+    DROP = "drop"
+    REVIEW = "review"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The models that answered a row."""
+
+    models: int = 0
+    independent: float = 0.0
+    """What they are worth as independent witnesses."""
+    strong: int = 0
+    """Those that are right on `assess.STRONG_RATE` of the rows."""
+    strong_independent: float = 0.0
+    strong_share: float = 0.0
+    """The share of the strong ones' samples that give the label."""
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether something may be dropped by their votes."""
+        return self.models >= MIN_WITNESSES and self.independent >= MIN_INDEPENDENT
+
+    @property
+    def are_strong(self) -> bool:
+        """Whether there are strong models enough to go by them."""
+        return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
+
+    @property
+    def deny_label(self) -> bool:
+        """Whether the strong models, if there are enough of them, do not give the label."""
+        share = (self.strong_share * self.strong + PRIOR_VOTES / 2) / (self.strong + PRIOR_VOTES)
+        return self.are_strong and share < DENYING_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a drop of a row can rest on."""
+
+    fault: float
+    """The probability that it is at fault, by votes that may drop rows and by the asked model alone."""
+    denied: float
+    """The least share of wrong labels among closed questions such as this one (`closed_labels`); 0 for others."""
+    by_model: bool
+    """Whether a measured model finds the problem at fault."""
+
+
+def claim_fault(
+    votes: Shares | None, heard: Heard, asked: AskedVerdict | None, source: str, prior: IllPosedShares
+) -> float:
+    """Return how likely a row is at fault by what may drop it: votes, where enough models have answered, and the asked
+    model's verdict, a fault at the lower end of its ratio.
+
+    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted; None
+    where the answer is one of a few.
+    """
+    ratio = 0.0 if asked is None else asked.claimed_log_ratio
+    sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
+    start, wrong = prior.log_odds(source), 0.0
+    text = 0.0
+    if votes is not None and heard.are_enough:
+        text = math.log(ill_posed / sound) - _log_odds(prior.of_file)
+        wrong = mislabeled / sound
+    counted = counted_parts([text, ratio])
+    odds = wrong + math.exp(start + counted[0] * text + counted[1] * ratio)
+    return odds / (1.0 + odds)
+
+
+def choose_tier(suspicion: float, claim: Claim, heard: Heard, *, is_open: bool) -> SuspicionTier:
+    """Return the advice on a row; is_open: whether its answer is not one of a few."""
+    if not is_open:
+        by_votes = claim.denied >= CLOSED_DROP_AT
+    elif heard.are_strong:
+        by_votes = claim.fault >= DENIED_AT and heard.deny_label
+    else:
+        by_votes = claim.fault >= DROP_AT
+    if (heard.are_enough and by_votes) or (claim.by_model and claim.fault >= DROP_AT):
+        return SuspicionTier.DROP
+    review_at = REVIEW_AT if is_open else REVIEW_CLOSED_AT
+    return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
