@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,7 +82,7 @@ class DrawPlan(Protocol):
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
 
-    def spend(self, tokens: int) -> None:
+    def spend(self, request: RowRequest, tokens: int) -> None:
         """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
@@ -159,7 +159,7 @@ class Drawing:
             cost.seconds = earlier + time.monotonic() - began
             for sampled in take.in_flight.pop(key):
                 take.hand_in((sampled, request.sample), completion)
-            take.plan.spend(completion.tokens)
+            take.plan.spend(request, completion.tokens)
 
 
 @dataclass
@@ -244,18 +244,27 @@ class ProfileSamples:
         spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Go on from the samples in `store`, and from the verdicts and what was spent, which an earlier try has
-        left."""
+        """Go on from the samples in `store`, and from the verdicts on them and what they cost, which an earlier try
+        has left.
+
+        Where samples are gone that were judged, all are judged anew: those that are drawn in their place may differ.
+        """
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._verdict_log, self._spent_log = verdicts, spent
-        self._spent = sum(record["tokens"] for _, record in spent.scan())
-        """The tokens that this stage has drawn, in earlier tries too."""
+        self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
+        """The tokens that this stage has drawn, in earlier tries too, of the samples that there are."""
         self._verdicts: dict[int, dict[int, Position]] = {}
         self._scores: dict[tuple[int, int], tuple[float | None, str | None]] = {}
         """Score and answer of what was judged before, by row and sample."""
+        gone = 0
         for position, record in verdicts.scan():
+            gone += _sample_key(record) not in store
             self._verdicts.setdefault(record["row"], {})[record["sample"]] = position
             self._scores[record["row"], record["sample"]] = record["score"], record["extracted"]
+        if gone:
+            progress.note(f"{gone:,} samples that were judged before are gone; they are drawn again")
+            self._verdicts, self._scores = {}, {}
+            verdicts.clear()
         self._prompts: dict[int, array[int]] = {}
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
         self._settled = 0
@@ -329,11 +338,12 @@ class ProfileSamples:
         for line in self._judging.unread.take_lines():
             self._progress.note(line)
 
-    def spend(self, tokens: int) -> None:
+    def spend(self, request: RowRequest, tokens: int) -> None:
         """Stop where the budget is spent."""
         self._show_progress()
         if self._config.budget_tokens is not None:
-            self._spent_log.append({"tokens": tokens})
+            key = {"prompt": request.sampled.prompt_key, "sample": request.sample}
+            self._spent_log.append({**key, "tokens": tokens})
             self._spent += tokens
             self._stop_in_time()
 
@@ -408,3 +418,8 @@ class ProfileSamples:
             self._prompts[index] = array("i", encode_row(self._source.encoder, row))
         prompt = tuple(self._prompts[index])
         return prompt if len(prompt) < self._source.max_model_len else None
+
+
+def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the key in the store of the sample that a record is about."""
+    return record["prompt"], record["sample"]
