@@ -5,8 +5,9 @@
     quota algebra 3/4, at most 100                                          ->  60 and 40, and algebra is named as short
 
 Rows that no demand tells apart form a cell. Their counts are integers that miss the demands by as few rows as possible,
-have no more rows that never passed than their share (`Limit`) and, among those, keep as near as possible to the
-proportions in which the cells have rows (HiGHS, by scipy).
+first those that were asked for and then the histogram that stands in where none was, have no more rows that never
+passed than their share (`Limit`) and, among those, keep as near as possible to the proportions in which the cells have
+rows (HiGHS, by scipy).
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Demand:
     name: str
     share: float
     cells: frozenset[int]
+    is_default: bool = False
+    """Whether nobody asked for it: it never costs a demand that somebody did ask for."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,8 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
     for index, band in enumerate(config.bands):
         cells = frozenset(cell for cell, key in enumerate(keys) if key[0] == index)
         if band.share:
-            demands.append(Demand(f"pass rates {low:.3g} to {band.up_to:.3g}", band.share, cells))
+            name = f"pass rates {low:.3g} to {band.up_to:.3g}"
+            demands.append(Demand(name, band.share, cells, is_default=config.target is None))
         low = band.up_to
     return demands
 
@@ -358,12 +362,16 @@ class _Program:
         return self._in_proportion()
 
     def nearest(self) -> list[int]:
-        """Return the counts of `total` rows that miss the demands by as few rows as possible."""
+        """Return the counts of `total` rows that miss the demands by as few rows as possible, those of a default only
+        where that costs the others nothing."""
         if self._demands:
-            identity, ones = np.eye(len(self._demands)), np.ones((1, len(self._demands)))
+            identity = np.eye(len(self._demands))
             whole = np.round(self._shares * self._total)
             self._bind(whole, whole, rows=self._members, below=identity, above=-identity)
-            self._keep_least(below=ones, above=ones)
+            is_default = np.array([[demand.is_default for demand in self._demands]])
+            for chosen in (~is_default, is_default):
+                if chosen.any():
+                    self._keep_least(below=chosen.astype(float), above=chosen.astype(float))
         counts = self._in_proportion()
         if counts is None:
             raise RuntimeError("The counts of a selection could not be solved for.")

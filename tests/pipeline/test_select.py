@@ -247,6 +247,27 @@ def test_quotas_that_cross_are_met_to_the_row(tmp_path: Path) -> None:
     assert [demand["is_met"] for demand in report.facts["demands"] if ":" in demand["name"]] == [True, True]
 
 
+def test_quotas_are_met_before_a_histogram_that_nobody_asked_for(tmp_path: Path) -> None:
+    # Alone in the lowest quarter, all code would be taken for it.
+    kinds = [("geometry", [6, 7, 3], 42), ("code", [1], 25), ("algebra", [7, 5, 3], 200), ("other", [4], 30)]
+    problems = [Problem(rates[n % len(rates)], domain=domain) for domain, rates, rows in kinds for n in range(rows)]
+    quotas = {"domain:geometry": 0.5, "domain:code": 0.2, "domain:algebra": 0.3}
+    run_select(tmp_path, problems, max_rows=100, quotas=quotas)
+    # 8 of the 50 rows of geometry are missing, which is no other quota's loss.
+    assert Counter(selected(tmp_path)["domain"]) == {"geometry": 42, "code": 20, "algebra": 30, "other": 8}
+    report = run_select(tmp_path, problems, max_rows=100, quotas=quotas, target="balanced")
+    # A target that is asked for counts as much as a quota: 5 rows more are 5 rows fewer that the quarter misses.
+    assert selected(tmp_path)["domain"].to_list().count("code") == 25
+    assert {demand["name"]: demand["rows"] for demand in report.facts["demands"]}["pass rates 0 to 0.25"] == 25
+
+
+def test_of_a_histogram_that_nobody_asked_for_quotas_leave_what_they_can(tmp_path: Path) -> None:
+    kinds = [("algebra", 1, 30), ("algebra", 5, 90), ("geometry", 3, 200), ("geometry", 7, 200)]
+    problems = [Problem(passes, domain=domain) for domain, passes, rows in kinds for _ in range(rows)]
+    run_select(tmp_path, problems, max_rows=100, quotas={"domain:algebra": 0.5})
+    assert Counter((selected(tmp_path)["pass_rate"] * 4).cast(pl.Int64)) == {0: 25, 1: 25, 2: 25, 3: 25}
+
+
 def test_a_quota_that_cannot_be_met_is_named_with_what_there_is(tmp_path: Path) -> None:
     notes = Notes()
     problems = [Problem(4, domain="algebra")] * 10 + [Problem(4, domain="geometry")] * 200
