@@ -42,7 +42,7 @@ from truegold.pipeline.tables.rows import (
 )
 
 SHOWN_EVERY_S = 1.0
-"""Samples are reported this often while no row is settled."""
+"""Samples are reported this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class SamplingCost:
     drawn: int = 0
     kept: int = 0
     """The samples that were drawn before."""
+    finished: int = 0
+    """The samples of rows that were handed in to be judged: drawn, kept, or another row's with the same prompt."""
     tokens: int = 0
     """The sampled tokens of those that were drawn."""
     seconds: float = 0.0
@@ -198,6 +200,7 @@ class _Requests:
 
     def hand_in(self, draw: Draw, completion: Completion) -> None:
         """Have a completion judged, where this plan's are."""
+        self.drawing.cost.finished += 1
         if self.judging is None:
             self.plan.record(draw, None)
         else:
@@ -267,7 +270,14 @@ class ProfileSamples:
             verdicts.clear()
         self._prompts: dict[int, array[int]] = {}
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
-        self._settled = 0
+        self._planned = 0
+        """The samples that the schedule has asked for."""
+        self._first_planned = 0
+        """The samples that rows get in any case."""
+        self._adaptive_rows = 0
+        """The rows that may get more."""
+        self._shown = 0
+        """The samples that were reported."""
         self._shown_at = 0.0
         self._drawing = Drawing(source, config.seed, progress)
         self._drawing.cost.kept = len(self._scores)
@@ -297,12 +307,13 @@ class ProfileSamples:
         )
 
         def start_progress() -> None:
-            self._progress.start("sampling", total)
-            self._progress.advance(self._settled)
+            self._progress.start("samples", self._expected)
+            self._progress.advance(self._shown)
 
-        self._progress.start("judging", total)
+        self._progress.start("judging", self._expected)
         try:
             self._drawing.run(self, self._store, judging, sampling, start_progress)
+            self._show_progress(at_once=True)
             for line in judging.unread.finish():
                 self._progress.note(line)
         finally:
@@ -322,8 +333,10 @@ class ProfileSamples:
         while len(open_draws) < count:
             if not (draws := self._schedule.draws(count - len(open_draws))):
                 break
+            self._planned += len(draws)
             for sampled, sample in draws:
                 if (sampled.index, sample) in self._scores:
+                    self._drawing.cost.finished += 1
                     self._schedule.record(sampled, *self._scores[sampled.index, sample])
                 else:
                     open_draws.append((sampled, sample))
@@ -353,15 +366,23 @@ class ProfileSamples:
             self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
             self._schedule.stop(lambda sampled, sample: (sampled.prompt_key, sample) in self._store)
 
-    def _show_progress(self) -> None:
-        """Report rows that are settled, and every second that samples come in: rows may be settled only late."""
-        newly_settled, cost, now = self._schedule.settled - self._settled, self.cost, time.monotonic()
-        if not newly_settled and (not cost.drawn or now - self._shown_at < SHOWN_EVERY_S):
+    @property
+    def _expected(self) -> int:
+        """How many samples there will be: those that rows get in any case, until the pilot tells how many more."""
+        if self._schedule.finished or self._schedule.stopped:
+            return self._planned
+        rule = self._schedule.allocation
+        further = 0.0 if rule is None else self._adaptive_rows * (rule.expected_samples - rule.first)
+        return max(self._planned, self._first_planned + round(further))
+
+    def _show_progress(self, *, at_once: bool = False) -> None:
+        """Report the samples that are finished: rows may be settled only late."""
+        cost, now = self.cost, time.monotonic()
+        if now - self._shown_at < SHOWN_EVERY_S and not at_once:
             return
-        self._settled += newly_settled
-        self._shown_at = now
-        drawn = f"{cost.drawn:,} samples, {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
-        self._progress.advance(newly_settled, drawn)
+        steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
+        pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
+        self._progress.advance(steps, f"({self._schedule.settled:,} problems done{pace})", self._expected)
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:
         """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""
@@ -400,7 +421,13 @@ class ProfileSamples:
         pilot_size = min(PILOT_ROWS, total) if first < config.samples else 0
         pilot = set(random.Random(config.seed).sample(range(total), pilot_size))
         rows = enumerate(read_rows(self._rows)) if pilot else ()
-        training = [(index, row) for index, row in rows if index in pilot and row["split"] != "heldout"]
+        training, heldout = [], 0
+        for index, row in rows:
+            heldout += row["split"] == "heldout"
+            if index in pilot and row["split"] != "heldout":
+                training.append((index, row))
+        self._adaptive_rows = total - heldout if pilot else 0
+        self._first_planned = total * config.samples - self._adaptive_rows * (config.samples - first)
         in_pilot = {index for index, _ in training}
         others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in in_pilot)
         pilot_rows = list(self._sampled_rows(training))
