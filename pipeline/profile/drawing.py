@@ -105,6 +105,8 @@ class Drawing:
         if self._engine is None:
             self._progress.start("loading the model")
             self._engine = self._source.start_engine()
+            if (threads := self._engine.facts().get("threads")) is not None:
+                self._progress.note(f"vLLM samples with {threads}")
         return self._engine
 
     def seed(self, prompt_digest: str, sample: int) -> int:
