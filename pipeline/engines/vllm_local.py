@@ -311,7 +311,7 @@ class VllmEngine:
         del self.llm
 
 
-def _set_threads(wanted: int | None, beside_trainer: bool) -> str:
+def _set_threads(configured: int | None, beside_trainer: bool) -> str:
     """Have torch and vLLM compute with so many threads from now on, and return a line on how many these are and why.
 
         2 cores, nothing else runs        ->  2
@@ -326,19 +326,19 @@ def _set_threads(wanted: int | None, beside_trainer: bool) -> str:
 
     usable = cpu_count()  # By affinity and the container's quota.
     named, bound = os.environ.get("OMP_NUM_THREADS"), os.environ["VLLM_CPU_OMP_THREADS_BIND"]
-    if wanted is None and bound != "nobind":
+    if configured is None and bound != "nobind":
         return f"the cores of VLLM_CPU_OMP_THREADS_BIND={bound}"
-    if wanted is None and (named or beside_trainer):
+    if configured is None and (named or beside_trainer):
         return f"{torch.get_num_threads()} threads on {usable} cores" + (" (OMP_NUM_THREADS)" if named else "")
     busy = _busy_cores()
-    threads = wanted or max(1, min(usable, int((os.cpu_count() or 1) - busy + ROUNDED_UP)))
+    threads = configured or max(1, min(usable, int((os.cpu_count() or 1) - busy + ROUNDED_UP)))
     torch.set_num_threads(threads)
-    why = "engine.cpu_threads" if wanted else f"other work keeps {busy:.1f} busy"
+    why = "engine.cpu_threads" if configured else f"other work keeps {busy:.1f} busy"
     return f"{threads} thread{'s' * (threads > 1)} on {usable} cores ({why})"
 
 
 def _busy_cores() -> float:
-    """Return how many cores the other processes of this machine would keep busy: as many as wanted to run in the last
+    """Return how many cores the other processes of this machine would keep busy: as many as configured to run in the last
     minute, and do now. The first number alone has what this run did before, the second what lasts a moment."""
     lately, now = os.getloadavg()[0], _wanting_to_run()
     return lately if now is None else min(lately, now)

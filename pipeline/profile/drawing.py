@@ -274,6 +274,7 @@ class ProfileSamples:
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
         self._planned = 0
         """The samples that the schedule has asked for."""
+        self._problems = count_rows(rows)
         self._first_planned = 0
         """The samples that rows get in any case."""
         self._adaptive_rows = 0
@@ -291,11 +292,10 @@ class ProfileSamples:
 
     def draw(self, judge: Judge | None, opinion: SecondOpinion | None = None) -> Schedule:
         """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
-        total = count_rows(self._rows)
         if self._scores:
             self._progress.note(f"{len(self._scores):,} samples were judged before; going on from there")
         config = self._config
-        self._schedule = self._plan(total)
+        self._schedule = self._plan()
         self._stop_in_time()
         leave_unread_out = config.unread == "left_out"
         judging = self._judging = Judging(config, config.workers, judge, opinion, leave_unread_out=leave_unread_out)
@@ -384,7 +384,8 @@ class ProfileSamples:
             return
         steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
         pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
-        self._progress.advance(steps, f"({self._schedule.settled:,} problems done{pace})", self._expected)
+        done = f"{self._schedule.settled:,} of {self._problems:,} problems done"
+        self._progress.advance(steps, f"({done}{pace})", self._expected)
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:
         """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""
@@ -417,8 +418,8 @@ class ProfileSamples:
             )
         return rows
 
-    def _plan(self, total: int) -> Schedule:
-        config = self._config
+    def _plan(self) -> Schedule:
+        config, total = self._config, self._problems
         first = min(config.first_samples or config.samples, config.samples)
         pilot_size = min(PILOT_ROWS, total) if first < config.samples else 0
         pilot = set(random.Random(config.seed).sample(range(total), pilot_size))

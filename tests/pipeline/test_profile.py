@@ -81,7 +81,7 @@ def test_progress_counts_samples_from_the_first_on(tmp_path: Path, monkeypatch: 
     run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(6)}, progress=shown)
     samples = [call for call in shown.calls if "problems done" in call[2]]
     assert samples[-1][:2] == (24, 24)
-    assert samples[-1][2].startswith("(6 problems done, ")
+    assert samples[-1][2].startswith("(6 of 6 problems done, ")
     assert {total for _, total, _ in samples} == {24}
     assert len({done for done, _, _ in samples}) > 2
 
