@@ -114,12 +114,13 @@ class Terminal:
             self._bars.remove_task(self._task)
         self._task = self._bars.add_task(label, total=total, stage=self._stage, detail="")
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Move the bar, or print a line every so often."""
         self._done += steps
+        self._total = self._total if total is None else total
         self._note_pace()
         if self._bars is not None and self._task is not None:
-            self._bars.update(self._task, advance=steps, detail=detail)
+            self._bars.update(self._task, advance=steps, total=self._total, detail=detail)
         elif time.monotonic() - self._last_line >= PLAIN_EVERY_SECONDS:
             self._last_line = time.monotonic()
             total = f"/{self._total:,}" if self._total else ""

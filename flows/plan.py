@@ -34,6 +34,7 @@ from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase, phase_of
 from truegold.pipeline.select import select
 from truegold.pipeline.select.stage import TakeRowsConfig, take_rows
+from truegold.pipeline.tables.reasons import CHECKS_FILE
 from truegold.pipeline.tables.run_files import UNFINISHED
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig
@@ -130,6 +131,7 @@ def _plan_selection(config: RunConfig) -> Stage:
         name: Output("profile", f"{name}.parquet") for name in ("rows", "profile", "flags", "suspicion")
     }
     inputs |= {"open_flags": Output("settle", OPEN_FLAGS_FILE), "decided": Output("settle", DECIDED_FILE)}
+    inputs["checks"] = Output("settle", CHECKS_FILE)
     return plan_stage("select", select, config.select, inputs)
 
 
@@ -172,7 +174,7 @@ def _plan_training(config: RunConfig) -> list[Stage]:
         "model": model,
         "rows": Output("select" if config.synth is None else "synth", "selected.parquet"),
         "heldout": Output("select", "heldout.parquet"),
-        "reserve": Output("select", "reserve.parquet"),
+        "reserve": Output("select" if config.synth is None else "synth", "reserve.parquet"),
         "samples": Output("profile", "samples.parquet"),
         **distilled,
         **_evaluation_sets(config.train),

@@ -17,7 +17,7 @@ from typing import Any
 
 from truegold.pipeline.config.engines import AskedEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, score
-from truegold.pipeline.profile.drawing import Drawing
+from truegold.pipeline.profile.drawing import Drawing, RowRequest
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import (
     CompletionSource,
@@ -68,7 +68,7 @@ class _Round:
         draws, self.waiting = self.waiting[:count], self.waiting[count:]
         return list(draws)
 
-    def spend(self, tokens: int) -> None:
+    def spend(self, request: RowRequest, tokens: int) -> None:
         """Do nothing: `TokenBudget` counts the tokens of attempts."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:

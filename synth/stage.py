@@ -3,6 +3,7 @@
     120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
                                         attempts.parquet    all 740 attempts, with what became of each
                                         selected.parquet    the selected rows, and behind them 48 that became trainable
+                                        reserve.parquet     the reserve without those 48
 
 A row that selection left out as too hard comes back where it has a positive now; training goes on to sample it on the
 bare prompt, and has the positive besides. Held-out rows are never looked at.
@@ -26,7 +27,16 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
-from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, row_reference, write_rows
+from truegold.pipeline.tables.rows import (
+    Row,
+    TableWriter,
+    count_rows,
+    dump_json,
+    read_rows,
+    row_key,
+    row_reference,
+    write_rows,
+)
 from truegold.synth import records
 from truegold.synth.budget import Tally, TokenBudget
 from truegold.synth.config import SynthConfig
@@ -50,7 +60,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
 
     inputs: `hard`, `selected` and `reserve` of the selection; `profile`, `suspicion` and `samples` of the profile; the
     checkpoint in the folder `model`, which a scripted engine does without. Samples that lie in `store` are not drawn
-    again. Writes distilled.parquet, attempts.parquet, selected.parquet and the ledger.
+    again. Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
     """
     started = time.monotonic()
     strategies = [load_strategy(spelling) for spelling in config.strategies]
@@ -82,6 +92,10 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
     rescued = [hard for hard in rows if hard.origin == "hard" and hard.positives]
     selected = map(_selected_record, rescued)
     write_rows(out_dir / "selected.parquet", chain(read_rows(inputs["selected"]), selected), SELECTED_SCHEMA)
+    if "reserve" in inputs:
+        taken = {row_key(hard.row) for hard in rescued}
+        left = (row for row in read_rows(inputs["reserve"]) if row_key(row) not in taken)
+        write_rows(out_dir / "reserve.parquet", left, SELECTED_SCHEMA)
     with Ledger(out_dir, "synth") as ledger:
         for hard in rescued:
             ledger.keep(hard.row, BECAME_TRAINABLE, positives=hard.positives, attempts=len(hard.attempts))

@@ -39,7 +39,7 @@ class MarkingProgress:
     def start(self, label: str, total: int | None = None) -> None:
         """Mark nothing."""
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Mark a step, or that everything is loaded."""
         if not steps:
             self._marks.write(LOADED)

@@ -55,6 +55,9 @@ class VllmEngineConfig(StageConfig):
     """The share of the GPU's memory for weights and cache."""
     cpu_kv_cache_gib: int = Field(default=2, ge=1)
     """The size of the cache on a CPU, in GiB."""
+    cpu_threads: int | None = Field(default=None, ge=1)
+    """Threads that an engine without a GPU samples with. Left out: one for each core that is free at its start, unless
+    the environment names a number (OMP_NUM_THREADS)."""
     enforce_eager: bool | None = None
     """Run without CUDA graphs: vLLM starts sooner and decodes more slowly. On CPUs alone where it is left out."""
     sleep: bool | None = None

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from truegold.pipeline.config.engines import VllmEngineConfig
@@ -48,6 +49,11 @@ GPU_BLOCK_TOKENS = 64
 QUEUED_PER_SEQUENCE = 2
 """An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
 REASON_CHARS = 300
+
+BUSY_READINGS, BUSY_EVERY_S = 10, 0.03
+"""How often it is looked which threads want to run, and how long apart."""
+ROUNDED_UP = 0.5
+"""So much of a core that is free counts as a whole one."""
 
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]
@@ -103,6 +109,7 @@ class VllmEngine:
             options["gpu_memory_utilization"] = config.gpu_memory_utilization
             self.takes_turns = config.sleeps(beside_trainer)
             options["enable_sleep_mode"] = self.takes_turns
+        self._threads = _set_threads(config.cpu_threads, beside_trainer) if on_cpu else None
         self.block_tokens = options.get("block_size", GPU_BLOCK_TOKENS)
         """The tokens of a block of the prefix cache, at most."""
         self._asleep: Literal["", "weights wait", "no weights"] = ""
@@ -198,8 +205,10 @@ class VllmEngine:
         return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 
     def facts(self) -> dict[str, Any]:
-        """Return the share of the time of its streams that the engine did not spend sampling."""
-        return {"idle_share": round(1 - self._step_s / self._stream_s, 3)} if self._stream_s else {}
+        """Return the share of the time of its streams that the engine did not spend sampling, and on a CPU its
+        threads."""
+        idle = {"idle_share": round(1 - self._step_s / self._stream_s, 3)} if self._stream_s else {}
+        return idle if self._threads is None else {**idle, "threads": self._threads}
 
     def _salted(self, prompt: Sequence[int]) -> dict[str, Any]:
         """Return the prompt with the salt that ties cached prefixes to the weights that computed them: a sync makes the
@@ -300,6 +309,52 @@ class VllmEngine:
     def close(self) -> None:
         """Let go of the engine; its memory comes back when the process ends."""
         del self.llm
+
+
+def _set_threads(configured: int | None, beside_trainer: bool) -> str:
+    """Have torch and vLLM compute with so many threads from now on, and return a line on how many these are and why.
+
+        2 cores, nothing else runs        ->  2
+        2 cores, 7 processes want to run  ->  1
+
+    Threads that wait for each other spin, and where other processes have their cores they wait most of the time: on two
+    busy cores one thread samples several times as fast as two. A trainer in this process keeps all cores unless a
+    number is set: one that followed the load would change its sums from run to run.
+    """
+    import torch
+    from joblib import cpu_count
+
+    usable = cpu_count()  # By affinity and the container's quota.
+    named, bound = os.environ.get("OMP_NUM_THREADS"), os.environ["VLLM_CPU_OMP_THREADS_BIND"]
+    if configured is None and bound != "nobind":
+        return f"the cores of VLLM_CPU_OMP_THREADS_BIND={bound}"
+    if configured is None and (named or beside_trainer):
+        return f"{torch.get_num_threads()} threads on {usable} cores" + (" (OMP_NUM_THREADS)" if named else "")
+    busy = _busy_cores()
+    threads = configured or max(1, min(usable, int((os.cpu_count() or 1) - busy + ROUNDED_UP)))
+    torch.set_num_threads(threads)
+    why = "engine.cpu_threads" if configured else f"other work keeps {busy:.1f} busy"
+    return f"{threads} thread{'s' * (threads > 1)} on {usable} cores ({why})"
+
+
+def _busy_cores() -> float:
+    """Return how many cores the other processes of this machine would keep busy: as many as configured to run in the last
+    minute, and do now. The first number alone has what this run did before, the second what lasts a moment."""
+    lately, now = os.getloadavg()[0], _wanting_to_run()
+    return lately if now is None else min(lately, now)
+
+
+def _wanting_to_run() -> float | None:
+    """Return how many threads of other processes want to run now, None where the system does not say (Linux does)."""
+    table = Path("/proc/loadavg")
+    if not table.exists():
+        return None
+    readings = []
+    for _ in range(BUSY_READINGS):
+        time.sleep(BUSY_EVERY_S)
+        # "0.20 0.18 0.12 3/310 5110": 3 of 310 threads, one of which is this one.
+        readings.append(int(table.read_text().split()[3].partition("/")[0]) - 1)
+    return fmean(readings)
 
 
 def _reason(error: Exception) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,7 +42,7 @@ from truegold.pipeline.tables.rows import (
 )
 
 SHOWN_EVERY_S = 1.0
-"""Samples are reported this often while no row is settled."""
+"""Samples are reported this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class SamplingCost:
     drawn: int = 0
     kept: int = 0
     """The samples that were drawn before."""
+    finished: int = 0
+    """The samples of rows that were handed in to be judged: drawn, kept, or another row's with the same prompt."""
     tokens: int = 0
     """The sampled tokens of those that were drawn."""
     seconds: float = 0.0
@@ -82,7 +84,7 @@ class DrawPlan(Protocol):
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
 
-    def spend(self, tokens: int) -> None:
+    def spend(self, request: RowRequest, tokens: int) -> None:
         """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
@@ -103,6 +105,8 @@ class Drawing:
         if self._engine is None:
             self._progress.start("loading the model")
             self._engine = self._source.start_engine()
+            if (threads := self._engine.facts().get("threads")) is not None:
+                self._progress.note(f"vLLM samples with {threads}")
         return self._engine
 
     def seed(self, prompt_digest: str, sample: int) -> int:
@@ -159,7 +163,7 @@ class Drawing:
             cost.seconds = earlier + time.monotonic() - began
             for sampled in take.in_flight.pop(key):
                 take.hand_in((sampled, request.sample), completion)
-            take.plan.spend(completion.tokens)
+            take.plan.spend(request, completion.tokens)
 
 
 @dataclass
@@ -198,6 +202,7 @@ class _Requests:
 
     def hand_in(self, draw: Draw, completion: Completion) -> None:
         """Have a completion judged, where this plan's are."""
+        self.drawing.cost.finished += 1
         if self.judging is None:
             self.plan.record(draw, None)
         else:
@@ -244,21 +249,38 @@ class ProfileSamples:
         spent: RecordLog,
         progress: Progress,
     ) -> None:
-        """Go on from the samples in `store`, and from the verdicts and what was spent, which an earlier try has
-        left."""
+        """Go on from the samples in `store`, and from the verdicts on them and what they cost, which an earlier try
+        has left.
+
+        Where samples are gone that were judged, all are judged anew: those that are drawn in their place may differ.
+        """
         self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
         self._verdict_log, self._spent_log = verdicts, spent
-        self._spent = sum(record["tokens"] for _, record in spent.scan())
-        """The tokens that this stage has drawn, in earlier tries too."""
+        self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
+        """The tokens that this stage has drawn, in earlier tries too, of the samples that there are."""
         self._verdicts: dict[int, dict[int, Position]] = {}
         self._scores: dict[tuple[int, int], tuple[float | None, str | None]] = {}
         """Score and answer of what was judged before, by row and sample."""
+        gone = 0
         for position, record in verdicts.scan():
+            gone += _sample_key(record) not in store
             self._verdicts.setdefault(record["row"], {})[record["sample"]] = position
             self._scores[record["row"], record["sample"]] = record["score"], record["extracted"]
+        if gone:
+            progress.note(f"{gone:,} samples that were judged before are gone; they are drawn again")
+            self._verdicts, self._scores = {}, {}
+            verdicts.clear()
         self._prompts: dict[int, array[int]] = {}
         """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
-        self._settled = 0
+        self._planned = 0
+        """The samples that the schedule has asked for."""
+        self._problems = count_rows(rows)
+        self._first_planned = 0
+        """The samples that rows get in any case."""
+        self._adaptive_rows = 0
+        """The rows that may get more."""
+        self._shown = 0
+        """The samples that were reported."""
         self._shown_at = 0.0
         self._drawing = Drawing(source, config.seed, progress)
         self._drawing.cost.kept = len(self._scores)
@@ -270,11 +292,10 @@ class ProfileSamples:
 
     def draw(self, judge: Judge | None, opinion: SecondOpinion | None = None) -> Schedule:
         """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
-        total = count_rows(self._rows)
         if self._scores:
             self._progress.note(f"{len(self._scores):,} samples were judged before; going on from there")
         config = self._config
-        self._schedule = self._plan(total)
+        self._schedule = self._plan()
         self._stop_in_time()
         leave_unread_out = config.unread == "left_out"
         judging = self._judging = Judging(config, config.workers, judge, opinion, leave_unread_out=leave_unread_out)
@@ -288,12 +309,13 @@ class ProfileSamples:
         )
 
         def start_progress() -> None:
-            self._progress.start("sampling", total)
-            self._progress.advance(self._settled)
+            self._progress.start("samples", self._expected)
+            self._progress.advance(self._shown)
 
-        self._progress.start("judging", total)
+        self._progress.start("judging", self._expected)
         try:
             self._drawing.run(self, self._store, judging, sampling, start_progress)
+            self._show_progress(at_once=True)
             for line in judging.unread.finish():
                 self._progress.note(line)
         finally:
@@ -313,8 +335,10 @@ class ProfileSamples:
         while len(open_draws) < count:
             if not (draws := self._schedule.draws(count - len(open_draws))):
                 break
+            self._planned += len(draws)
             for sampled, sample in draws:
                 if (sampled.index, sample) in self._scores:
+                    self._drawing.cost.finished += 1
                     self._schedule.record(sampled, *self._scores[sampled.index, sample])
                 else:
                     open_draws.append((sampled, sample))
@@ -329,11 +353,12 @@ class ProfileSamples:
         for line in self._judging.unread.take_lines():
             self._progress.note(line)
 
-    def spend(self, tokens: int) -> None:
+    def spend(self, request: RowRequest, tokens: int) -> None:
         """Stop where the budget is spent."""
         self._show_progress()
         if self._config.budget_tokens is not None:
-            self._spent_log.append({"tokens": tokens})
+            key = {"prompt": request.sampled.prompt_key, "sample": request.sample}
+            self._spent_log.append({**key, "tokens": tokens})
             self._spent += tokens
             self._stop_in_time()
 
@@ -343,15 +368,24 @@ class ProfileSamples:
             self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
             self._schedule.stop(lambda sampled, sample: (sampled.prompt_key, sample) in self._store)
 
-    def _show_progress(self) -> None:
-        """Report rows that are settled, and every second that samples come in: rows may be settled only late."""
-        newly_settled, cost, now = self._schedule.settled - self._settled, self.cost, time.monotonic()
-        if not newly_settled and (not cost.drawn or now - self._shown_at < SHOWN_EVERY_S):
+    @property
+    def _expected(self) -> int:
+        """How many samples there will be: those that rows get in any case, until the pilot tells how many more."""
+        if self._schedule.finished or self._schedule.stopped:
+            return self._planned
+        rule = self._schedule.allocation
+        further = 0.0 if rule is None else self._adaptive_rows * (rule.expected_samples - rule.first)
+        return max(self._planned, self._first_planned + round(further))
+
+    def _show_progress(self, *, at_once: bool = False) -> None:
+        """Report the samples that are finished: rows may be settled only late."""
+        cost, now = self.cost, time.monotonic()
+        if now - self._shown_at < SHOWN_EVERY_S and not at_once:
             return
-        self._settled += newly_settled
-        self._shown_at = now
-        drawn = f"{cost.drawn:,} samples, {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
-        self._progress.advance(newly_settled, drawn)
+        steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
+        pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
+        done = f"{self._schedule.settled:,} of {self._problems:,} problems done"
+        self._progress.advance(steps, f"({done}{pace})", self._expected)
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:
         """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""
@@ -384,13 +418,19 @@ class ProfileSamples:
             )
         return rows
 
-    def _plan(self, total: int) -> Schedule:
-        config = self._config
+    def _plan(self) -> Schedule:
+        config, total = self._config, self._problems
         first = min(config.first_samples or config.samples, config.samples)
         pilot_size = min(PILOT_ROWS, total) if first < config.samples else 0
         pilot = set(random.Random(config.seed).sample(range(total), pilot_size))
         rows = enumerate(read_rows(self._rows)) if pilot else ()
-        training = [(index, row) for index, row in rows if index in pilot and row["split"] != "heldout"]
+        training, heldout = [], 0
+        for index, row in rows:
+            heldout += row["split"] == "heldout"
+            if index in pilot and row["split"] != "heldout":
+                training.append((index, row))
+        self._adaptive_rows = total - heldout if pilot else 0
+        self._first_planned = total * config.samples - self._adaptive_rows * (config.samples - first)
         in_pilot = {index for index, _ in training}
         others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in in_pilot)
         pilot_rows = list(self._sampled_rows(training))
@@ -408,3 +448,8 @@ class ProfileSamples:
             self._prompts[index] = array("i", encode_row(self._source.encoder, row))
         prompt = tuple(self._prompts[index])
         return prompt if len(prompt) < self._source.max_model_len else None
+
+
+def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the key in the store of the sample that a record is about."""
+    return record["prompt"], record["sample"]

@@ -28,6 +28,8 @@ class VerdictRecord(TypedDict):
 
     row: int
     """The row's number in its file, from 0."""
+    prompt: str
+    """The digest of its prompt: with the sample's number the key of the sample in its store."""
     sample: int
     completion: str
     score: float | None
@@ -90,6 +92,7 @@ class Judging:
                     (sampled, sample),
                     {
                         "row": sampled.index,
+                        "prompt": sampled.prompt_key,
                         "sample": sample,
                         "completion": completion,
                         "score": None if is_left_out else verdict.score,

@@ -41,7 +41,9 @@ class SampleStore:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         """Open the samples of this identity, which says all that decides a sample but for prompt and number."""
-        folder /= digest_json(dict(identity))[:16]
+        self.name = digest_json(dict(identity))[:16]
+        """What tells this store apart from those of other identities."""
+        folder /= self.name
         self._log = RecordLog(folder)
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
         self._positions = {(record["prompt"], record["sample"]): position for position, record in self._log.scan()}

@@ -92,8 +92,8 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     opinion = open_opinion(config.second_opinion, kept)
     with (
         closing(SampleStore(kept, identity)) as store,
-        closing(RecordLog(scratch / "verdicts")) as verdicts,
-        closing(RecordLog(scratch / "spent")) as spent,
+        closing(RecordLog(scratch / f"verdicts-{store.name}")) as verdicts,
+        closing(RecordLog(scratch / f"spent-{store.name}")) as spent,
         Ledger(out_dir, "profile") as ledger,
         TableWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA) as samples,
         TableWriter(out_dir / "profile.parquet", PROFILE_SCHEMA) as profiles,

@@ -6,6 +6,9 @@
 
 A filter that takes rows at random moves nothing but by chance. A property that has moved by more than that is listed,
 in standard deviations of all rows that came, the most moved first. Held-out rows are not counted.
+
+A pass rate before and after is the expected one, because observed ones rise where rows are taken for their passes. Its
+deviations are those of observed ones: expected rates differ little where few samples say little of each.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ LEAST_SHIFT = 0.05
 FEWEST_ROWS = 30
 """A filter that drops or keeps fewer rows says nothing of a distribution."""
 
+PASS_RATE, OBSERVED = "pass rate", "observed pass rate"
 TEXTS = ("prompt", "solution", "gold")
 """Columns whose lengths are watched."""
 CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
@@ -130,8 +134,8 @@ def _stage_shifts(
     rows = pl.concat(both).filter(pl.col("split") != "heldout")
     numbers = {f"{column}, characters": pl.col(column).str.len_chars().cast(pl.Float64) for column in TEXTS}
     if profile is not None:
-        numbers["pass rate"] = pl.col("posterior_a") / (pl.col("posterior_a") + pl.col("posterior_b"))
-        rows = rows.join(profile.select(*KEY, "posterior_a", "posterior_b"), on=KEY, how="left")
+        numbers[PASS_RATE] = pl.col("posterior_a") / (pl.col("posterior_a") + pl.col("posterior_b"))
+        rows = rows.join(profile.select(*KEY, "posterior_a", "posterior_b", "pass_rate"), on=KEY, how="left")
     gold = pl.col("gold")
     kinds = [pl.when(gold.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in GOLD_KINDS.items()]
     features = rows.select(
@@ -142,6 +146,7 @@ def _stage_shifts(
         gold_kind=pl.coalesce(pl.when(gold.is_null()).then(pl.lit("none")), *kinds, pl.lit("words")),
         script=pl.when(pl.col("prompt").str.contains(r"\p{Han}")).then(pl.lit("Chinese")).otherwise(pl.lit("other")),
         **numbers,
+        **({OBSERVED: pl.col("pass_rate")} if profile is not None else {}),
     )
     counted = features.group_by("kept").agg(pl.len()).collect(engine="streaming")
     sizes = dict(counted.iter_rows())
@@ -156,13 +161,20 @@ def _stage_shifts(
 def _number_shift(stage: str, name: str, features: pl.LazyFrame) -> Iterator[FilterShift]:
     value = pl.col(name)
     remaining = value.filter("kept")
+    spread = pl.col(OBSERVED).std() if name == PASS_RATE else value.std()
     moments = features.select(
-        all=value.count(), kept=remaining.count(), before=value.mean(), after=remaining.mean(), deviation=value.std()
+        all=value.count(),
+        kept=remaining.count(),
+        before=value.mean(),
+        after=remaining.mean(),
+        own=value.std(),
+        shown=spread,
     ).collect(engine="streaming")
     row = moments.row(0, named=True)
-    if row["deviation"] and row["after"] is not None:
-        shift = (row["after"] - row["before"]) / row["deviation"]
-        if _is_more_than_chance(shift, row["all"], row["kept"]):
+    if row["own"] and row["shown"] and row["after"] is not None:
+        moved = row["after"] - row["before"]
+        shift = moved / row["shown"]
+        if _is_more_than_chance(moved / row["own"], row["all"], row["kept"]) and abs(shift) >= LEAST_SHIFT:
             yield FilterShift(stage, name, row["before"], row["after"], is_share=False, deviations=shift)
 
 

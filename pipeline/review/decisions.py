@@ -65,6 +65,10 @@ class Decision(BaseModel):
     """The reviewer's reason, for later readers."""
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")
     """The draw by which the row came before its reviewer: one of the most suspicious, or at random with this seed."""
+    passes: int | None = Field(default=None, ge=0)
+    """The right samples that the row had when it was decided about; None where it was not profiled."""
+    suspicion: float | None = Field(default=None, ge=0, le=1)
+    """How probable its samples made it that its label is at fault."""
     blind: bool = False
     """Whether the reviewer could not see what others had decided about the row."""
     reviewer: str = Field(min_length=1, max_length=MAX_REVIEWER)

@@ -22,7 +22,7 @@ category when chance is reckoned.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from operator import eq
@@ -36,7 +36,7 @@ from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions
 from truegold.pipeline.review.reviewed_run import ReviewedRun
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
-from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, LabelCheck
 from truegold.pipeline.tables.rows import KEY, RowKey, row_key
 from truegold.pipeline.tables.run_files import HELD_REASONS
 from truegold.pipeline.text.templates import templates_in
@@ -172,6 +172,23 @@ def _precision(reason: str, detector: str, blocks: bool, counts: Mapping[tuple[s
         random_low=random_low,
         random_high=random_high,
     )
+
+
+def label_checks(
+    decisions: Decisions, agreed: Mapping[RowKey, AgreedDecision], flagged: Collection[RowKey]
+) -> Iterator[LabelCheck]:
+    """Yield a check for each row without a flag that was drawn at random, as far as its samples are recorded with what
+    was decided."""
+    checked: set[str] = set()
+    for key, decided in agreed.items():
+        known = next(
+            (each for each in decisions[key[0]] if each.is_random and None not in (each.passes, each.suspicion)), None
+        )
+        if known is None or key in flagged or key[0] in checked:
+            continue
+        assert known.passes is not None and known.suspicion is not None
+        checked.add(key[0])
+        yield {"id": key[0], "passes": known.passes, "suspicion": known.suspicion, "at_fault": decided.faults_row}
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:

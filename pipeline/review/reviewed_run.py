@@ -34,7 +34,7 @@ from truegold.pipeline.review.decisions import (
 from truegold.pipeline.review.gold_reading import Response, takes_gold, with_gold
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
-from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
 from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
 from truegold.verifiers import InputError
@@ -162,6 +162,7 @@ class ReviewedRun:
                     "note": note or None,
                     "drawn": drawn,
                     "blind": blind,
+                    **({} if decision is DecisionKind.UNDO else self._profiled(row)),
                     "reviewer": reviewer,
                     "at": datetime.now(UTC),
                 }
@@ -170,6 +171,21 @@ class ReviewedRun:
             raise InputError(f"{describe_problem(error)}.") from None
         append_decision(self.folder, made)
         return made
+
+    def _profiled(self, row: Row) -> dict[str, Any]:
+        """Return what the samples of a row said when it was decided about: `passes` and `suspicion`, which tell later
+        how far suspicion can be trusted. Nothing where it was profiled with another gold or not at all."""
+        tables = [self.files.table("profile", name) for name in ("rows.parquet", "profile.parquet", SUSPICION_FILE)]
+        if any(table is None for table in tables):
+            return {}
+        rows, summaries, suspicion = (table for table in tables if table is not None)
+        key = (pl.col("source") == row["source"]) & (pl.col("source_row") == row["source_row"])
+        profiled = rows.filter(key & (pl.col("id") == row["id"])).collect().to_dicts()
+        if not profiled or content_key(profiled[0]) != content_key(row):
+            return {}
+        passes = summaries.filter(key & (pl.col("id") == row["id"])).select("passes").collect()
+        suspected = suspicion.filter(key & (pl.col("row_id") == row["id"])).select("suspicion").collect()
+        return {"passes": passes.item(), "suspicion": suspected.item() if suspected.height else None}
 
     def standing(self, row_id: str, reviewer: str) -> Decision | None:
         """Return what a reviewer's decision about a row is."""

@@ -10,7 +10,8 @@
     a row in conflict with a decided one freed, or dropped as the wrong side       (`consensus`)
 
 `open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them;
-`decided.parquet` names the rows that pass by a reviewer's decision, which no later flag may hold back.
+`decided.parquet` names the rows that pass by a reviewer's decision, which no later flag may hold back, and
+`label_checks.parquet` has the decisions about rows without a flag that were drawn at random, beside their suspicion.
 
 A decision applies to every row of its id: it holds in the next run too, while the row's content is what its reviewer
 saw. Stale ones are not applied, but listed in `stale_decisions.jsonl`: of rows that have changed since, and of rows
@@ -39,13 +40,13 @@ from truegold.pipeline.review.consensus import (
 )
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.gold_reading import with_gold
-from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
+from truegold.pipeline.review.review_measures import FlagPrecision, label_checks, measure_agreement, measure_flags
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.likely_causes import cause_of_held
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.tables.losses import HELD, LOSSES, LossCount
-from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.reasons import CHECK_SCHEMA, CHECKS_FILE, CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import (
     KEY,
     ROW_SCHEMA,
@@ -57,6 +58,7 @@ from truegold.pipeline.tables.rows import (
     read_rows,
     read_table,
     row_key,
+    write_rows,
 )
 
 OPEN_FLAGS_FILE = "open_flags.parquet"
@@ -71,7 +73,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=4, judges="rows")
+@stage_function(version=5, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
@@ -108,6 +110,9 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             else:
                 undecided.add(key)
     _write_open_flags(flags, out_dir / OPEN_FLAGS_FILE, undecided)
+    keys = map(row_key, read_table(inputs["flags"], FlagRecord, KEY))
+    flagged = {key for key in keys if key in review.standings}
+    write_rows(out_dir / CHECKS_FILE, label_checks(decisions, review.agreed, flagged), CHECK_SCHEMA)
     stale = _write_stale(out_dir / STALE_FILE, review, decisions)
     if stale["count"]:
         progress.note(

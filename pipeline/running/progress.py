@@ -22,8 +22,9 @@ class Progress(Protocol):
     def start(self, label: str, total: int | None = None) -> None:
         """Begin a step of `total` parts; None means that nobody knows how many."""
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
-        """Count `steps` more parts as done; `detail` is a few words for the reader."""
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
+        """Count `steps` more parts as done; `detail` is a few words for the reader, `total` how many parts there are,
+        where more is known of it by now."""
 
     def note(self, text: str) -> None:
         """Leave a line for the reader."""
@@ -35,7 +36,7 @@ class NullProgress:
     def start(self, label: str, total: int | None = None) -> None:
         """Do nothing."""
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Do nothing."""
 
     def note(self, text: str) -> None:
@@ -56,9 +57,9 @@ class PipeProgress:
         """Write the call `start`."""
         self._send("start", label, total)
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Write the call `advance`."""
-        self._send("advance", steps, detail)
+        self._send("advance", steps, detail, total)
 
     def note(self, text: str) -> None:
         """Write the call `note`."""

@@ -72,12 +72,18 @@ class RecordLog:
             file = self._files[position.file] = self._path(position.file).open("rb")
         return orjson.loads(os.pread(file.fileno(), position.length, position.offset))
 
+    def clear(self) -> None:
+        """Delete all records, those of other processes too."""
+        self.close()
+        for path in self._folder.glob("*.jsonl"):
+            path.unlink()
+
     def close(self) -> None:
         """Close all files."""
         for file in self._files.values():
             file.close()
         self._files.clear()
-        self._writing = None
+        self._writing, self._end = None, 0
 
     def _open_new(self) -> int:
         file_number = max((int(path.stem) for path in self._folder.glob("*.jsonl")), default=-1) + 1

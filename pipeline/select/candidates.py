@@ -12,7 +12,8 @@ is spent on training:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -21,12 +22,17 @@ from typing import TypedDict
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.tables.ledger import FlagRecord
-from truegold.pipeline.tables.reasons import DropReason
+from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
+from truegold.pipeline.tables.reasons import DropReason, LabelCheck
 from truegold.pipeline.tables.rows import KEY, ProfileRow, Row, RowKey, RowReference, read_table, row_key
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
 """With a larger share of samples that were cut, more room for an answer is the first thing to try."""
+SUSPECTED = 0.5
+"""From this suspicion on a label is more probably at fault than right."""
+FEWEST_CHECKS = 20
+"""The decisions about rows without suspicion that it takes to trust others like them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,8 @@ class Candidate:
     row: Row
     known: Beta
     """Its pass rate, as far as it is known."""
-    never_passed: bool
+    is_doubtful: bool
+    """Whether it never passed and nothing vouches for its label, so that `zero_share` bounds it."""
     is_flagged: bool
     """Whether a rule advises against it, which no reviewer has decided about."""
     suspicion: float
@@ -57,12 +64,40 @@ class _Suspicion(TypedDict):
     suspicion: float | None
 
 
+@dataclass(frozen=True)
+class SuspicionRecord:
+    """How far suspicion has told wrong labels from right ones, where reviewers decided about rows that never passed,
+    have no flag and were drawn at random."""
+
+    suspected: int
+    """Those that had a suspicion of SUSPECTED at least."""
+    suspected_at_fault: int
+    others: int
+    others_at_fault: int
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether enough of those without suspicion were decided, and nine in ten of them are right: then others like
+        them are as good as rows that pass."""
+        right = self.others - self.others_at_fault
+        return self.others >= FEWEST_CHECKS and right >= BLOCKING_PRECISION * self.others
+
+    @classmethod
+    def count(cls, checks: Iterable[LabelCheck]) -> SuspicionRecord:
+        """Count the checks of rows that never passed."""
+        counts = Counter(
+            (check["suspicion"] >= SUSPECTED, check["at_fault"]) for check in checks if not check["passes"]
+        )
+        suspected, others = (counts[side, True] + counts[side, False] for side in (True, False))
+        return cls(suspected, counts[True, True], others, counts[False, True])
+
+
 class Judgement:
     """Sorts rows into candidates and others, by the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its `open_flags` and
-        `decided` too."""
+        """Read the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its `open_flags`,
+        `decided` and `checks` too."""
         self._config = config
         self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
         """The profile of each row."""
@@ -77,6 +112,7 @@ class Judgement:
         self._flagged: set[RowKey] = set()
         if "open_flags" in inputs:
             self._flagged = {row_key(flag) for flag in read_table(inputs["open_flags"], RowReference, KEY)}
+        self.record = SuspicionRecord.count(read_table(inputs["checks"], LabelCheck) if "checks" in inputs else ())
         self._suspicion = {
             (record["row_id"], record["source"], record["source_row"]): record["suspicion"]
             for record in read_table(inputs["suspicion"], _Suspicion, list(_Suspicion.__annotations__))
@@ -103,7 +139,9 @@ class Judgement:
         # Where nothing was looked at nothing is known, and a reviewer's word settles it.
         suspicion = 0.0 if row_key(row) in self._decided else self._suspicion[row_key(row)] or 0.0
         is_flagged = row_key(row) in self._flagged
-        return Candidate(row, known, not summary["passes"], is_flagged, suspicion, teaching * (1 - suspicion), band)
+        is_vouched_for = self.record.is_trusted and not is_flagged and suspicion < SUSPECTED
+        is_doubtful = not summary["passes"] and not is_vouched_for
+        return Candidate(row, known, is_doubtful, is_flagged, suspicion, teaching * (1 - suspicion), band)
 
     def _exclude(self, row: Row, pass_rate: float, band: int) -> DropReason | None:
         """Return why a row that would teach is not to be selected, None where it may be."""
@@ -157,6 +195,7 @@ def remedy_for_none(rows: Sequence[ProfileRow], drops: Mapping[str, int], rows_i
         "outside_band": "Select other pass rates: select.target.",
         "zero_quota": "Raise the quotas in select.quotas.",
         "over_zero_share": "Raise select.zero_share.",
+        "in_reserve": "None of them has a right sample: raise select.zero_share.",
         "not_sampled": "Raise profile.budget_tokens.",
     }
     return others[reason] if reason in others else remedy(rows, reason != "too_easy")

@@ -5,8 +5,9 @@
     quota algebra 3/4, at most 100                                          ->  60 and 40, and algebra is named as short
 
 Rows that no demand tells apart form a cell. Their counts are integers that miss the demands by as few rows as possible,
-have no more rows that never passed than their share (`Limit`) and, among those, keep as near as possible to the
-proportions in which the cells have rows (HiGHS, by scipy).
+first those that were asked for and then the histogram that stands in where none was, have no more doubtful rows than
+their share (`Limit`) and, among those, keep as near as possible to the proportions in which the cells have rows (HiGHS,
+by scipy).
 """
 
 from __future__ import annotations
@@ -56,11 +57,13 @@ class Demand:
     name: str
     share: float
     cells: frozenset[int]
+    is_default: bool = False
+    """Whether nobody asked for it: it never costs a demand that somebody did ask for."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The share that rows of one kind may have in the selection at most: those that never passed."""
+    """The share that rows of one kind may have in the selection at most: doubtful ones."""
 
     share: float
     rows: Sequence[int]
@@ -99,9 +102,10 @@ class Choice:
 
     selected: Sequence[Candidate] = ()
     reserve: Sequence[Candidate] = ()
-    """The others in the order in which they would follow."""
+    """The others in the order in which they would follow, as far as doubtful ones keep to their share of selection and
+    reserve together."""
     over_zero_share: Sequence[Candidate] = ()
-    """Candidates that never passed, beyond the share of such rows in selection and reserve together."""
+    """Doubtful candidates beyond that share, in the order in which they would follow."""
     fulfilments: Sequence[Fulfilment] = ()
     """The demands, and how far they are met."""
 
@@ -126,8 +130,8 @@ def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
     cells = [by_key[key] for key in keys]
     limit = Limit(
         config.zero_share,
-        [sum(candidate.never_passed for candidate in cell) for cell in cells],
-        [sum(candidate.never_passed and candidate.is_flagged for candidate in cell) for cell in cells],
+        [sum(candidate.is_doubtful for candidate in cell) for cell in cells],
+        [sum(candidate.is_doubtful and candidate.is_flagged for candidate in cell) for cell in cells],
     )
     passing = len(candidates) - sum(limit.rows)
     if not passing and not limit.beside(passing):
@@ -146,8 +150,8 @@ def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
     if config.target is TargetName.CURRICULUM:
         selected.sort(key=lambda candidate: -candidate.band)
     is_chosen = {row_key(candidate.row) for candidate in selected}
-    never = [candidate for candidate in ordered if candidate.never_passed and row_key(candidate.row) not in is_chosen]
-    taken = sum(candidate.never_passed for candidate in selected)
+    never = [candidate for candidate in ordered if candidate.is_doubtful and row_key(candidate.row) not in is_chosen]
+    taken = sum(candidate.is_doubtful for candidate in selected)
     over = never[max(0, limit.beside(passing) - taken) :]
     is_gone = is_chosen | {row_key(candidate.row) for candidate in over}
     left = [[candidate for candidate in cell if row_key(candidate.row) not in is_gone] for cell in cells]
@@ -156,16 +160,16 @@ def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
 
 def _preference(candidate: Candidate) -> tuple[bool, float]:
     """Return what candidates are ordered by: a flagged row that never passes is either hard or at fault."""
-    return candidate.never_passed and candidate.is_flagged, -candidate.worth
+    return candidate.is_doubtful and candidate.is_flagged, -candidate.worth
 
 
 def _fill(cells: Sequence[Sequence[Candidate]], counts: Sequence[int], zeros: int) -> list[list[Candidate]]:
     """Return the best candidates of each cell, of which `zeros` at most never passed."""
     best = [list(cell[:count]) for cell, count in zip(cells, counts, strict=True)]
-    passing = [[candidate for candidate in cell if not candidate.never_passed] for cell in cells]
+    passing = [[candidate for candidate in cell if not candidate.is_doubtful] for cell in cells]
     needed, optional = [], []
     for index, (chosen, count) in enumerate(zip(best, counts, strict=True)):
-        never = [candidate for candidate in chosen if candidate.never_passed]
+        never = [candidate for candidate in chosen if candidate.is_doubtful]
         needed.append(max(0, count - len(passing[index])))
         optional += [(_preference(candidate), index) for candidate in never[needed[-1] :]]
     if sum(needed) + len(optional) <= zeros:
@@ -174,7 +178,7 @@ def _fill(cells: Sequence[Sequence[Candidate]], counts: Sequence[int], zeros: in
         needed[index] += 1
     filled = []
     for index, (cell, count) in enumerate(zip(cells, counts, strict=True)):
-        never = [candidate for candidate in cell if candidate.never_passed][: needed[index]]
+        never = [candidate for candidate in cell if candidate.is_doubtful][: needed[index]]
         filled.append(sorted([*passing[index][: count - needed[index]], *never], key=_preference))
     return filled
 
@@ -184,7 +188,8 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
     for index, band in enumerate(config.bands):
         cells = frozenset(cell for cell, key in enumerate(keys) if key[0] == index)
         if band.share:
-            demands.append(Demand(f"pass rates {low:.3g} to {band.up_to:.3g}", band.share, cells))
+            name = f"pass rates {low:.3g} to {band.up_to:.3g}"
+            demands.append(Demand(name, band.share, cells, is_default=config.target is None))
         low = band.up_to
     return demands
 
@@ -200,7 +205,7 @@ def _within_reach(
     ceilings = []
     for demand in demands:
         rows = [candidate for cell in demand.cells for candidate in cells[cell]]
-        ceilings.append(1.0 if any(not row.never_passed for row in rows) else config.zero_share * bool(rows))
+        ceilings.append(1.0 if any(not row.is_doubtful for row in rows) else config.zero_share * bool(rows))
     lowered = [
         replace(demand, share=min(demand.share, ceiling)) for demand, ceiling in zip(demands, ceilings, strict=True)
     ]
@@ -358,12 +363,16 @@ class _Program:
         return self._in_proportion()
 
     def nearest(self) -> list[int]:
-        """Return the counts of `total` rows that miss the demands by as few rows as possible."""
+        """Return the counts of `total` rows that miss the demands by as few rows as possible, those of a default only
+        where that costs the others nothing."""
         if self._demands:
-            identity, ones = np.eye(len(self._demands)), np.ones((1, len(self._demands)))
+            identity = np.eye(len(self._demands))
             whole = np.round(self._shares * self._total)
             self._bind(whole, whole, rows=self._members, below=identity, above=-identity)
-            self._keep_least(below=ones, above=ones)
+            is_default = np.array([[demand.is_default for demand in self._demands]])
+            for chosen in (~is_default, is_default):
+                if chosen.any():
+                    self._keep_least(below=chosen.astype(float), above=chosen.astype(float))
         counts = self._in_proportion()
         if counts is None:
             raise RuntimeError("The counts of a selection could not be solved for.")

@@ -4,10 +4,13 @@
     9 %, because they would be all right       ->  dropped, `too_easy`
     flagged by the profile                     ->  dropped, `held_for_review`
     more than `max_rows`, target or quotas take    ->  reserve.parquet in the order they would follow, `in_reserve`
+    never passed, more than `zero_share` takes     ->  at the end of it, `in_reserve`
+    the same, where a rule advises against the row ->  dropped, `over_zero_share`
 
 Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
-held-out rows, to be profiled again after training. hard.parquet lists what was dropped because it hardly ever passes:
-rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet with their reason (`DropReason`).
+held-out rows, to be profiled again after training. hard.parquet lists the rows that lack positives: those that are too
+hard, and those beyond `zero_share`. Nothing is lost: dropped rows stay in dropped.parquet with their reason
+(`DropReason`).
 
 The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. The worth of
 an environment's dialogues cannot be told from single answers, so that a run with `train.turns` has no profile, and
@@ -42,8 +45,8 @@ SELECTED_SCHEMA = pa.schema(
 
 @stage_function(version=8)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags` and
-    `decided` of `settle` where there are any.
+    """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags`,
+    `decided` and `checks` of `settle` where there are any.
 
     Raises InputError where nothing is left, or nothing that teaches, unless `config.may_be_empty`.
     """
@@ -70,12 +73,16 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
                 if considered is DropReason.TOO_HARD:
                     hard.write(row)
         choice = choose(candidates, config)
-        selected, reserve = choice.selected, choice.reserve
-        for candidate in choice.over_zero_share:
-            _drop(ledger, candidate.row, DropReason.OVER_ZERO_SHARE, judgement, config)
-            hard.write(candidate.row)
+        selected, reserve = choice.selected, list(choice.reserve)
         for candidate in reserve:
             _drop(ledger, candidate.row, DropReason.IN_RESERVE, judgement, config)
+        for candidate in choice.over_zero_share:
+            # Of rows that never passed, those that a rule advises against are nearly always at fault.
+            reason = DropReason.OVER_ZERO_SHARE if candidate.is_flagged else DropReason.IN_RESERVE
+            _drop(ledger, candidate.row, reason, judgement, config, over_zero_share=True)
+            hard.write(candidate.row)
+            if not candidate.is_flagged:
+                reserve.append(candidate)
         write_rows(out_dir / "selected.parquet", map(_record, selected), SELECTED_SCHEMA)
         write_rows(out_dir / "reserve.parquet", map(_record, reserve), SELECTED_SCHEMA)
     with TableWriter(out_dir / "after.parquet", ROW_SCHEMA) as after:
@@ -91,13 +98,16 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
         "heldout": heldout_rows,
         "reserve": len(reserve),
         "demands": [asdict(fulfilment) for fulfilment in choice.fulfilments],
+        "label_checks": {**asdict(judgement.record), "is_trusted": judgement.record.is_trusted},
     }
     for line in _misses(choice, config):
         progress.note(line)
     return StageReport(rows_in, len(selected), {**ledger.counts, "heldout": heldout_rows}, facts)
 
 
-def _drop(ledger: Ledger, row: Row, reason: DropReason, judgement: Judgement, config: SelectConfig) -> None:
+def _drop(
+    ledger: Ledger, row: Row, reason: DropReason, judgement: Judgement, config: SelectConfig, **evidence: bool
+) -> None:
     summary = judgement.profile[row_key(row)]
     known = known_pass_rate(summary)
     ledger.drop(
@@ -108,6 +118,7 @@ def _drop(ledger: Ledger, row: Row, reason: DropReason, judgement: Judgement, co
         expected_pass_rate=None if known is None else round(known.mean, 4),
         teaching_share=None if known is None else round(known.teaching_share(config.group_size), 4),
         flags=judgement.blocked_by.get(row_key(row)),
+        **evidence,
     )
 
 
@@ -137,6 +148,12 @@ def _misses(choice: Choice, config: SelectConfig) -> list[str]:
         lines.append(
             f"the shares leave {len(choice.reserve):,} of {selected + len(choice.reserve):,} rows in reserve{reason}; "
             "with select.max_rows shares are met as far as rows allow"
+        )
+    if over := choice.over_zero_share:
+        flagged = sum(candidate.is_flagged for candidate in over)
+        lines.append(
+            f"{len(over):,} rows that never passed are more than select.zero_share ({config.zero_share:g}) takes: "
+            f"{len(over) - flagged:,} are at the end of the reserve, {flagged:,} that rules advise against are dropped"
         )
     return lines
 

@@ -33,6 +33,7 @@ ANSWERS_FILE = "answers.parquet"
 ASKED_FILE = "asked.parquet"
 """What an asked model says of every row. Its metadata has under `ASKED_MODEL` what was known of the model before."""
 ASKED_MODEL = "model"
+CHECKS_FILE = "label_checks.parquet"
 
 
 class DropReason(StrEnum):
@@ -53,9 +54,9 @@ class DropReason(StrEnum):
     ZERO_QUOTA = "zero_quota"
     """Its source or domain has the quota 0."""
     OVER_ZERO_SHARE = "over_zero_share"
-    """It never passed, and enough such rows are selected."""
+    """It never passed, a rule advises against it, and enough rows that never passed are selected."""
     IN_RESERVE = "in_reserve"
-    """It is good, and `max_rows`, the target or a quota has enough like it."""
+    """It is good, and `max_rows`, the target, a quota or `zero_share` has enough like it."""
 
 
 class MatchRow(TypedDict):
@@ -108,9 +109,19 @@ class AnswersRow(RowReference):
     systems: TextList
 
 
+class LabelCheck(TypedDict):
+    """A decision about a row that was drawn at random and has no flag, beside what its samples said of its label."""
+
+    id: str
+    passes: int
+    suspicion: float
+    at_fault: bool
+
+
 MATCH_SCHEMA = arrow_schema(MatchRow)
 SUSPICION_SCHEMA = arrow_schema(SuspicionRow)
 ANSWERS_SCHEMA = arrow_schema(AnswersRow)
+CHECK_SCHEMA = arrow_schema(LabelCheck)
 
 
 @dataclass(frozen=True, slots=True)

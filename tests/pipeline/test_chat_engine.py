@@ -180,7 +180,7 @@ class Notes(Progress):
     def start(self, label: str, total: int | None = None) -> None:
         """Do nothing."""
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Do nothing."""
 
     def note(self, text: str) -> None:

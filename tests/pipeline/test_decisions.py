@@ -260,3 +260,23 @@ def test_a_malformed_line_is_named_by_file_line_and_field(line, says, tmp_path):
 def test_a_decision_is_checked_before_it_is_written():
     with pytest.raises(ValidationError, match="a fix needs the right gold"):
         Decision(id="a", decision="fix", reviewer="ada", at=NOON)
+
+
+def test_decisions_about_random_rows_without_a_flag_check_what_suspicion_says(tmp_path):
+    rows = [make_row(name, number) for number, name in enumerate("abcdefg", 1)]
+    write_rows(tmp_path / "rows.parquet", rows)
+    write_rows(tmp_path / "flags.parquet", [make_flag(rows[1], "truncated_text", blocks=False)], FLAG_SCHEMA)
+    folder, said = tmp_path / "decisions", {"passes": 0, "suspicion": 0.25}
+    decide_row(folder, "a", "drop", drawn="random:1", **said)
+    decide_row(folder, "b", "drop", drawn="random:1", **said)  # It has a flag.
+    decide_row(folder, "c", "drop", drawn="suspicious", **said)
+    decide_row(folder, "d", "keep", drawn="random:1", passes=3, suspicion=0.5)
+    decide_row(folder, "e", "keep", drawn="random:1")  # It was not profiled.
+    decide_row(folder, "f", "unsure", drawn="random:1", **said)
+    decide_row(folder, "g", "keep", drawn="random:1", **said)
+    decide_row(folder, "g", "drop", "bob", drawn="random:1", **said)  # They disagree.
+    (tmp_path / "out").mkdir()
+    inputs = {name: tmp_path / f"{name}.parquet" for name in ("rows", "flags")} | {"decisions": folder}
+    settle(inputs, SettleConfig(), tmp_path / "out", NullProgress())
+    checks = pl.read_parquet(tmp_path / "out" / "label_checks.parquet")
+    assert checks.rows() == [("a", 0, 0.25, True), ("d", 3, 0.5, False)]

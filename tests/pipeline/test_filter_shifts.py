@@ -11,7 +11,7 @@ from numbered_rows import make_row
 
 from truegold.pipeline.report.filter_effects import FilterShift, measure_filter_shifts
 from truegold.pipeline.tables.ledger import DROPPED_FILE
-from truegold.pipeline.tables.rows import Row, write_rows
+from truegold.pipeline.tables.rows import PROFILE_SCHEMA, Row, row_reference, write_rows
 from truegold.pipeline.tables.run_files import RunFiles
 
 
@@ -67,3 +67,23 @@ def test_held_out_rows_and_a_handful_of_drops_do_not_count(tmp_path: Path) -> No
     heldout: list[Row] = [{**row, "split": "heldout"} for row in made]
     (tmp_path / "heldout").mkdir()
     assert shifts(tmp_path / "heldout", lambda row: row["domain"] == "algebra", heldout) == []
+
+
+def test_a_pass_rate_moves_by_deviations_of_observed_rates_not_of_expected_ones(tmp_path: Path) -> None:
+    made = rows(100)
+    # Of 4 samples each, none or one passes, which moves what is expected of a row by .04 alone.
+    known = [(0.8, 9.2, 0.0) if index < 50 else (1.2, 8.8, 0.25) for index in range(100)]
+    profile = [
+        {**row_reference(row), "posterior_a": a, "posterior_b": b, "pass_rate": observed}
+        for row, (a, b, observed) in zip(made, known, strict=True)
+    ]
+    for stage in ("select", "profile"):
+        (tmp_path / stage).mkdir()
+    write_rows(tmp_path / "profile" / "profile.parquet", profile, PROFILE_SCHEMA)
+    write_rows(tmp_path / "select" / "selected.parquet", made[50:])
+    write_rows(tmp_path / "select" / DROPPED_FILE, made[:50])
+    files = RunFiles({stage: tmp_path / stage for stage in ("select", "profile")}, {"select": {}, "profile": {}})
+    (shift,) = [shift for shift in measure_filter_shifts(files) if shift.feature == "pass rate"]
+    assert (shift.before, shift.after) == (pytest.approx(0.1), pytest.approx(0.12))
+    # Half of the observed rates lie .125 below and half above their mean: 100 / 99 * .125 ** 2 = .1256 ** 2.
+    assert shift.deviations == pytest.approx(0.02 / 0.125630, abs=1e-5)

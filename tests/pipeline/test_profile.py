@@ -13,7 +13,7 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.profile import drawing
+from truegold.pipeline.profile import drawing, stopping_rule
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
@@ -39,7 +39,7 @@ def run_profile(
     script = [{"prompt": f"<{problem}>", "completions": list(texts)} for problem, texts in completions.items()]
     (folder / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
     engine = ScriptedEngineConfig(path=str(folder / "script.jsonl"))
-    settings = ProfileConfig(engine=engine, samples=4, **config)
+    settings = ProfileConfig(engine=engine, **{"samples": 4, **config})
     out = folder / "profile"
     out.mkdir(exist_ok=True)
     return profile({"rows": folder / "rows.parquet", **(inputs or {})}, settings, out, progress or NullProgress())
@@ -88,21 +88,45 @@ class Shown(NullProgress):
     """Keeps what a profile says of its samples."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[int, str]] = []
+        self.done = 0
+        self.calls: list[tuple[int, int | None, str]] = []
+        """How many samples are done, of how many, and the words."""
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
-        self.calls.append((steps, detail))
+    def start(self, label: str, total: int | None = None) -> None:
+        self.done = 0
+        self.calls.append((self.done, total, label))
+
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
+        self.done += steps
+        self.calls.append((self.done, total, detail))
 
 
-def test_progress_moves_with_the_samples_while_no_row_is_settled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_counts_samples_from_the_first_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "SHOWN_EVERY_S", 0.0)
     shown = Shown()
     run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(6)}, progress=shown)
-    waiting = [detail for steps, detail in shown.calls if steps == 0 and "samples" in detail]
-    assert len(waiting) >= 6
-    assert waiting[0].startswith("1 samples, ")
+    samples = [call for call in shown.calls if "problems done" in call[2]]
+    assert samples[-1][:2] == (24, 24)
+    assert samples[-1][2].startswith("(6 of 6 problems done, ")
+    assert {total for _, total, _ in samples} == {24}
+    assert len({done for done, _, _ in samples}) > 2
+
+
+def test_progress_expects_what_the_rule_expects_once_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "SHOWN_EVERY_S", 0.0)
+    monkeypatch.setattr(stopping_rule, "RARE_SHARE", 1e-4)  # In so few rows every decision is a rare one.
+    shown = Shown()
+    completions = {number: [RIGHT] * number + [WRONG] * (16 - number) for number in range(1, 17)}
+    report = run_profile(tmp_path, completions, heldout=[1, 2], progress=shown, samples=16, first_samples=4)
+    totals = [total for _, total, detail in shown.calls if "problems done" in detail]
+    # Two held-out rows get 16 samples each, the 14 others 4 at first, and then what the rule expects of them.
+    assert totals[0] == 2 * 16 + 14 * 4
+    expected = 2 * 16 + round(14 * report.facts["sampling"]["expected_samples"])
+    assert any(abs(total - expected) <= 1 for total in totals)
+    drawn = report.facts["sampling"]["drawn"]
+    assert [call[:2] for call in shown.calls if "problems done" in call[2]][-1] == (drawn, drawn)
 
 
 def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:

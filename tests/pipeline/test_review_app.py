@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
@@ -14,7 +16,7 @@ from truegold.pipeline.review.decisions import Decision, append_decision, load_d
 from truegold.pipeline.review.request_guard import MAX_BODY, SAFE_HEADERS, loopback_hosts
 from truegold.pipeline.review.review_measures import status_lines
 from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, draw_at_random, second_look
-from truegold.pipeline.tables.rows import row_id
+from truegold.pipeline.tables.rows import read_rows, row_id, write_rows
 from truegold.verifiers import InputError
 
 TOKEN = "a-token-of-some-length"
@@ -69,6 +71,26 @@ def test_a_decision_is_in_its_reviewers_file_when_the_call_answers(run):
     assert (seen["reviewer"], [entry["id"] for entry in seen["decisions"]], seen["others"]) == ("ann", [IDS[0]], [])
     samples = client.get(f"/api/rows/{IDS[0]}").json()["detail"]["samples"]
     assert [sample["text"] for sample in samples] == [f"So \\boxed{{{answer}}}" for answer in (5, 3, 5, 5)]
+
+
+def test_a_decision_keeps_what_the_samples_of_its_row_said(run, run_dir):
+    made = [decide(connect(run), name, "keep", drawn="random:3") for name in IDS[:2]]
+    # The golds are 3 and 5; of four samples one says 3.
+    assert [each["passes"] for each in made] == [1, 3]
+    table = pl.read_parquet(run_dir / "profile" / "suspicion.parquet")
+    known = dict(table.select("row_id", "suspicion").iter_rows())
+    assert [each["suspicion"] for each in made] == [known[name] for name in IDS[:2]]
+    assert load_decisions(run.folder)[IDS[0]][0].suspicion == known[IDS[0]]
+
+
+def test_what_a_row_s_samples_said_of_another_gold_is_not_kept(run, run_dir, tmp_path):
+    shutil.copytree(run_dir, tmp_path / "fixed")
+    path = tmp_path / "fixed" / "profile" / "rows.parquet"
+    rows = [{**row, "gold": "4"} if row["id"] == IDS[0] else row for row in read_rows(path)]
+    write_rows(path, rows)
+    fixed = ReviewedRun.open(tmp_path / "fixed", run.folder)
+    made = [decide(connect(fixed), name, "keep", drawn="random:3") for name in IDS[:2]]
+    assert "passes" not in made[0] and made[1]["passes"] == 3
 
 
 def test_an_undo_gives_back_what_stood_before(run):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,18 +79,32 @@ class Killed(Exception):
 
 
 def kill_after(monkeypatch: pytest.MonkeyPatch, samples: int) -> None:
-    """Let the engine die when it has finished so many samples."""
+    """Let the engine die when it has finished so many samples, of which all but the last ones are judged."""
     whole = ScriptedEngine.stream
 
     def stream(
         self: ScriptedEngine, take: TakeRequests, sampling: SamplingParams
     ) -> Iterator[tuple[Request, Completion]]:
-        for finished, sample in enumerate(whole(self, take, sampling)):
+        def take_few(count: int) -> list[Request] | None:
+            time.sleep(0.02)  # Until the few before are judged.
+            return take(min(count, 8))
+
+        for finished, sample in enumerate(whole(self, take_few, sampling)):
             if finished == samples:
                 raise Killed
             yield sample
 
     monkeypatch.setattr(ScriptedEngine, "stream", stream)
+
+
+def run_killed(folder: Path, monkeypatch: pytest.MonkeyPatch, *kills: int, **config: Any) -> None:
+    """Profile, and be killed after so many samples each time."""
+    for samples in kills:
+        with monkeypatch.context() as patch:
+            kill_after(patch, samples)
+            with pytest.raises(Killed):
+                run(folder, **config)
+    assert list(folder.rglob("verdicts-*/*.jsonl")), "nothing was judged before the kill"
 
 
 def drawn_in(store: Path) -> list[tuple[str, int]]:
@@ -121,16 +138,69 @@ def test_a_profile_killed_again_and_again_ends_the_same(tmp_path: Path, monkeypa
     whole.mkdir()
     cut.mkdir()
     run(whole)
-    for samples in (0, 1, 7, 30, 3, 11):
-        with monkeypatch.context() as patch:
-            kill_after(patch, samples)
-            with pytest.raises(Killed):
-                run(cut)
+    run_killed(cut, monkeypatch, 0, 1, 7, 30, 3, 11)
     run(cut)
     for left, right in zip(tables(whole), tables(cut), strict=True):
         assert left.equals(right)
     drawn = drawn_in(cut / "store")
     assert len(drawn) == len(set(drawn)) == tables(whole)[0].height
+
+
+def remove_all(store: Path) -> None:
+    shutil.rmtree(store)
+
+
+def remove_first_file(store: Path) -> None:
+    next(store.glob("*/000000.jsonl")).unlink()
+
+
+def cut_first_file(store: Path) -> None:
+    log = next(store.glob("*/000000.jsonl"))
+    log.write_bytes(log.read_bytes()[:3000])
+
+
+@pytest.mark.parametrize("remove", [remove_all, remove_first_file, cut_first_file])
+def test_a_killed_profile_whose_samples_are_gone_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remove: Callable[[Path], None]
+) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    whole.mkdir()
+    cut.mkdir()
+    run(whole, other_gold="6")
+    run_killed(cut, monkeypatch, 60, 30, other_gold="6")
+    remove(cut / "store")
+    run(cut, other_gold="6")
+    for left, right in zip(tables(whole), tables(cut), strict=True):
+        assert left.equals(right)
+
+
+def test_a_sample_that_replaces_a_lost_one_is_judged_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_killed(tmp_path, monkeypatch, 60)
+    shutil.rmtree(tmp_path / "store")
+    whole = ScriptedEngine.stream
+
+    def sixes(
+        self: ScriptedEngine, take: TakeRequests, sampling: SamplingParams
+    ) -> Iterator[tuple[Request, Completion]]:
+        for request, completion in whole(self, take, sampling):
+            ids = tuple(ord("6") if token == ord("5") else token for token in completion.token_ids)
+            yield request, dataclasses.replace(completion, token_ids=ids)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ScriptedEngine, "stream", sixes)
+        run_killed(tmp_path, monkeypatch, 60)
+    run(tmp_path)
+    samples = tables(tmp_path)[0]
+    assert set(samples["extracted"]) == {"5", "6"}
+    assert [bytes(ids[:-1]).decode() for ids in samples["token_ids"]] == samples["completion"].to_list()
+
+
+def test_samples_that_are_gone_have_cost_a_budget_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_killed(tmp_path, monkeypatch, 39, budget_tokens=400)
+    shutil.rmtree(tmp_path / "store")
+    report = run(tmp_path, budget_tokens=400)
+    # Samples have 10 tokens: 40 reach it, of which 39 were drawn before.
+    assert report.facts["sampling"]["drawn"] >= 40
 
 
 def test_a_line_that_a_kill_cut_short_is_drawn_again(tmp_path: Path) -> None:
@@ -213,11 +283,7 @@ def test_a_budget_takes_no_row_whose_samples_are_kept(tmp_path: Path) -> None:
 def test_a_budget_is_that_of_a_stage_however_often_it_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(2):
-        with monkeypatch.context() as patch:
-            kill_after(patch, 20)
-            with pytest.raises(Killed):
-                run(tmp_path, budget_tokens=400)
+    run_killed(tmp_path, monkeypatch, 20, 20, budget_tokens=400)
     report = run(tmp_path, budget_tokens=400)
     # 40 samples of 9 tokens were drawn before: 5 are left, and 64 are on their way when these are finished.
     assert report.facts["sampling"]["drawn"] <= 5 + 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select.stage import select
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
-from truegold.pipeline.tables.reasons import SUSPICION_SCHEMA
+from truegold.pipeline.tables.reasons import CHECK_SCHEMA, SUSPICION_SCHEMA, LabelCheck
 from truegold.pipeline.tables.rows import PROFILE_SCHEMA, ROW_SCHEMA, Row, write_rows
 from truegold.verifiers import InputError
 
@@ -52,7 +53,13 @@ class Notes(NullProgress):
         self.lines.append(message)
 
 
-def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = None, **config: Any) -> StageReport:
+def run_select(
+    folder: Path,
+    problems: Sequence[Problem],
+    notes: Notes | None = None,
+    checks: Sequence[LabelCheck] = (),
+    **config: Any,
+) -> StageReport:
     """Select among problems, numbered from 1, with the prior Beta(1, 1)."""
     rows: list[Row] = []
     profile, suspicion, flags, open_flags = [], [], [], []
@@ -73,7 +80,9 @@ def run_select(folder: Path, problems: Sequence[Problem], notes: Notes | None = 
             flags.append(flag_record(row, "suspect_gold", detector="profile", evidence={}))
         if problem.is_flagged:
             open_flags.append(flag_record(row, "missing_quantity", detector="missing_quantity", evidence={}))
-    inputs = {name: folder / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion", "open_flags")}
+    names = ("rows", "profile", "flags", "suspicion", "open_flags", "checks")
+    inputs = {name: folder / f"{name}.parquet" for name in names}
+    write_rows(inputs["checks"], checks, CHECK_SCHEMA)
     write_rows(inputs["open_flags"], open_flags, FLAG_SCHEMA)
     write_rows(inputs["rows"], rows, ROW_SCHEMA)
     write_rows(inputs["profile"], profile, PROFILE_SCHEMA)
@@ -138,26 +147,96 @@ def test_rows_without_enough_passes_or_out_of_range_are_dropped(tmp_path: Path) 
     assert dropped(tmp_path) == {1: "too_few_passes", 3: "outside_band"}
 
 
-def test_by_default_a_tenth_of_the_selection_may_never_have_passed(tmp_path: Path) -> None:
-    run_select(tmp_path, [*[Problem(4)] * 18, *[Problem(0)] * 6], zero_share=SelectConfig().zero_share)
-    assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4}
+def reserve(folder: Path) -> list[int]:
+    """Return the numbers of the rows in reserve, in their order."""
+    rows: list[int] = pl.read_parquet(folder / "select" / "reserve.parquet")["source_row"].to_list()
+    return rows
 
 
-def test_of_rows_that_never_passed_the_flagged_ones_come_last(tmp_path: Path) -> None:
+def test_by_default_a_tenth_of_the_selection_may_never_have_passed_and_the_others_wait(tmp_path: Path) -> None:
+    notes = Notes()
+    problems = [*[Problem(4)] * 18, *[Problem(0)] * 6]
+    report = run_select(tmp_path, problems, notes, zero_share=SelectConfig().zero_share)
+    assert report.rows_out == 20
+    assert Counter(dropped(tmp_path).values()) == {"in_reserve": 4}
+    assert report.facts["reserve"] == len(reserve(tmp_path)) == 4
+    assert notes.lines == [
+        "4 rows that never passed are more than select.zero_share (0.1) takes: 4 are at the end of the reserve, 0 that "
+        "rules advise against are dropped"
+    ]
+    ledger = pl.read_parquet(tmp_path / "select" / "ledger.parquet").filter(reason="in_reserve")
+    assert [json.loads(evidence)["over_zero_share"] for evidence in ledger["evidence"]] == [True] * 4
+
+
+def test_rows_beyond_the_share_follow_all_others_in_the_reserve(tmp_path: Path) -> None:
+    problems = [*[Problem(4)] * 9, *[Problem(0, suspicion=number / 10) for number in range(4)]]
+    run_select(tmp_path, problems, zero_share=0.1, max_rows=5, target=[{"up_to": 1}])
+    waiting = reserve(tmp_path)
+    # Of 9 rows that pass and one that does not, 5 are selected; the worthiest of the others come first.
+    assert sorted(waiting[:-3]) == sorted({*range(1, 11)} - {*selected(tmp_path)["source_row"]})
+    assert waiting[-3:] == [11, 12, 13]
+    ledger = pl.read_parquet(tmp_path / "select" / "ledger.parquet").filter(reason="in_reserve").sort("source_row")
+    marked = [json.loads(evidence).get("over_zero_share") for evidence in ledger["evidence"]]
+    assert marked[-3:] == [True] * 3
+    assert set(marked[:-3]) == {None}
+
+
+def test_of_rows_that_never_passed_the_flagged_ones_come_last_and_do_not_wait(tmp_path: Path) -> None:
     run_select(
         tmp_path,
         [*[Problem(4)] * 3, Problem(0, is_flagged=True), Problem(0, suspicion=0.5), Problem(1, is_flagged=True)],
         zero_share=0.2,
     )
     assert dropped(tmp_path) == {4: "over_zero_share"}
+    assert reserve(tmp_path) == []
 
 
 def test_rows_that_never_passed_make_up_at_most_their_share(tmp_path: Path) -> None:
     run_select(tmp_path, [Problem(4), Problem(3), *[Problem(0)] * 6, Problem(0, judged=64)], zero_share=0.5)
     assert selected(tmp_path).height == 4
-    assert sorted(pl.read_parquet(tmp_path / "select" / "hard.parquet")["source_row"])[-1] == 9
-    assert pl.read_parquet(tmp_path / "select" / "hard.parquet").height == 5
-    assert Counter(dropped(tmp_path).values()) == {"over_zero_share": 4, "too_hard": 1}
+    hard = sorted(pl.read_parquet(tmp_path / "select" / "hard.parquet")["source_row"])
+    assert hard == sorted([*reserve(tmp_path), 9])
+    assert Counter(dropped(tmp_path).values()) == {"in_reserve": 4, "too_hard": 1}
+
+
+def test_where_nothing_ever_passed_all_rows_wait_and_the_share_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="None of 3 profiled rows is left") as caught:
+        run_select(tmp_path, [Problem(0)] * 3, zero_share=0.1)
+    assert "select.zero_share" in str(caught.value.hint)
+    assert run_select(tmp_path, [Problem(0)] * 3, zero_share=0.1, may_be_empty=True).rows_out == 0
+    assert sorted(reserve(tmp_path)) == [1, 2, 3]
+
+
+def checked(right: int, at_fault: int, suspicion: float = 0.1, passes: int = 0) -> list[LabelCheck]:
+    """Return decisions about so many rows."""
+    faults = [*[False] * right, *[True] * at_fault]
+    return [{"id": "", "passes": passes, "suspicion": suspicion, "at_fault": fault} for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("checks", "is_trusted"),
+    [
+        ([], False),
+        (checked(18, 2), True),
+        (checked(19, 0), False),
+        (checked(17, 3), False),
+        (checked(18, 2) + checked(0, 9, suspicion=0.5), True),
+        (checked(10, 0) + checked(30, 0, suspicion=0.5), False),
+        (checked(10, 0) + checked(30, 0, passes=1), False),
+    ],
+)
+def test_suspicion_bounds_rows_that_never_passed_where_reviewers_have_shown_it_right(
+    tmp_path: Path, checks: list[LabelCheck], is_trusted: bool
+) -> None:
+    unsuspected = [Problem(0, suspicion=0.49)] * 9
+    doubtful = [*[Problem(0, suspicion=0.5)] * 3, *[Problem(0, is_flagged=True)] * 3]
+    problems = [*[Problem(4)] * 9, *unsuspected, *doubtful]
+    report = run_select(tmp_path, problems, checks=checks, zero_share=0.1)
+    # 9 rows that pass take one that does not; 18 that are as good as such take two.
+    assert report.rows_out == (20 if is_trusted else 10)
+    record = report.facts["label_checks"]
+    assert record["is_trusted"] == is_trusted
+    assert record["suspected"] + record["others"] == sum(not check["passes"] for check in checks)
 
 
 def test_rows_that_never_passed_have_their_share_of_the_selection_itself(tmp_path: Path) -> None:
@@ -245,6 +324,27 @@ def test_quotas_that_cross_are_met_to_the_row(tmp_path: Path) -> None:
     assert (table["domain"] == "algebra").sum() == 70
     assert (table["source"] == "a").sum() == 50
     assert [demand["is_met"] for demand in report.facts["demands"] if ":" in demand["name"]] == [True, True]
+
+
+def test_quotas_are_met_before_a_histogram_that_nobody_asked_for(tmp_path: Path) -> None:
+    # Alone in the lowest quarter, all code would be taken for it.
+    kinds = [("geometry", [6, 7, 3], 42), ("code", [1], 25), ("algebra", [7, 5, 3], 200), ("other", [4], 30)]
+    problems = [Problem(rates[n % len(rates)], domain=domain) for domain, rates, rows in kinds for n in range(rows)]
+    quotas = {"domain:geometry": 0.5, "domain:code": 0.2, "domain:algebra": 0.3}
+    run_select(tmp_path, problems, max_rows=100, quotas=quotas)
+    # 8 of the 50 rows of geometry are missing, which is no other quota's loss.
+    assert Counter(selected(tmp_path)["domain"]) == {"geometry": 42, "code": 20, "algebra": 30, "other": 8}
+    report = run_select(tmp_path, problems, max_rows=100, quotas=quotas, target="balanced")
+    # A target that is asked for counts as much as a quota: 5 rows more are 5 rows fewer that the quarter misses.
+    assert selected(tmp_path)["domain"].to_list().count("code") == 25
+    assert {demand["name"]: demand["rows"] for demand in report.facts["demands"]}["pass rates 0 to 0.25"] == 25
+
+
+def test_of_a_histogram_that_nobody_asked_for_quotas_leave_what_they_can(tmp_path: Path) -> None:
+    kinds = [("algebra", 1, 30), ("algebra", 5, 90), ("geometry", 3, 200), ("geometry", 7, 200)]
+    problems = [Problem(passes, domain=domain) for domain, passes, rows in kinds for _ in range(rows)]
+    run_select(tmp_path, problems, max_rows=100, quotas={"domain:algebra": 0.5})
+    assert Counter((selected(tmp_path)["pass_rate"] * 4).cast(pl.Int64)) == {0: 25, 1: 25, 2: 25, 3: 25}
 
 
 def test_a_quota_that_cannot_be_met_is_named_with_what_there_is(tmp_path: Path) -> None:

@@ -313,8 +313,8 @@ class Recorder(NullProgress):
     def start(self, label: str, total: int | None = None) -> None:
         self.calls.append(("start", label, total))
 
-    def advance(self, steps: int = 1, detail: str = "") -> None:
-        self.calls.append(("advance", steps, detail))
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
+        self.calls.append(("advance", steps, detail, total))
 
 
 def isolated(child: Any, do: str) -> Stage:
@@ -328,7 +328,7 @@ def test_an_isolated_stage_reports_from_another_process(child: Any, tmp_path: Pa
     result = run_stage(isolated(child, "finish"), run_dir, DigestCache(run_dir / ".digests.json"), recorder)
     assert result.report.counts == {"drop:odd": 1}
     assert result.report.facts["pid"] != os.getpid()
-    assert recorder.calls == [("start", "working", 2), ("advance", 2, "done")]
+    assert recorder.calls == [("start", "working", 2), ("advance", 2, "done", None)]
     assert (run_dir / "work" / "made.txt").read_text() == "made"
 
 

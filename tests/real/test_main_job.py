@@ -207,3 +207,39 @@ def reached(run_dir: Path, step: int) -> bool:
     for pointer in run_dir.glob(".partial/train-*/checkpoints/latest.json"):
         return int(json.loads(pointer.read_text())["step"]) >= step
     return False
+
+
+def samples_judged(run_dir: Path) -> int:
+    logs = run_dir.glob(".partial/profile-*/scratch/verdicts-*/*.jsonl")
+    return sum(log.read_bytes().count(b"\n") for log in logs)
+
+
+@pytest.mark.long_run
+def test_a_killed_profile_whose_samples_were_deleted_draws_them_again(tmp_path: Path, tiny_model: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "run.yaml").write_text(
+        f"name: lost\ndata: {{path: train.jsonl, heldout: 0.15}}\nmodel: {{path: {tiny_model}}}\n"
+        "engine: {dtype: float32, max_model_len: 64, cpu_kv_cache_gib: 1, max_num_seqs: 32}\n"
+        "profile: {samples: 24, first_samples: null, max_tokens: 20}\n"
+    )
+    run_dir = tmp_path / "runs" / "lost"
+    command = ["profile", "run.yaml", "--engine", "local"]
+    child = subprocess.Popen([*TRUEGOLD, *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 500
+    while not samples_judged(run_dir):
+        assert child.poll() is None, child.stderr.read() if child.stderr else ""
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    child.kill()
+    child.communicate()
+    shutil.rmtree(run_dir / ".samples")
+    done = truegold(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "samples that were judged before are gone" in done.stderr
+    facts = json.loads((run_dir / "profile" / "stage.json").read_text())["report"]["facts"]
+    samples = pl.read_parquet(run_dir / "profile" / "samples.parquet")
+    assert (
+        facts["sampling"]["drawn"]
+        == samples.height
+        == pl.read_parquet(run_dir / "profile" / "profile.parquet")["n"].sum()
+    )

@@ -72,6 +72,11 @@ def make_world(tmp_path: Path) -> World:
         (tmp_path / name).mkdir()
     settings = ProfileConfig(engine=made.write_script(), samples=16, first_samples=None)
     profile({"rows": tmp_path / "rows.parquet"}, settings, tmp_path / "profile", NullProgress())
-    tables = {name: tmp_path / "profile" / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion")}
-    select(tables, SelectConfig(), tmp_path / "select", NullProgress())
+    select_rows(tmp_path, SelectConfig())
     return made
+
+
+def select_rows(folder: Path, config: SelectConfig) -> None:
+    """Select in the folder of a world."""
+    tables = {name: folder / "profile" / f"{name}.parquet" for name in ("rows", "profile", "flags", "suspicion")}
+    select(tables, config, folder / "select", NullProgress())

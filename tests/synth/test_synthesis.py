@@ -12,9 +12,10 @@ import orjson
 import polars as pl
 import pytest
 from chat_server import ChatServer
-from synth_world import HARD, World
+from synth_world import HARD, World, select_rows
 
-from truegold.pipeline.engines.base import SamplingParams, TakeRequests
+from truegold.pipeline.config.stages import SelectConfig
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.chat_engine import ChatEngine
 from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.running.progress import NullProgress
@@ -45,6 +46,19 @@ def test_a_hard_row_gets_a_positive_by_feedback_and_becomes_trainable(world: Wor
     hard = pl.read_parquet(world.folder / "select" / "hard.parquet")
     assert trainable == hard.height == report.facts["became_trainable"]
     assert report.counts["keep:distilled_positive"] == trainable
+
+
+def test_a_row_that_becomes_trainable_leaves_the_reserve(world: World) -> None:
+    select_rows(world.folder, SelectConfig(min_teaching=0))
+    waiting, hard = (
+        set(pl.read_parquet(world.folder / "select" / f"{name}.parquet")["id"]) for name in ("reserve", "hard")
+    )
+    assert waiting == hard != set()
+    world.synthesise({RETRY: [RIGHT]}, strategies=["retry"])
+    assert pl.read_parquet(world.folder / "synth" / "reserve.parquet").height == 0
+    selected = pl.read_parquet(world.folder / "synth" / "selected.parquet")["id"].to_list()
+    assert waiting < set(selected)
+    assert len(selected) == len(set(selected))
 
 
 def test_the_record_has_the_bare_prompt_and_no_token_of_the_context(world: World) -> None:
