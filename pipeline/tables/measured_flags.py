@@ -58,7 +58,7 @@ class Measured:
     """The corpora that the rows read are from."""
     by: Readers
     advises: bool = False
-    """Whether it holds nothing back all the same: the verifier reads most wrapped golds, and of `multi_part` 55 of 62 rows
+    """Whether it holds nothing back all the same: the verifier reads most wrapped golds, and of `multi_part` 55 of 62
     were right where one reader's are counted too."""
 
     @property
