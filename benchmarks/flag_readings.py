@@ -88,25 +88,18 @@ QUESTIONS: Mapping[str, Question] = {
     "answer_in_prompt": Question("Does the problem's text give its answer away?"),
     "solution_in_prompt": Question("Does the problem's text contain a solution of the problem, or a part of one?"),
     "mojibake": Question("Does the text have characters that were read in a wrong character set or were lost?"),
-    "foreign_fragment": Question("Does the text have a stray piece in another language, which does not belong there?"),
     "garbled_number": Question("Is a number or a number word misspelt, or spoilt by wrong characters?"),
-    "lost_number": Question("Is a number missing beside its sign or unit ($, %)?"),
-    "gap_in_text": Question("Is there a gap in the text: a placeholder, or words left out?"),
     "gold_wrapped": Question(
         "Is there more around the gold than the answer (a heading, a remark, markup, a sentence)?"
     ),
-    "decimal_comma": Question("Is the gold a number with a decimal comma?"),
     "spoilt_options": Question(
         "Are the answer options spoilt: two have the same letter, text or value, or one has no text?", "options"
     ),
-    "unit_missing": Question("Does the problem ask for the answer with its unit, and gold has none?"),
-    "gold_slip": Question("Is the gold not what the solution computes, by a slip in writing it down?", "solution"),
     "negative_count": Question("Does the problem give a negative amount of something that cannot be negative?"),
     "missing_quantity": Question(
         'Is a quantity that the answer depends on left open ("some apples"), so that it cannot be computed?'
     ),
     "fractional_count": Question("Is the gold a fraction of something that comes in whole pieces only?"),
-    "unit_mismatch": Question("Is the gold in another unit than the problem asks for?"),
     "arithmetic_error": Question("Is a computing step of the solution false?", "solution"),
     "conflicting_labels": Question(
         "Are these two the same problem, asking for the same answer, so that one of the two golds must be wrong?",

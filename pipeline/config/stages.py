@@ -100,7 +100,7 @@ class DedupConfig(StageConfig):
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
     """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
     reworded_conflicts: bool = False
-    """Whether rewordings with different golds are flagged for advice: of 17 read, 2 were right. Copies always are."""
+    """Whether rewordings with different golds are flagged for advice: of 33 read, 2 were right. Copies always are."""
     template_cap: int | None = Field(default=None, ge=1)
     """Problems of one template (the same words, other quantities) that stay; null keeps all. Needs `reworded`."""
     embedder: str | None = None
@@ -268,7 +268,7 @@ class FlagConfig(StageConfig):
 
     detectors: tuple[str, ...] | None = None
     """Names of the detectors to run, or import strings of your own; the built-in ones that are
-    right more often than not where not given."""
+    right at least as often as wrong where not given."""
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
     model: WellPosedConfig | None = None

@@ -56,12 +56,10 @@ SHARED_OPTIONS_ROWS = 4
 
 
 class Translation(NamedTuple):
-    """Two rows in different scripts that may be one problem."""
+    """Two rows in different scripts whose numbers and questions agree."""
 
     row: int
     other: int
-    is_sure: bool
-    """Whether the questions agree as well as the numbers."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class DedupOutcome:
     evidence: dict[int, str]
     """JSON for rows that go and are no copies, by position."""
     translations: Sequence[Translation] = ()
-    """What an encoder proposed and the reading did not deny; both rows stay."""
+    """What an encoder proposed and the reading confirmed; both rows stay."""
     overruled: Marks | None = None
     """Whether it goes because a better source has another gold (`rewordings`); None where no source is better."""
     settled: Marks | None = None
@@ -98,14 +96,13 @@ class DedupOutcome:
     def kept_translations(self) -> list[Translation]:
         """The translations among the rows that stay: a row that goes is stood for by the one kept for it, unless that
         is another instance of its template."""
-        kept: dict[tuple[int, int], Translation] = {}
+        kept: list[Translation] = []
         for pair in self.translations:
             row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))
             if row == other or self.capped[pair.row] or self.capped[pair.other]:
                 continue
-            is_sure = pair.is_sure or ((row, other) in kept and kept[row, other].is_sure)
-            kept[row, other] = Translation(row, other, is_sure)
-        return list(kept.values())
+            kept.append(Translation(row, other))
+        return list(dict.fromkeys(kept))
 
     def drop_evidence(self, position: int) -> dict[str, object]:
         """Return what the ledger tells of a row that goes, besides which row is kept."""
@@ -178,13 +175,12 @@ def _shared_options(path: Path) -> frozenset[str]:
 
 
 def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints) -> list[Translation]:
-    """Return the pairs of texts as pairs of rows: the first row that has each text."""
+    """Return the pairs of texts whose questions agree as pairs of rows: the first row that has each text."""
     first_row: dict[int, int] = {}
     for index, text in enumerate(corpus.text.tolist()):
         first_row.setdefault(text, int(positions[index]))
-    columns = (pairs_of_texts.left, pairs_of_texts.right, pairs_of_texts.is_sure)
-    pairs = zip(*(column.tolist() for column in columns), strict=True)
-    return [Translation(first_row[left], first_row[right], sure) for left, right, sure in pairs]
+    sides = (side[pairs_of_texts.is_sure].tolist() for side in (pairs_of_texts.left, pairs_of_texts.right))
+    return [Translation(first_row[left], first_row[right]) for left, right in zip(*sides, strict=True)]
 
 
 def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) -> None:

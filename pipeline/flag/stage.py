@@ -104,7 +104,7 @@ def _record(row: Row, detector: Detector, finding: Any) -> FlagRecord:
     if not isinstance(finding, Finding):
         raise TypeError(f"detect() must return a list of Finding, not of {type(finding).__name__}")
     if detector is BUILT_IN.get(detector.name):
-        return measured_flag(row, finding.reason, detector.name, finding.evidence, finding.suggestion, is_fact=False)
+        return measured_flag(row, finding.reason, detector.name, finding.evidence, finding.suggestion)
     return flag_record(
         row,
         finding.reason,

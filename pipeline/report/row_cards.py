@@ -4,8 +4,8 @@
 
 All tables are read once for the rows that the page shows. What a stage or a verifier keeps as JSON is put into words:
 
-    {"measured": {"precision": 0.98, "rows": 41, "corpora": 11}, "mentions": "shown in the diagram"}
-        [["measured", "98 % of 41 rows read by hand, from 11 corpora"], ["mentions", "shown in the diagram"]]
+    {"measured": {"precision": 0.98, "rows": 41, "corpora": 11, "by": "one reader"}, "mentions": "shown in the diagram"}
+        [["measured", "98 % of 41 rows right, from 11 corpora, by one reader"], ["mentions", "shown in the diagram"]]
     {"rung": "exact", "gold": "1/2", "answer": "0.5", "form": "boxed"}
         {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
 """
@@ -319,7 +319,8 @@ def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> l
 def describe(name: str, value: Any) -> str:
     """Return one value in words."""
     if name == "measured" and isinstance(value, dict) and {"precision", "rows", "corpora"} <= value.keys():
-        return f"{100 * value['precision']:.0f} % of {value['rows']} rows read by hand, from {value['corpora']} corpora"
+        shown = f"{100 * value['precision']:.0f} % of {value['rows']} rows right, from {value['corpora']} corpora"
+        return f"{shown}, by {value['by']}" if "by" in value else shown
     return cut(visible(_words(value)), FACT_CHARS)
 
 

@@ -417,7 +417,7 @@ def _why_unmatchable(row: _Pending) -> str | None:
 def _flag(
     row: _Pending, reason: str, evidence: dict[str, Any], suggestion: str | None = None
 ) -> tuple[FlagRecord, dict[str, Any]]:
-    return measured_flag(row.reference, reason, "verify_gold", evidence, suggestion, is_fact=True), evidence
+    return measured_flag(row.reference, reason, "verify_gold", evidence, suggestion), evidence
 
 
 def _evidence(row: _Pending, verdict: Verdict) -> dict[str, Any]:

@@ -361,9 +361,9 @@ def test_the_better_source_wins_whatever_batch_its_rows_are_hashed_in() -> None:
 def test_translations_are_told_of_rows_that_stay() -> None:
     winner, nowhere = np.array([0, 0, 2, 3, 3]), np.full(5, -1)
     relation, capped = np.zeros(5, dtype=np.uint8), np.array([False, False, False, False, True])
-    pairs = [Translation(1, 2, True), Translation(0, 2, False), Translation(0, 1, True), Translation(2, 4, True)]
+    pairs = [Translation(1, 2), Translation(0, 2), Translation(0, 1), Translation(2, 4)]
     outcome = DedupOutcome(winner, nowhere, winner < 0, relation, capped, {}, pairs)
-    assert outcome.kept_translations == [Translation(0, 2, True)]
+    assert outcome.kept_translations == [Translation(0, 2)]
 
 
 def test_another_encoder_deduplicates_again(tmp_path: Path) -> None:

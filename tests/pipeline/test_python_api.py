@@ -258,7 +258,7 @@ def test_the_solution_is_read_where_prompt_and_gold_are_named() -> None:
     question = "Tom has 3 cars and buys 4 more. How many cars has he?"
     row = {"question": question, "answer": "8", "solution": "He has 3 cars and buys 4, which makes 3 + 4 = 7. #### 7"}
     guessed, named = pipeline.find_flags([row]), pipeline.find_flags([row], prompt="question", gold="answer")
-    assert named.flags["reason"].to_list() == ["solution_contradicts_gold", "gold_slip"]
+    assert named.flags["reason"].to_list() == ["solution_contradicts_gold"]
     assert named.flags["reason"].to_list() == guessed.flags["reason"].to_list()
 
 

@@ -6,13 +6,11 @@ Some golds and solutions, and their findings:
     "72 (rounded)", "72 [verified]", "72 # check this"                 gold_wrapped: a remark, suggestion 72
     "<answer>72</answer>", "72</s>", "**72**"                          gold_wrapped: markup, suggestion 72
     "There are 72 in total."                                           gold_wrapped: a sentence, suggestion 72
-    "1.234,50"                                                         decimal_comma, suggestion 1234.50
     "72 apples", "x = 3", "5 (mod 7)", "\frac{1}{2}", "(1, 2]"         nothing
 
 Verifiers that read golds often understand such a gold; those that compare texts, and other people's, do not.
 
     solution "5 * 7 = 36 apples ... #### 36"                                    arithmetic_error, shows 5 * 7 = 35
-    solution "... <<8*9=72>>72 clips\n#### 27"  gold "27"                        gold_slip: 72
 
 The calculations of a solution are read by `calculations`.
 """
@@ -25,9 +23,8 @@ from fractions import Fraction
 from truegold.pipeline.flag.rules.calculations import calculations
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.quantities import read_number
 
-# gold_wrapped, decimal_comma
+# gold_wrapped
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers whose golds are values: for others a heading or a sentence may be what is asked for."""
 MAX_CHARS = 200
@@ -45,8 +42,6 @@ _SENTENCE = re.compile(
     re.IGNORECASE,
 )
 """A sentence with one number: "It is 100.", "There are 1640 in total."."""
-
-_DECIMAL_COMMA = re.compile(r"[$€£]?\s*(?P<whole>-?\d{1,3}(?:\.\d{3})+),(?P<part>\d+)\s*[$€£]?")
 
 
 @detector("gold_wrapped", version="1")
@@ -68,26 +63,12 @@ def gold_wrapped(row: Row) -> list[Finding]:
     return []
 
 
-@detector("decimal_comma", version="1")
-def decimal_comma(row: Row) -> list[Finding]:
-    """Gold groups thousands by points and has a decimal comma, where most readers see two numbers or another one."""
-    match = _DECIMAL_COMMA.fullmatch((row["gold"] or "").strip())
-    if row["verifier"] not in READ_BY_MEANING or match is None:
-        return []
-    plain = f"{match['whole'].replace('.', '')}.{match['part']}"
-    return [Finding("decimal_comma", evidence={"gold": row["gold"]}, suggestion=plain)]
-
-
-# arithmetic_error, gold_slip
+# arithmetic_error
 MAX_SHOWN = 5
 """The wrong calculations that the evidence names."""
 
 _OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
 """Where a problem speaks of bases, `44 * 55 = 3506` may be true."""
-
-_FINAL_MARK = "####"
-"""What stands before the final answer of a solution of GSM8K."""
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 @detector("arithmetic_error", version="3")
@@ -108,30 +89,3 @@ def _format(value: Fraction) -> str:
     if value.denominator == 1:
         return str(value.numerator)
     return f"{float(value):.6g}"
-
-
-@detector("gold_slip", version="2")
-def gold_slip(row: Row) -> list[Finding]:
-    """Gold is a slip away from the last result of its solution, and stands nowhere in it but as the final answer."""
-    before, mark, _ = (row["solution"] or "").rpartition(_FINAL_MARK)
-    gold = read_number(row["gold"])
-    # A last step without its result has gold for it.
-    if gold is None or not mark or before.rstrip().rstrip("$").endswith("="):
-        return []
-    steps = calculations(before)
-    if not steps or steps[-1].result == gold.value or not steps[-1].holds:
-        return []
-    if gold.value in {Fraction(text) for text in _DIGITS.findall(before.replace(",", ""))}:
-        return []
-    last = steps[-1].result
-    if not _is_slip(gold.value, last):
-        return []
-    return [Finding("gold_slip", evidence={"gold": row["gold"], "last_step": f"{steps[-1].left} = {float(last):g}"})]
-
-
-def _is_slip(gold: Fraction, last: Fraction) -> bool:
-    """Whether the two differ by 1, by the sign, by a shifted point, or by the order of their digits."""
-    if gold == -last or abs(gold - last) == 1 or (last and gold / last in (10, Fraction(1, 10))):
-        return True
-    digits = [sorted(str(abs(value).numerator)) for value in (gold, last)]
-    return gold.denominator == last.denominator == 1 and digits[0] == digits[1] and len(digits[0]) > 1

@@ -1,14 +1,9 @@
-"""Rules about prompts that are not whole: cut off, with a hole, without their picture or without a question.
+"""Rules about prompts that are not whole: cut off, without their picture or without a question.
 
 Some prompts and their findings:
 
     "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does"     truncated_text
     "What is the value of x if 3x + 2 ="                                          nothing: a blank to fill
-    "Tom has [NUM] apples and buys 9 more. How many has he?"                       gap_in_text: a placeholder
-    "Tom has 12 apples. He buys 9 [...] does he have?"                             gap_in_text: words were left out
-    "Tom has 12 apples. He buys ... gives away 5. How many are left?"              gap_in_text: dots between words
-    "Find 1 + 2 + ... + 100."   "[ABC] is the area of triangle ABC."               nothing
-    "End your reply with 'Result: <number>'."   "Use <value> </value>."            nothing: this says how to answer
     "As shown in the figure below, Tom has some apples. He buys 9 more. ..."      missing_figure
     "Each pack costs 107 dollars. There is a discount of 106 dollars on each."     no_question
 
@@ -115,29 +110,6 @@ _SHOWN_BEHIND = re.compile(
     r"\s*[.:：]?\s*(?![(（]?\d{1,2}[.)）]\s)(?:\$\$?[^$]{0,300}[-+=<>\\^\d]|\\[(\[]|[\"“]|[-+(]?\d)|\s*[:：]\s*(?P<rest>\S[^\n?？]*[\d=+])"
 )
 """What is "shown below", right behind these words: a formula, a number, a quotation; anything behind a colon."""
-
-# gap_in_text
-MIN_NUMBERS = 2
-"""Dots in a text with fewer numbers are more often a quotation than a cut."""
-SHOWN_CHARS = 25
-"""Characters shown on each side of a gap."""
-_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)|\\begin\{.*?\\end\{[a-z*]+\}", re.DOTALL)
-_PLACEHOLDER = re.compile(
-    r"(?<![\\A-Za-z])(?:\[{1,2}|<{1,2}|\{{1,2})\s*"
-    rf"{any_of('placeholders')}[_ ]?\d{{0,2}}\s*(?:\]{{1,2}}|>{{1,2}}|\}}{{1,2}})",
-    re.IGNORECASE,
-)
-"""A placeholder of a template: "[NUM]", "{{name1}}"."""
-_LEFT_OUT = re.compile(rf"[\[(<{{]\s*{any_of('omissions')}\s*[\])>}}]", re.IGNORECASE)
-"""A mark that words were left out: "[...]", "(truncated)"."""
-_DOTS = re.compile(r"\b[a-z]{2,}\s*(?:\.{3,}|…+)\s*[a-z]{2,}\b|[a-z]{2,}\s(?:\.{3,}|…+)\s[A-Za-z\d]")
-"""Dots between words: "He buys ... gives away"."""
-_SENTENCE_END = re.compile(r"(?<=[.?!])['\")]*\s+|(?<!:)\n\s*\n")
-_ABOUT_FORM = re.compile(rf"\b{any_of('answer_forms')}", re.IGNORECASE)
-"""A sentence on the form of the answer: "End your reply with"."""
-_DIGITS = re.compile(r"\d+")
-_BLANK = re.compile(r"\b(?:fill|blanks?|complete|choose)\b|_{2,}", re.IGNORECASE)
-"""Where something is to be filled in, dots are the question."""
 
 # no_question
 MIN_TOLD_WORDS = 8
@@ -273,33 +245,6 @@ def missing_figure(row: Row) -> list[Finding]:
     if _TABLE.search(pointer[0]) and _LABELLED_VALUES.search(text):
         return []
     return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
-
-
-@detector("gap_in_text", version="2")
-def gap_in_text(row: Row) -> list[Finding]:
-    """Words or numbers in the middle of the prompt are gone."""
-    if not _may_be_incomplete(row):
-        return []
-    prose = without_formulas(_DRAWING.sub(" ", row["prompt"]))
-    signs = [("a placeholder", _PLACEHOLDER), ("words were left out", _LEFT_OUT)]
-    if _BLANK.search(prose) is None and len(_DIGITS.findall(prose)) >= MIN_NUMBERS:
-        signs.append(("dots between words", _DOTS))
-    for sign, pattern in signs:
-        for match in pattern.finditer(prose):
-            if not _is_about_form(prose, match):
-                around = prose[max(0, match.start() - SHOWN_CHARS) : match.end() + SHOWN_CHARS]
-                return [Finding("gap_in_text", evidence={"sign": sign, "at": ending(around)})]
-    return []
-
-
-def _is_about_form(prose: str, match: re.Match[str]) -> bool:
-    """Return whether a mark is part of an instruction on the answer's form: by its sentence, or as a pair of tags."""
-    name = match[0].strip("<> ")
-    if match[0].startswith("<") and re.search(rf"</\s*{re.escape(name)}\s*>", prose[match.end() :]):
-        return True
-    start = max((end.end() for end in _SENTENCE_END.finditer(prose, 0, match.start())), default=0)
-    end = _SENTENCE_END.search(prose, match.end())
-    return _ABOUT_FORM.search(prose, start, end.start() if end else len(prose)) is not None
 
 
 @detector("no_question", version="4")

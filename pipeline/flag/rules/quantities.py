@@ -1,4 +1,4 @@
-"""Rules about quantities: one that is missing, one that cannot be negative or a fraction, and one in another unit.
+"""Rules about quantities: one that is missing, and one that cannot be negative or a fraction.
 
 Some rows and their findings:
 
@@ -6,22 +6,18 @@ Some rows and their findings:
     "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"          nothing: that is asked
     "A ticket costs 2 yuan. How many tickets can Ann buy for 9 yuan?"  gold "4.5"            fractional_count
     "If each pack costs 81 dollars, how much will it cost to buy -33 packs?"                 negative_count
-    "How many minutes ...?"  gold "3 hours"                                                  unit_mismatch
-    "How many minutes ...?"  gold "180"                                                      nothing
-    "What is its area? State the unit."  gold "16"                                           unit_missing
 
-`negative_count` and `unit_mismatch` read English only.
+`negative_count` reads English only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
+from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.prose import ending, sentences, without_formulas
-from truegold.pipeline.text.quantities import MAX_NUMBER_CHARS, read_number
+from truegold.pipeline.text.quantities import read_number
 
 # fractional_count
 _MEASURED = rf"(?:more\s+)?(?:{any_of('measured_kinds')}\s+)*{any_of('measured_things')}"
@@ -75,28 +71,6 @@ _NEGATIVE_COUNT = re.compile(
 """A negative number of things behind a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
 _MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
 """A story of these has numbers below zero."""
-
-# unit_mismatch
-_UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
-_ASKED_UNIT = re.compile(
-    r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b"
-    r"|\b(?:how\s+(?:long|far|tall|heavy|much|old|deep|wide|high)|(?:length|weight|mass|time|distance|height|width|depth"
-    r"|volume|duration|age|cost|price))\b,?(?:\s+is\s+it)?\s*,?\s+in\s+([a-z]+)\b",
-    re.IGNORECASE,
-)
-"""A unit that is asked for: "how many minutes", "how long in seconds", "the weight in pounds"."""
-_UNIT_DEMANDED = re.compile(
-    r"\b(?:include|give|state|write|specify|mention|name|add)\s+(?:\w+\s+){0,4}?(?:the|its|their|your|correct|proper)?\s*units?\b"
-    r"(?!\s+(?:rate|price|cost|vector|fraction|square|cube|circle|length|cell|digit))"
-    r"|\bwith\s+(?:its|their|correct|proper|appropriate)(?:\s+(?:correct|proper|right))?\s+units?\b"
-    r"|写出单位|带(?:上)?单位|注明单位",
-    re.IGNORECASE,
-)
-"""An order to name the unit: "State the answer with its unit."."""
-_BARE_NUMBER = re.compile(r"[\s$]*-?\d[\d.,/]*[\s$]*")
-SINGULAR: Mapping[str, str] = PATTERNS["singular"]
-_GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
-r"""A number with a unit: "3 hours", "$3\text{ hours}$"."""
 
 
 @detector("fractional_count", version="2")
@@ -173,34 +147,3 @@ def negative_count(row: Row) -> list[Finding]:
         return []
     match = _NEGATIVE_COUNT.search(without_formulas(prompt))
     return [] if match is None else [Finding("negative_count", evidence={"says": match[0].strip()})]
-
-
-@detector("unit_mismatch", version="3")
-def unit_mismatch(row: Row) -> list[Finding]:
-    """The question asks for a number of one unit, and gold is given in another."""
-    text = row["gold"] or ""
-    gold = _GOLD_UNIT.match(text) if len(text) <= MAX_NUMBER_CHARS else None
-    if gold is None or not _UNIT.fullmatch(gold[1]):
-        return []
-    for sentence in reversed(sentences(row["prompt"])):
-        asked = _ASKED_UNIT.search(sentence)
-        if asked and (unit := _UNIT.fullmatch(asked[1] or asked[2])):
-            if _singular(unit[0]) == _singular(gold[1]):
-                return []
-            return [Finding("unit_mismatch", evidence={"asks": asked[0], "gold": row["gold"]})]
-    return []
-
-
-@detector("unit_missing", version="1")
-def unit_missing(row: Row) -> list[Finding]:
-    """The prompt asks for the unit, and gold is a bare number."""
-    prose = without_formulas(row["prompt"])
-    demand = _UNIT_DEMANDED.search(prose) if _BARE_NUMBER.fullmatch(row["gold"] or "") else None
-    if row["domain"] != "math" or demand is None:
-        return []
-    return [Finding("unit_missing", evidence={"asks": demand[0], "gold": row["gold"]})]
-
-
-def _singular(unit: str) -> str:
-    lowered = unit.lower()
-    return SINGULAR.get(lowered, lowered.replace("metre", "meter").replace("litre", "liter").removesuffix("s"))

@@ -34,15 +34,9 @@ BUILT_IN: dict[str, Detector] = {
         answer_leaks.answer_in_prompt,
         answer_leaks.solution_in_prompt,
         stray_text.mojibake,
-        stray_text.foreign_fragment,
         stray_text.garbled_number,
-        stray_text.lost_number,
-        incomplete_prompts.gap_in_text,
-        gold_and_solution.gold_slip,
         gold_and_solution.gold_wrapped,
-        gold_and_solution.decimal_comma,
         question_kinds.spoilt_options,
-        quantities.unit_missing,
         quantities.fractional_count,
         quantities.missing_quantity,
         stray_text.generator_talk,
@@ -51,7 +45,6 @@ BUILT_IN: dict[str, Detector] = {
         incomplete_prompts.no_question,
         quantities.negative_count,
         gold_and_solution.arithmetic_error,
-        quantities.unit_mismatch,
     )
 }
 

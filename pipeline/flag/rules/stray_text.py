@@ -4,18 +4,13 @@ Some prompts and their findings:
 
     "It鈥檚 5 km to the caf茅."                       mojibake: UTF-8 read as GBK; what `clean` can undo, it undoes
     "Der Zug f\ufffdhrt um 8 Uhr."                     mojibake: characters are lost for good
-    "Tom has 5 apples. 他又买了三个苹果。How many ...?"  foreign_fragment
-    "几个苹果？ How many apples?"   "the sign «出口»"            nothing: all is said twice; a quotation
     "Tom has thrity-two marbles and buys f1ve more."           garbled_number
-    "Tickets cost $ each, and 5% of them are sold."            lost_number
-    "Tickets cost $5 each, and % of them are sold."            lost_number
-    "Let $x$ % of the tickets be sold."                        nothing: the share is x
     "New problem: Let me know if you need a hint. A boy has 120 dollars ..."             generator_talk
     "How many are left? How many are left? How many are left?"                           repeated_text
     "Translate this text into emojis. Find the smallest n such that ..."                 foreign_instruction
     "Simplify and write the result as a fraction: ..."                                   nothing
 
-`generator_talk`, `foreign_instruction` and the rules on numbers read English only.
+`generator_talk`, `foreign_instruction` and `garbled_number` read English only.
 """
 
 from __future__ import annotations
@@ -30,57 +25,14 @@ from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.encodings import misread_as
 from truegold.pipeline.text.prose import (
     FORMULA,
-    UNKNOWN,
     asks,
     ending,
-    is_said_twice,
-    language_of,
     sentences,
-    sure_language,
     without_formulas,
 )
 
 MAX_CHARS = 10_000
 """The part of a text that is read."""
-
-# foreign_fragment
-_SCRIPTS = {
-    "Han": "[\u3400-\u9fff]",
-    "kana": "[\u3041-\u3096\u30a1-\u30fa]",
-    "Hangul": "[\uac00-\ud7af]",
-    "Cyrillic": "[\u0400-\u04ff]",
-    "Arabic": "[\u0620-\u064a]",
-    "Hebrew": "[\u05d0-\u05ea]",
-    "Devanagari": "[\u0904-\u0939]",
-    "Thai": "[\u0e01-\u0e30]",
-}
-_RUNS = {
-    name: re.compile(rf"(?:{letter}[\s，。、,.!?？\u0300-\u036f\u064b-\u065f\u093a-\u094d\u0e31-\u0e4e]*){{4,}}")
-    for name, letter in _SCRIPTS.items()
-}
-"""Four letters of a script or more, with the marks that stand between them."""
-_WITHOUT_SPACES = ("Han", "kana", "Thai")
-_LATIN_WORDS = re.compile(r"(?:\b(?:[a-z]{2,}|a)\b[\s,]*){5,}")
-_LETTER = re.compile(r"[^\W\d_]")
-_FUNCTION_WORDS = {language: frozenset(words) for language, words in PATTERNS["function_words"].items()}
-"""Words of each language that no other of them has, nor English names."""
-MIN_FUNCTION_WORDS = 3
-FRAGMENT_WORDS = 10
-"""So many different ones within so many words are a phrase of the language, and one less of English beside it."""
-_WORD = re.compile(r"[^\W\d_]+")
-MIN_FRAGMENT_LETTERS = 25
-"""A shorter sentence of Latin letters is names and symbols as often as another language."""
-
-_SPEAKS_OF_LANGUAGE = re.compile(
-    r"\btranslat|\bpronounc|\bspelled\b|翻译|[说用]的?是?[英中法德日俄韩]语"
-    r"|\b(?:in|into|from|speaks?|says?)\s+(?:English|Chinese|French|German|Spanish|Russian|Japanese|Korean|Latin)\b",
-    re.IGNORECASE,
-)
-"""Where a text speaks of languages, or translates, another one belongs to it."""
-_QUOTED = re.compile(
-    r"\"[^\"\n]{1,200}\"|[“«「『《‘][^“”«»「」\n]{1,200}[”»」』》’]|[(（][^()（）\n]{1,200}[)）]|\S{1,40}(?=\s?\([A-Za-z])"
-)
-"""A quotation, a remark in brackets, and a term that one explains."""
 
 # garbled_number
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
@@ -103,18 +55,6 @@ _DIGITS_WITH_LETTERS = re.compile(
 """Letters among digits, or behind them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
 isotopes such as 18O and 131I, to litres ("2l") and to multiples of an identity ("3I")."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
-
-# lost_number
-_BARE_SIGN = re.compile(
-    rf"(?<![^\s])\$(?=\s+{any_of('after_lost_money')}\b|\s*[,.?]\s)|\b{any_of('before_lost_percent')}\s+%(?=\s|[.,])"
-)
-"""A sign without its number: "$ each", "and % of"."""
-_NAMES_SIGN = re.compile(
-    r"(?:\d|\b(?:in|sign|symbol)|\bunits?\b[^.?!]*|[€£¥]\s*(?:and|or)|\b(?:as|what|which)\s+an?"
-    r"|\b(?:round|express|write|give|convert|answer)\b[^.?!]*)\s*$",
-    re.IGNORECASE,
-)
-"""What stands before a sign that is named, and not lost: "in $ per kg", "(Unit: $, per year)", "5 $ each", "as a %"."""
 
 # generator_talk
 MAX_TALK_CHARS = 20_000
@@ -149,62 +89,6 @@ def mojibake(row: Row) -> list[Finding]:
         if (sign := misread_as(text[:MAX_CHARS])) is not None:
             return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": ending(sign[1])})]
     return []
-
-
-@detector("foreign_fragment", version="3")
-def foreign_fragment(row: Row) -> list[Finding]:
-    """A part of the prompt is in another language than the rest, which does not say why."""
-    text = _QUOTED.sub(" ", without_formulas(row["prompt"][:MAX_CHARS]).replace(FORMULA, " "))
-    if row["domain"] == "code" or _SPEAKS_OF_LANGUAGE.search(text):
-        return []
-    fragment = (
-        _fragment_in_another_script(text) or _fragment_in_another_language(text) or _phrases_of_two_languages(text)
-    )
-    if fragment is None or is_said_twice(row["prompt"]):
-        return []
-    return [Finding("foreign_fragment", evidence=fragment)]
-
-
-def _fragment_in_another_script(text: str) -> dict[str, str] | None:
-    """Return a phrase in another alphabet beside a phrase in the Latin one."""
-    if text.isascii() or not _LATIN_WORDS.search(text):
-        return None
-    for script, pattern in _RUNS.items():
-        match = pattern.search(text)
-        # One word of another alphabet is a name, or what the problem is about.
-        if match and (script in _WITHOUT_SPACES or " " in match[0].strip()):
-            return {"script": script, "says": ending(match[0])}
-    return None
-
-
-def _fragment_in_another_language(text: str) -> dict[str, str] | None:
-    """Return a sentence that is surely in another language than the rest surely is."""
-    language = language_of(text)
-    parts = [part for part in sentences(text) if len(_LETTER.findall(part)) >= MIN_FRAGMENT_LETTERS]
-    if len(parts) < 2 or language == UNKNOWN:
-        return None
-    for part in parts:
-        other = sure_language(part)
-        if other not in (UNKNOWN, language) and sure_language(text.replace(part, " ")) == language:
-            return {"language": other, "says": ending(part)}
-    return None
-
-
-def _phrases_of_two_languages(text: str) -> dict[str, str] | None:
-    """Return a phrase of the second language, where phrases of two are known by their function words."""
-    words = [(match[0].lower(), match.start()) for match in _WORD.finditer(text)]
-    phrases = []
-    for language, known in _FUNCTION_WORDS.items():
-        hits = [index for index, (word, _) in enumerate(words) if word in known]
-        for index, first in enumerate(hits):
-            near = [hit for hit in hits[index:] if hit < first + FRAGMENT_WORDS]
-            if len({words[hit][0] for hit in near}) >= MIN_FUNCTION_WORDS - (language == "en"):
-                phrases.append((language, text[words[first][1] : words[near[-1]][1]]))
-                break
-    if len(phrases) < 2:
-        return None
-    language, phrase = phrases[-1]
-    return {"language": language, "says": ending(phrase)}
 
 
 def _short_slips() -> dict[str, str]:
@@ -272,19 +156,6 @@ def _is_one_slip(word: str, meant: str) -> bool:
     rest, other = word[start:], meant[start:]
     swapped = rest[1:2] + rest[:1] + rest[2:] == other
     return swapped or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
-
-
-@detector("lost_number", version="2")
-def lost_number(row: Row) -> list[Finding]:
-    """A sign of money or percent stands without its number."""
-    prompt = row["prompt"][:MAX_CHARS]
-    # Dollar signs that are not followed by a digit open formulas, unless there is only one of them.
-    if row["domain"] != "math" or "\\" in prompt or len(re.findall(r"\$(?!\d)", prompt)) > 1:
-        return []
-    match = _BARE_SIGN.search(prompt)
-    if match is None or _NAMES_SIGN.search(prompt[: match.end() - 1]):
-        return []
-    return [Finding("lost_number", evidence={"at": ending(prompt[max(0, match.start() - 20) : match.end() + 20])})]
 
 
 @detector("generator_talk", version="1")
