@@ -15,7 +15,7 @@ from chat_server import ChatServer
 from synth_world import HARD, World, select_rows
 
 from truegold.pipeline.config.stages import SelectConfig
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
+from truegold.pipeline.engines.base import SamplingParams, TakeRequests
 from truegold.pipeline.engines.chat_engine import ChatEngine
 from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.running.progress import NullProgress
