@@ -71,16 +71,12 @@ _CLOSERS_CHINESE = re.compile(
     r"还剩|剩下|剩余|现在|一共|共|总|平均|倍|分之|[%％]|比|相等|同样|每|正好|如果|原来|原有|一半"
 )
 
-_SOME_CHINESE = re.compile("(?P<verb>有|[一-鿿](?=[了来去走出]))[了来去走出]?一些(?![，。])")
-_SHARED_CHINESE = re.compile("剩|现在|比|倍|占|分之|[%％]|平均|如果|正好|相等|同样|原来|原有|总|共")
-"""What may close the equation, where no state is asked for."""
-
 # The other signs.
 _QUESTION = re.compile(r"(?:\b(?:and|then|so),?\s)?\bhow\s+(?:many|much|far|long|old|tall|big|heavy)\b[^?]*(?:\?|$)", re.I)
 _NUMBER = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
 _BOUND = re.compile(
     rf"(?:\b(?P<by>(?:{_NUMBER}|half|one|a|an)(?:\s+(?!and\b|but\b)[a-z]+){{0,2}})\s+)?"
-    rf"\b(?:more\s+than|less\s+than|fewer\s+than|at\s+least|at\s+most)\s+(?!1\b){_NUMBER}"
+    rf"(?<!\bno\s)(?<!\bnot\s)\b(?:more\s+than|less\s+than|fewer\s+than|at\s+least|at\s+most)\s+(?!1\b){_NUMBER}"
     r"(?!\s*(?:%|times|percent|/|as\b|or\b|of\b)|[\d.,]*\d)",
     re.IGNORECASE,
 )
@@ -106,7 +102,7 @@ _VAGUE_PRICE = re.compile(
 )
 """A price of things that are not counted: "many paintings at $40 each"."""
 _VAGUE_MANY = re.compile(
-    rf"(?<![\d,])(?<!\d\s)(?<!\bsome\s)(?<!\b(?:two|six|ten)\s)(?<!\b(?:four|five|nine)\s)(?<!\b(?:three|seven|eight)\s)(?<!\bseveral\s)\b(?:dozens|hundreds|thousands)\s+(?:of\s+)?(?!years\b)[a-z]{{3,}}",
+    rf"(?<![\d,])(?<!\d\s)(?<!\bsome\s)(?<!\b(?:two|six|ten)\s)(?<!\b(?:four|five|nine)\s)(?<!\b(?:three|seven|eight)\s)(?<!\bseveral\s)(?<!half\s)\b(?:dozens|hundreds|thousands)\s+(?:of\s+)?(?!years\b|digit)[a-z]{{3,}}",
     re.IGNORECASE,
 )
 _PART_TAKEN = re.compile(
@@ -116,14 +112,16 @@ _PART_TAKEN = re.compile(
 _INTENDS = re.compile(r"\b(?:always|decided?|wants?|wanted|plan(?:s|ned)?|would|likes?)\b", re.IGNORECASE)
 _LEFT_ASKED = re.compile(r"\b(?:left|remain\w*)\b", re.IGNORECASE)
 _VAGUE_MEASURE = re.compile(
-    rf"(?<!how\s)(?<!so\s)(?<!as\s)(?<!after\s)\b(?:(?<!for\s)(?:several|some|many)\s+{any_of('vaguely_measured')}|for\s+(?:several|many)\s+(?:hours|minutes))\b(?!\s+(?:later|ago))",
+    rf"(?<!how\s)(?<!so\s)(?<!as\s)(?<!after\s)(?<!that\s)(?<!over\s)\b(?:(?<!for\s)(?:several|some|many)\s+{any_of('vaguely_measured')}|for\s+(?:several|many)\s+(?:hours|minutes))\b(?!\s+(?:later|ago))",
     re.IGNORECASE,
 )
+_CLOCK_OR_REST = re.compile(r"\b(?:left|now|remain\w*|still|rest)\b|\d\s?[ap]\.?m\b", re.IGNORECASE)
+"""What gives the measure: the rest, or the hours from when to when."""
 _VAGUE_SPAN = re.compile(
     r"\b(?:for|in|after|during|over)\s+(?:several|many|a\s+few|some)\s+(?:seconds|hours|minutes|days|weeks|months|years)\b", re.IGNORECASE
 )
 _SHARE = re.compile(
-    rf"\b(?:\w+|\d[\d.,]*)\s+times\b|\b{any_of('fraction_words')}\b|\d+/\d+(?:ths?)?|\d[\d.]*\s*(?:%|percent)|\bratio\s+of\s+\d+\s*(?::|to)\s*\d+",
+    rf"\b(?:\w+|\d[\d.,]*)\s+times\s+(?:as|more|fewer|less|the|that|what|[a-z]+er)\b|\b{any_of('fraction_words')}\b|\d+/\d+(?:ths?)?|\d[\d.]*\s*(?:%|percent)|\bratio\s+of\s+\d+\s*(?::|to)\s*\d+",
     re.IGNORECASE,
 )
 """A number that says nothing alone: "three times", "a quarter", "40%"."""
@@ -135,6 +133,8 @@ _MONEY_ASKED = re.compile(
     re.IGNORECASE,
 )
 _MONEY = re.compile(rf"[$£€¥]|\b{any_of('money_words')}\b", re.IGNORECASE)
+_BARE_AMOUNT = re.compile(rf"\b{any_of('paying_words')}\b[^.?]{{0,25}}?(?<![\d.,])\d[\d.,]*\b(?!\s*(?:%|percent|/|[a-z]))|\bin\s+[a-z]+\s*\?", re.IGNORECASE)
+"""An amount without its sign: "your order amounted to 450"; or another unit that is asked for: "in silvers?"."""
 _TIME_ASKED = re.compile(r"\bhow\s+(?:long\b[^?]{0,40}\btake|many\s+(?:more\s+|total\s+)?(?:seconds|hours|minutes|days|weeks|months))\b", re.IGNORECASE)
 _TIME = re.compile(rf"\d:\d\d|\b{any_of('time_words')}\b", re.IGNORECASE)
 _MORE_BY_NOTHING = re.compile(
@@ -148,7 +148,8 @@ _BY_NUMBER = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
 
 MIN_TOLD_WORDS = 12
 """A shorter story has too few words for a question to share one with it."""
-MIN_NEW_WORDS = 2
+MIN_NEW_WORDS = 4
+"""So many words that the story lacks, or a name and the thing that is counted, show that it is another one's question."""
 _COUNTED = re.compile(r"\bhow\s+many\s+(?:more\s+|fewer\s+|total\s+)?(?P<noun>[a-z]+)", re.IGNORECASE)
 _GENERAL = frozenset(word for name in ("function_words_asked", "general_nouns") for word in PATTERNS[name])
 STEM = 4
@@ -162,7 +163,7 @@ _BOUND_CHINESE = re.compile(
 _RULE_CHINESE = re.compile(r"如果|若|每满|打折|优惠|收费|规定|部分|要求|需要|需|应|可以|能|凡|才|最大|最小|余|除|倍|原计划")
 _BOUND_ASKED_CHINESE = re.compile(r"至少|最多|最少|最大|最小|可能|应|够|能|需")
 _MONEY_ASKED_CHINESE = re.compile(r"多少(?:元|块|角|分)?钱|多少[元角]")
-_MONEY_CHINESE = re.compile(r"\d\s*[元角分块]|[元角¥￥]|[一二三四五六七八九十百千万两]块|价|钱.{0,6}\d|\d.{0,6}钱")
+_MONEY_CHINESE = re.compile(r"\d\s*[元角分块]|[元角¥￥]|人民币|[一二三四五六七八九十百千万两]块|价|钱.{0,6}\d|\d.{0,6}钱")
 
 
 def _story(prompt: str) -> _Story | None:
@@ -238,7 +239,7 @@ def _uncounted(story: _Story) -> str | None:
         each
         or _first(_VAGUE_PRICE, story.told)
         or _first(_VAGUE_MANY, story.told)
-        or _first(_VAGUE_MEASURE, story.told)
+        or (None if _CLOCK_OR_REST.search(story.text) else _first(_VAGUE_MEASURE, story.told))
         or _first(_VAGUE_SPAN, story.asked)
         or _part_taken(story)
     )
@@ -263,7 +264,7 @@ def _shares_alone(story: _Story) -> str | None:
 def _no_money(story: _Story) -> str | None:
     """Return the question for money of a prompt without an amount of it."""
     match = _MONEY_ASKED.search(story.asked)
-    return match[0] if match and not _MONEY.search(story.text) else None
+    return match[0] if match and not (_MONEY.search(story.text) or _BARE_AMOUNT.search(story.text)) else None
 
 
 def _no_time(story: _Story) -> str | None:
@@ -317,9 +318,6 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
     told = "，".join(clause for clause in clauses if clause not in asking)
     if _STATE_ASKED_CHINESE.search(asking[-1]) and not _CLOSERS_CHINESE.search(told) and _NUMBER_WORD.search(told):
         yield "no number", _first(_VAGUE_CHINESE, told)
-    if not _SHARED_CHINESE.search(told) and not _BOUND_ASKED_CHINESE.search(asking[-1]) and _NUMBER_WORD.search(told):
-        some = _SOME_CHINESE.search(told)
-        yield "no number", some[0] if some and some["verb"] in asking[-1] else None
     if not _RULE_CHINESE.search(told) and not _BOUND_ASKED_CHINESE.search(asking[-1]):
         yield "a bound", _first(_BOUND_CHINESE, told)
     if (asked := _MONEY_ASKED_CHINESE.search(asking[-1])) and not _MONEY_CHINESE.search(prompt.replace(asked[0], "")):
@@ -335,7 +333,9 @@ def foreign_question(row: Row) -> list[Finding]:
         return []
     words = [word for word in re.findall(r"[A-Za-z]+", story.asked) if word.lower() not in _GENERAL]
     known = {_stem(word) for word in re.findall(r"[A-Za-z]+", story.told)}
-    if len(words) < MIN_NEW_WORDS or counted["noun"] not in words or any(_stem(word) in known for word in words):
+    if counted["noun"] not in words or any(_stem(word) in known for word in words):
+        return []
+    if len(words) < MIN_NEW_WORDS and not any(word[0].isupper() for word in words):
         return []
     return [Finding("foreign_question", evidence={"asks": ending(story.asked), "new": words})]
 
