@@ -29,11 +29,14 @@ from typing import NamedTuple
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.prose import CHINESE, FORMULA, ending, sentences, without_formulas
+from truegold.verifiers.extract.listed_options import find_options
 
 
 class _Story(NamedTuple):
     """A problem that asks for one quantity."""
 
+    before: str
+    """The text before the question."""
     told: str
     """The text without its question."""
     asked: str
@@ -73,6 +76,10 @@ _CLOSERS_CHINESE = re.compile(
 
 # The other signs.
 _QUESTION = re.compile(r"(?:\b(?:and|then|so),?\s)?\bhow\s+(?:many|much|far|long|old|tall|big|heavy)\b[^?]*(?:\?|$)", re.I)
+_SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
+"""What shows that "how many" opened no question: "She asked how many came. What is the mean?"."""
+_VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
+"""A quantity that has a letter for its number."""
 _NUMBER = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
 _BOUND = re.compile(
     rf"(?:\b(?P<by>(?:{_NUMBER}|half|one|a|an)(?:\s+(?!and\b|but\b)[a-z]+){{0,2}})\s+)?"
@@ -115,6 +122,7 @@ _VAGUE_MEASURE = re.compile(
     rf"(?<!how\s)(?<!so\s)(?<!as\s)(?<!after\s)(?<!that\s)(?<!over\s)\b(?:(?<!for\s)(?:several|some|many)\s+{any_of('vaguely_measured')}|for\s+(?:several|many)\s+(?:hours|minutes))\b(?!\s+(?:later|ago))",
     re.IGNORECASE,
 )
+_TIME_UNITS = frozenset("seconds minutes hours days weeks months years".split())
 _CLOCK_OR_REST = re.compile(r"\b(?:left|now|remain\w*|still|rest)\b|\d\s?[ap]\.?m\b", re.IGNORECASE)
 """What gives the measure: the rest, or the hours from when to when."""
 _VAGUE_SPAN = re.compile(
@@ -170,18 +178,23 @@ def _story(prompt: str) -> _Story | None:
     """Return the story and its question, where the prompt has one question for a quantity."""
     text = without_formulas(prompt)
     questions = list(_QUESTION.finditer(text))
-    if len(questions) != 1 or FORMULA in text:
+    if len(questions) != 1 or FORMULA in text or _SENTENCE_WITHIN.search(questions[0][0]) or _VARIABLE.search(text):
         return None
     start, end = questions[0].span()
-    return _Story(f"{text[:start]} {text[end:]}", questions[0][0])
+    return _Story(text[:start], f"{text[:start]} {text[end:]}", questions[0][0])
+
+
+def _asks_openly(row: Row) -> bool:
+    """Whether it is mathematics without options, whose numbers are no part of the story."""
+    return row["domain"] == "math" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
 @detector("missing_quantity", version="3")
 def missing_quantity(row: Row) -> list[Finding]:
     """What is asked depends on a number that the prompt does not give."""
-    if row["domain"] != "math":
-        return []
     prompt = row["prompt"]
+    if not _asks_openly(row):
+        return []
     signs = _chinese_signs(prompt) if CHINESE.search(prompt) else _signs(prompt)
     missing = next(((why, says) for why, says in signs if says is not None), None)
     return [] if missing is None else [Finding("missing_quantity", evidence={"why": missing[0], "says": ending(missing[1])})]
@@ -239,10 +252,20 @@ def _uncounted(story: _Story) -> str | None:
         each
         or _first(_VAGUE_PRICE, story.told)
         or _first(_VAGUE_MANY, story.told)
-        or (None if _CLOCK_OR_REST.search(story.text) else _first(_VAGUE_MEASURE, story.told))
+        or _vague_measure(story)
         or _first(_VAGUE_SPAN, story.asked)
         or _part_taken(story)
     )
+
+
+def _vague_measure(story: _Story) -> str | None:
+    """Return a measure without its number, unless it is what is asked for, or the rest of it is told."""
+    match = _VAGUE_MEASURE.search(story.told)
+    if match is None or _CLOCK_OR_REST.search(story.text):
+        return None
+    unit = match[0].split()[-1].lower()
+    is_asked = unit in story.asked.lower() or (unit in _TIME_UNITS and "how long" in story.asked.lower())
+    return None if is_asked else match[0]
 
 
 def _part_taken(story: _Story) -> str | None:
@@ -285,7 +308,7 @@ def _more_by_nothing(story: _Story) -> str | None:
 
 def _sibling(story: _Story) -> str | None:
     """Return what is asked for and not told of, where others of its kind are told of."""
-    told, asked = ({word.lower() for word in re.findall(r"[A-Za-z]+", text)} for text in story)
+    told, asked = ({word.lower() for word in re.findall(r"[A-Za-z]+", text)} for text in story[1:])
     for kind in PATTERNS["kinds"].values():
         others, new = told.intersection(kind), asked.intersection(kind) - told
         if len(others) > 1 and new:
@@ -327,9 +350,9 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
 @detector("foreign_question", version="1")
 def foreign_question(row: Row) -> list[Finding]:
     """What is counted, and all else that the question speaks of, the story never mentions."""
-    story = _story(row["prompt"]) if row["domain"] == "math" else None
+    story = _story(row["prompt"]) if _asks_openly(row) else None
     counted = _COUNTED.search(story.asked) if story else None
-    if story is None or counted is None or len(story.told.split()) < MIN_TOLD_WORDS:
+    if story is None or counted is None or len(story.before.split()) < MIN_TOLD_WORDS or re.search(r"\d", story.asked):
         return []
     words = [word for word in re.findall(r"[A-Za-z]+", story.asked) if word.lower() not in _GENERAL]
     known = {_stem(word) for word in re.findall(r"[A-Za-z]+", story.told)}

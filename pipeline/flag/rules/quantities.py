@@ -72,7 +72,7 @@ _BROKEN_INTEGER = re.compile(
 )
 """An integer that is none: "the integer 2014.5", "the integers 1, 2, ..., 2017.4"."""
 _ZERO_PARTS = re.compile(
-    r"\b(?:into|among)\s+(?:0|zero)\s+[a-z]+\b|\b(?:0|zero)\s+(?:[a-z]+\s+)?(?:in|on|to)\s+each\b"
+    r"\b(?:into|among)\s+(?:0|zero)\s+[a-z]+\b|(?<![-\w])(?:0|zero)\s+(?:[a-z]+\s+)?(?:in|on|to)\s+each\b"
     r"|\b(?:takes|took)\s+(?:0|zero)\s+(?:people|persons?|workers?|men)\b|平均?分成0[^\d.]|分给0[个名]",
     re.IGNORECASE,
 )
