@@ -16,8 +16,8 @@ and `foreign_question`, where the question shares no word with the story:
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
 
-Whether a number is missing is told by words: what only knowledge of the world shows (how many legs, how fast) is not seen.
-In Chinese "some", bounds, and money are read.
+Words tell whether a number is missing: what only knowledge of the world shows (how many legs, how fast) is not seen.
+In Chinese "some", bounds and money are read, and no question of another story.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class _Story(NamedTuple):
 
     before: str
     """The text before the question."""
-    told: str
+    facts: str
     """The text without its question."""
     asked: str
     """The question from "how many" on."""
 
     @property
     def text(self) -> str:
-        return f"{self.told} {self.asked}"
+        return f"{self.facts} {self.asked}"
 
 
 # A count without a number. A stop ends the phrase of a vague count or of its noun: "a few dangerous animals" has its
@@ -74,16 +74,19 @@ _CLOSERS_CHINESE = re.compile(
     r"还剩|剩下|剩余|现在|一共|共|总|平均|倍|分之|[%％]|比|相等|同样|每|正好|如果|原来|原有|一半"
 )
 
-# The other signs.
-_QUESTION = re.compile(r"(?:\b(?:and|then|so),?\s)?\bhow\s+(?:many|much|far|long|old|tall|big|heavy)\b[^?]*(?:\?|$)", re.I)
+# The other signs, of stories without formulas and letters.
+_QUESTION = re.compile(
+    r"(?:\b(?:and|then|so),?\s)?(?:\bat\s+(?:least|most)\s)?\bhow\s+(?:many|much|far|long|old|tall|big|heavy)\b[^?]*(?:\?|$)",
+    re.IGNORECASE,
+)
 _SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
 """What shows that "how many" opened no question: "She asked how many came. What is the mean?"."""
 _VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
 """A quantity that has a letter for its number."""
-_NUMBER = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
+_AMOUNT = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
 _BOUND = re.compile(
-    rf"(?:\b(?P<by>(?:{_NUMBER}|half|one|a|an)(?:\s+(?!and\b|but\b)[a-z]+){{0,2}})\s+)?"
-    rf"(?<!\bno\s)(?<!\bnot\s)\b(?:more\s+than|less\s+than|fewer\s+than|at\s+least|at\s+most)\s+(?!1\b){_NUMBER}"
+    rf"(?:\b(?P<by>(?:{_AMOUNT}|half|one|a|an)(?:\s+(?!and\b|but\b)[a-z]+){{0,2}})\s+)?"
+    rf"(?<!\bno\s)(?<!\bnot\s)\b(?:more\s+than|less\s+than|fewer\s+than|at\s+least|at\s+most)\s+(?!1\b){_AMOUNT}"
     r"(?!\s*(?:%|times|percent|/|as\b|or\b|of\b)|[\d.,]*\d)",
     re.IGNORECASE,
 )
@@ -103,13 +106,14 @@ _VAGUE_EACH = re.compile(
 )
 """A share without its number: "each pile had several coins"."""
 _VAGUE_PRICE = re.compile(
-    rf"\b(?:several|(?<!how\s)(?<!as\s)(?<!so\s)(?<!too\s)many)\s+(?:[a-z]+\s+){{1,5}}?(?:(?:that|which)\s+)?(?:for|at|costs?)\s*\$\s?\d[\d.]*\s+(?:each|apiece|per)\b"
+    r"\b(?:several|(?<!how\s)(?<!as\s)(?<!so\s)(?<!too\s)many)\s+(?:[a-z]+\s+){1,5}?(?:(?:that|which)\s+)?(?:for|at|costs?)\s*\$\s?\d[\d.]*\s+(?:each|apiece|per)\b"
     r"|\$\s?\d[\d.]*\s+(?:each|apiece)\s+(?:from|for|to)\s+(?:several|many|some)\b",
     re.IGNORECASE,
 )
 """A price of things that are not counted: "many paintings at $40 each"."""
+# Not "5 dozens", "two and one-half dozens".
 _VAGUE_MANY = re.compile(
-    rf"(?<![\d,])(?<!\d\s)(?<!\bsome\s)(?<!\b(?:two|six|ten)\s)(?<!\b(?:four|five|nine)\s)(?<!\b(?:three|seven|eight)\s)(?<!\bseveral\s)(?<!half\s)\b(?:dozens|hundreds|thousands)\s+(?:of\s+)?(?!years\b|digit)[a-z]{{3,}}",
+    r"(?<![\d,])(?<!\d\s)(?<!\bsome\s)(?<!\b(?:two|six|ten)\s)(?<!\b(?:four|five|nine)\s)(?<!\b(?:three|seven|eight)\s)(?<!\bseveral\s)(?<!half\s)\b(?:dozens|hundreds|thousands)\s+(?:of\s+)?(?!years\b|digit)[a-z]{3,}",
     re.IGNORECASE,
 )
 _PART_TAKEN = re.compile(
@@ -125,8 +129,10 @@ _VAGUE_MEASURE = re.compile(
 _TIME_UNITS = frozenset("seconds minutes hours days weeks months years".split())
 _CLOCK_OR_REST = re.compile(r"\b(?:left|now|remain\w*|still|rest)\b|\d\s?[ap]\.?m\b", re.IGNORECASE)
 """What gives the measure: the rest, or the hours from when to when."""
+# Asked for: "for many years?".
 _VAGUE_SPAN = re.compile(
-    r"\b(?:for|in|after|during|over)\s+(?:several|many|a\s+few|some)\s+(?:seconds|hours|minutes|days|weeks|months|years)\b", re.IGNORECASE
+    r"\b(?:for|in|after|during|over)\s+(?:several|many|a\s+few|some)\s+(?:seconds|hours|minutes|days|weeks|months|years)\b",
+    re.IGNORECASE,
 )
 _SHARE = re.compile(
     rf"\b(?:\w+|\d[\d.,]*)\s+times\s+(?:as|more|fewer|less|the|that|what|[a-z]+er)\b|\b{any_of('fraction_words')}\b|\d+/\d+(?:ths?)?|\d[\d.]*\s*(?:%|percent)|\bratio\s+of\s+\d+\s*(?::|to)\s*\d+",
@@ -135,15 +141,24 @@ _SHARE = re.compile(
 """A number that says nothing alone: "three times", "a quarter", "40%"."""
 _ABSOLUTE = re.compile(rf"\d|\b{any_of('absolute_numbers')}\b|[$£€]", re.IGNORECASE)
 _SHARE_ASKED = re.compile(r"\bhow\s+many\s+times\b|\bpercent|\bfraction\b|\bratio\b|\bproportion\b", re.IGNORECASE)
-_ONE_THING = re.compile(r"\b(?:gives?|gave|eats?|ate|has|had|buys?|bought|drinks?|drank|makes?|made|takes?|took|gets?|got)\s+[^.]{0,20}?\ban?\s+(?!third|quarter|half|fourth|fifth)[a-z]", re.I)
+_ONE_THING = re.compile(
+    r"\b(?:gives?|gave|eats?|ate|has|had|buys?|bought|drinks?|drank|makes?|made|takes?|took|gets?|got)\s+[^.]{0,20}?\ban?\s+(?!third|quarter|half|fourth|fifth)[a-z]",
+    re.IGNORECASE,
+)
 _MONEY_ASKED = re.compile(
     r"\bhow\s+much\s+(?:more\s+)?(?:money\b|(?:does|did|will|do|would|is|was|has)\b[^?]{0,60}\b(?:pay|cost|spend|spent|earn|earned|owe|make)\b)",
     re.IGNORECASE,
 )
 _MONEY = re.compile(rf"[$£€¥]|\b{any_of('money_words')}\b", re.IGNORECASE)
-_BARE_AMOUNT = re.compile(rf"\b{any_of('paying_words')}\b[^.?]{{0,25}}?(?<![\d.,])\d[\d.,]*\b(?!\s*(?:%|percent|/|[a-z]))|\bin\s+[a-z]+\s*\?", re.IGNORECASE)
+_BARE_AMOUNT = re.compile(
+    rf"\b{any_of('paying_words')}\b[^.?]{{0,25}}?(?<![\d.,])\d[\d.,]*\b(?!\s*(?:%|percent|/|[a-z]))|\bin\s+[a-z]+\s*\?",
+    re.IGNORECASE,
+)
 """An amount without its sign: "your order amounted to 450"; or another unit that is asked for: "in silvers?"."""
-_TIME_ASKED = re.compile(r"\bhow\s+(?:long\b[^?]{0,40}\btake|many\s+(?:more\s+|total\s+)?(?:seconds|hours|minutes|days|weeks|months))\b", re.IGNORECASE)
+_TIME_ASKED = re.compile(
+    r"\bhow\s+(?:long\b[^?]{0,40}\btake|many\s+(?:more\s+|total\s+)?(?:seconds|hours|minutes|days|weeks|months))\b",
+    re.IGNORECASE,
+)
 _TIME = re.compile(rf"\d:\d\d|\b{any_of('time_words')}\b", re.IGNORECASE)
 _MORE_BY_NOTHING = re.compile(
     rf"(?<!\d\s)(?<!\d)\b{any_of('comparing_verbs')}\s+"
@@ -152,14 +167,12 @@ _MORE_BY_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """A comparison without its number: "had more marbles than Doug"."""
-_BY_NUMBER = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
+_BY_AMOUNT = re.compile(r"\bby\b|\bhalf\b|\btimes\b", re.IGNORECASE)
 
 MIN_TOLD_WORDS = 12
 """A shorter story has too few words for a question to share one with it."""
-MIN_NEW_WORDS = 4
-"""So many words that the story lacks, or a name and the thing that is counted, show that it is another one's question."""
 _COUNTED = re.compile(r"\bhow\s+many\s+(?:more\s+|fewer\s+|total\s+)?(?P<noun>[a-z]+)", re.IGNORECASE)
-_GENERAL = frozenset(word for name in ("function_words_asked", "general_nouns") for word in PATTERNS[name])
+_ASKED_ANYWHERE = frozenset(PATTERNS["asked_anywhere"])
 STEM = 4
 """Words are the same where their first letters are, without an ending: "eat" and "eating", "baked" and "bakes"."""
 _ENDINGS = ("ies", "ing", "ed", "es", "s")
@@ -168,10 +181,14 @@ _ENDINGS = ("ies", "ing", "ed", "es", "s")
 _BOUND_CHINESE = re.compile(
     r"(?:有|了|是|重|长|高|剩下?|卖出|用去)(?:大约)?(?:超过|多于|少于|不到|不足|至少|最多|不少于|不多于)\s*\d[\d.]*(?!\s*(?:[%％倍]|以|的))"
 )
-_RULE_CHINESE = re.compile(r"如果|若|每满|打折|优惠|收费|规定|部分|要求|需要|需|应|可以|能|凡|才|最大|最小|余|除|倍|原计划")
+_RULE_CHINESE = re.compile(
+    r"如果|若|每满|打折|优惠|收费|规定|部分|要求|需要|需|应|可以|能|凡|才|最大|最小|余|除|倍|原计划"
+)
 _BOUND_ASKED_CHINESE = re.compile(r"至少|最多|最少|最大|最小|可能|应|够|能|需")
 _MONEY_ASKED_CHINESE = re.compile(r"多少(?:元|块|角|分)?钱|多少[元角]")
-_MONEY_CHINESE = re.compile(r"\d\s*[元角分块]|[元角¥￥]|人民币|[一二三四五六七八九十百千万两]块|价|钱.{0,6}\d|\d.{0,6}钱")
+_MONEY_CHINESE = re.compile(
+    r"\d\s*[元角分块]|[元角¥￥]|人民币|[一二三四五六七八九十百千万两]块|价|钱.{0,6}\d|\d.{0,6}钱"
+)
 
 
 def _story(prompt: str) -> _Story | None:
@@ -197,7 +214,9 @@ def missing_quantity(row: Row) -> list[Finding]:
         return []
     signs = _chinese_signs(prompt) if CHINESE.search(prompt) else _signs(prompt)
     missing = next(((why, says) for why, says in signs if says is not None), None)
-    return [] if missing is None else [Finding("missing_quantity", evidence={"why": missing[0], "says": ending(missing[1])})]
+    if missing is None:
+        return []
+    return [Finding("missing_quantity", evidence={"why": missing[0], "says": ending(missing[1])})]
 
 
 Sign = tuple[str, str | None]
@@ -238,20 +257,20 @@ def _bound(story: _Story) -> str | None:
     """Return a bound or a range in place of a number, where an exact number is asked."""
     if _RULE.search(story.text) or _BOUND_ASKED.search(re.sub(r"how\s+(?:many|much)\s+more", "", story.asked)):
         return None
-    for sentence in sentences(story.told):
+    for sentence in sentences(story.facts):
         for match in _BOUND.finditer(sentence):
             if match["by"] is None and "%" not in sentence[: match.start()]:
                 return match[0]
-    return _first(_RANGE, story.told)
+    return _first(_RANGE, story.facts)
 
 
 def _uncounted(story: _Story) -> str | None:
     """Return words for many things, or for a part, that no number counts."""
-    each = None if re.search(r"\beach\b", story.asked, re.IGNORECASE) else _first(_VAGUE_EACH, story.told)
+    each = None if re.search(r"\beach\b", story.asked, re.IGNORECASE) else _first(_VAGUE_EACH, story.facts)
     return (
         each
-        or _first(_VAGUE_PRICE, story.told)
-        or _first(_VAGUE_MANY, story.told)
+        or _first(_VAGUE_PRICE, story.facts)
+        or _first(_VAGUE_MANY, story.facts)
         or _vague_measure(story)
         or _first(_VAGUE_SPAN, story.asked)
         or _part_taken(story)
@@ -260,7 +279,7 @@ def _uncounted(story: _Story) -> str | None:
 
 def _vague_measure(story: _Story) -> str | None:
     """Return a measure without its number, unless it is what is asked for, or the rest of it is told."""
-    match = _VAGUE_MEASURE.search(story.told)
+    match = _VAGUE_MEASURE.search(story.facts)
     if match is None or _CLOCK_OR_REST.search(story.text):
         return None
     unit = match[0].split()[-1].lower()
@@ -269,19 +288,19 @@ def _vague_measure(story: _Story) -> str | None:
 
 
 def _part_taken(story: _Story) -> str | None:
-    match = _PART_TAKEN.search(story.told)
-    if match is None or not _LEFT_ASKED.search(story.asked) or _INTENDS.search(story.told):
+    match = _PART_TAKEN.search(story.facts)
+    if match is None or not _LEFT_ASKED.search(story.asked) or _INTENDS.search(story.facts):
         return None
-    return None if _NUMBER_WORD.search(story.told, match.end()) else match[0]
+    return None if _NUMBER_WORD.search(story.facts, match.end()) else match[0]
 
 
 def _shares_alone(story: _Story) -> str | None:
     """Return the first share of a story that has no other number, where a number of things is asked."""
-    rest = _SHARE.sub(" ", story.told)
-    match = _SHARE.search(story.told)
+    rest = _SHARE.sub(" ", story.facts)
+    match = _SHARE.search(story.facts)
     if match is None or _ABSOLUTE.search(rest) or _ABSOLUTE.search(story.asked) or _SHARE_ASKED.search(story.asked):
         return None
-    return None if _ONE_THING.search(story.told) else match[0]
+    return None if _ONE_THING.search(story.facts) else match[0]
 
 
 def _no_money(story: _Story) -> str | None:
@@ -293,26 +312,28 @@ def _no_money(story: _Story) -> str | None:
 def _no_time(story: _Story) -> str | None:
     """Return the question for a time of a prompt with numbers that speaks of none."""
     match = _TIME_ASKED.search(story.asked)
-    if match is None or not any(map(str.isdigit, story.told)):
+    if match is None or not any(map(str.isdigit, story.facts)):
         return None
-    return None if _TIME.search(story.told + story.asked.replace(match[0], " ")) else match[0]
+    return None if _TIME.search(story.facts + story.asked.replace(match[0], " ")) else match[0]
 
 
 def _more_by_nothing(story: _Story) -> str | None:
     """Return a comparison that does not say by how much."""
     if _RULE.search(story.text) or not any(map(str.isdigit, story.text)):
         return None
-    matches = _MORE_BY_NOTHING.finditer(story.told)
-    return next((match[0][: match.start("other") - match.start()] for match in matches if not _BY_NUMBER.search(match["other"])), None)
+    for match in _MORE_BY_NOTHING.finditer(story.facts):
+        if not _BY_AMOUNT.search(match["other"]):
+            return match[0].removesuffix(match["other"])
+    return None
 
 
 def _sibling(story: _Story) -> str | None:
     """Return what is asked for and not told of, where others of its kind are told of."""
-    told, asked = ({word.lower() for word in re.findall(r"[A-Za-z]+", text)} for text in story[1:])
+    facts, asked = ({word.lower() for word in re.findall(r"[A-Za-z]+", text)} for text in story[1:])
     for kind in PATTERNS["kinds"].values():
-        others, new = told.intersection(kind), asked.intersection(kind) - told
+        others, new = facts.intersection(kind), asked.intersection(kind) - facts
         if len(others) > 1 and new:
-            return min(new)
+            return str(min(new))
     return None
 
 
@@ -338,27 +359,27 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
     asking = [clause for clause in clauses if re.search("多少|几(?!何)", clause)]
     if not asking or FORMULA in without_formulas(prompt):
         return
-    told = "，".join(clause for clause in clauses if clause not in asking)
-    if _STATE_ASKED_CHINESE.search(asking[-1]) and not _CLOSERS_CHINESE.search(told) and _NUMBER_WORD.search(told):
-        yield "no number", _first(_VAGUE_CHINESE, told)
-    if not _RULE_CHINESE.search(told) and not _BOUND_ASKED_CHINESE.search(asking[-1]):
-        yield "a bound", _first(_BOUND_CHINESE, told)
+    facts = "，".join(clause for clause in clauses if clause not in asking)
+    if _STATE_ASKED_CHINESE.search(asking[-1]) and not _CLOSERS_CHINESE.search(facts) and _NUMBER_WORD.search(facts):
+        yield "no number", _first(_VAGUE_CHINESE, facts)
+    if not _RULE_CHINESE.search(facts) and not _BOUND_ASKED_CHINESE.search(asking[-1]):
+        yield "a bound", _first(_BOUND_CHINESE, facts)
     if (asked := _MONEY_ASKED_CHINESE.search(asking[-1])) and not _MONEY_CHINESE.search(prompt.replace(asked[0], "")):
         yield "no amount of money", asked[0]
 
 
 @detector("foreign_question", version="1")
 def foreign_question(row: Row) -> list[Finding]:
-    """What is counted, and all else that the question speaks of, the story never mentions."""
+    """Who is asked about, what is counted, and all else that the question speaks of, the story never mentions."""
     story = _story(row["prompt"]) if _asks_openly(row) else None
     counted = _COUNTED.search(story.asked) if story else None
     if story is None or counted is None or len(story.before.split()) < MIN_TOLD_WORDS or re.search(r"\d", story.asked):
         return []
-    words = [word for word in re.findall(r"[A-Za-z]+", story.asked) if word.lower() not in _GENERAL]
-    known = {_stem(word) for word in re.findall(r"[A-Za-z]+", story.told)}
-    if counted["noun"] not in words or any(_stem(word) in known for word in words):
+    words = [word for word in re.findall(r"[A-Za-z]+", story.asked) if word.lower() not in _ASKED_ANYWHERE]
+    known = {_stem(word) for word in re.findall(r"[A-Za-z]+", story.facts)}
+    if counted["noun"] not in words or not any(word[0].isupper() for word in words):
         return []
-    if len(words) < MIN_NEW_WORDS and not any(word[0].isupper() for word in words):
+    if any(_stem(word) in known for word in words):
         return []
     return [Finding("foreign_question", evidence={"asks": ending(story.asked), "new": words})]
 

@@ -1,4 +1,4 @@
-"""Rules about quantities: one that cannot be negative or a fraction, one that cannot be at all, and one in another unit.
+"""Rules about quantities: one that cannot be negative or a fraction, or at all, and one in another unit.
 
 Some rows and their findings:
 
@@ -13,7 +13,7 @@ Some rows and their findings:
     "How many minutes ...?"  gold "180"                                                      nothing
     "What is its area? State the unit."  gold "16"                                           unit_missing
 
-`negative_count`, `impossible_quantity` and `unit_mismatch` read English, and `impossible_quantity` people in Chinese ("3.5个人").
+`negative_count` and `unit_mismatch` read English only; in Chinese `impossible_quantity` sees "3.5个人".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fractions import Fraction
 
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.prose import ending, sentences, without_formulas
+from truegold.pipeline.text.prose import sentences, without_formulas
 from truegold.pipeline.text.quantities import MAX_NUMBER_CHARS, read_number
 
 # fractional_count
@@ -65,10 +65,13 @@ _PART_OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """A part of a person, or of a number: "45.5 students"."""
-_MEAN = re.compile(r"\b(?:average|mean|expected|estimated?|approximately|about|per|rate|ratio)\b|平均|约|期望", re.IGNORECASE)
+_MEAN = re.compile(
+    r"\b(?:average|mean|expected|estimated?|approximately|about|per|rate|ratio)\b|平均|约|期望", re.IGNORECASE
+)
 """Where a prompt speaks of means, a part of a person is one."""
 _BROKEN_INTEGER = re.compile(
-    r"\b(?:integers?|whole\s+numbers?|primes?(?:\s+numbers?)?)\s+\$?(?:\d+,\s*\d+,\s*(?:\\l?dots|\.\.\.),\s*)?\d+\.\d*[1-9]", re.IGNORECASE
+    r"\b(?:integers?|whole\s+numbers?|primes?(?:\s+numbers?)?)\s+\$?(?:\d+,\s*\d+,\s*(?:\\l?dots|\.\.\.),\s*)?\d+\.\d*[1-9]",
+    re.IGNORECASE,
 )
 """An integer that is none: "the integer 2014.5", "the integers 1, 2, ..., 2017.4"."""
 _ZERO_PARTS = re.compile(
