@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ FAR_SHIFTS = (5, -5, 7, -7, 11, -11, 17, -17, 23, -23)
 MIN_ROWS = 200
 """A smaller source does not show which kinds of golds its questions have."""
 MIN_MARGIN = 15.0
-"""Nats that a block gains over the best far shift: the greatest by chance was 9 in 40 files."""
+"""Nats that a block gains over the best far shift: the greatest by chance was 11 in 40 files."""
 MIN_GAIN = 0.5
 """Nats that it gains in each row: with less, rows are variants of their neighbours."""
 MAX_SHARE = 0.5
@@ -46,6 +47,7 @@ PRIOR_ROWS = 8
 MIN_OPENINGS = 5
 """Openings of fewer questions teach nothing."""
 MAX_NUMBERS = 8
+MAX_DIGITS = 7
 SIGNS = 4
 LEVELS = 32
 """Values of a sign are below this."""
@@ -95,7 +97,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ShiftedBlock:
     """Rows `first` to `last` of the source's questions, and by how many rows their golds are off."""
 
     first: int
@@ -103,27 +105,27 @@ class Block:
     shift: int
 
 
-def find_block(questions: Sequence[tuple[str, str]]) -> Block | None:
+def find_block(questions: Sequence[tuple[str, str]]) -> ShiftedBlock | None:
     """Return the block of rows whose golds fit the questions `shift` rows on, of (question, gold) in their order."""
     if len(questions) < MIN_ROWS:
         return None
     rows = [_read(question, gold) for question, gold in questions]
     fit = _Fit(rows)
     far = [fit.gains(shift) for shift in FAR_SHIFTS]
-    blocks: list[tuple[float, Block]] = []
+    blocks: list[tuple[float, ShiftedBlock]] = []
     for shift in SHIFTS:
         gains = fit.gains(shift)
         total, first, last = _greatest_segment(gains)
         margin = total - max(0.0, *(float(other[first:last].sum()) for other in far))
         size = last - first
         if margin >= MIN_MARGIN and total >= MIN_GAIN * size and size <= MAX_SHARE * len(rows):
-            blocks.append((margin, Block(first, last - 1, shift)))
+            blocks.append((margin, ShiftedBlock(first, last - 1, shift)))
     return max(blocks, key=lambda block: block[0])[1] if blocks else None
 
 
 def _read(question: str, gold: str) -> _Row:
     prose = sentences(without_formulas(question))
-    asking = next((text for text in reversed(prose) if asks(text)), prose[-1] if prose else question).lower()
+    asking = next((text for text in reversed(prose) if asks(text)), (prose or [question])[-1]).lower()
     how = _HOW.search(asking)
     numbers = [float(text) for text in dict.fromkeys(_FIGURE.findall(question.replace(",", ""))) if len(text) < 15]
     parsed = read_number(gold)
@@ -141,8 +143,8 @@ def _read(question: str, gold: str) -> _Row:
 
 
 def _steps(numbers: Sequence[float]) -> frozenset[float]:
-    pairs = [(one, other) for index, one in enumerate(numbers) for other in numbers[index + 1 :]]
-    values = {value for one, other in pairs for value in (one + other, abs(one - other), one * other)}
+    pairs = list(combinations(numbers, 2))
+    values = {value for left, right in pairs for value in (left + right, abs(left - right), left * right)}
     values.update(top / bottom for pair in pairs for top, bottom in (pair, pair[::-1]) if bottom)
     return frozenset(round(value, 4) for value in values)
 
@@ -150,12 +152,12 @@ def _steps(numbers: Sequence[float]) -> frozenset[float]:
 def _kind(gold: str) -> str:
     """Return what a gold is: its size where it is a number, else its form."""
     gold = gold.strip().strip("$").strip()
-    if (number := read_number(gold)) is not None:
-        value = abs(number.value)
-        if number.percent or value.denominator != 1:
-            return "percent" if number.percent else "decimal" if "." in gold else "fraction"
-        unit = "unit" if re.search(r"[A-Za-z]{2,}", _COMMAND.sub("", gold)) else ""
-        return f"{'-' if number.value < 0 else ''}{min(len(str(value)), 7) if value > 1 else value}{unit}"
+    if (parsed := read_number(gold)) is not None:
+        value = abs(parsed.value)
+        unit = re.sub(r"[^A-Za-z%.-]", "", _COMMAND.sub("", gold))[:1]
+        if value.denominator != 1:
+            return f"fraction{unit}"
+        return f"{min(len(str(value)), MAX_DIGITS) if value > 1 else value}{unit}"
     form = next((name for name, pattern in _FORMS.items() if pattern.search(gold)), None)
     parts = [name for name, pattern in _PARTS.items() if pattern.search(gold)]
     return form or "+".join(parts) or gold.lower()[:3]
@@ -168,8 +170,8 @@ def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
         most = max(question.numbers, default=0.0)
         size = 1 + min(7, max(0, round(2 * np.log10((gold.value + 0.5) / (most + 0.5))) + 4)) if most else 9
         exact = round(gold.value, 4)
-        value = 1 + (0 if exact in question.numbers else 1 if exact in question.steps else 2)
-        value += 3 * min(3, len(str(int(gold.value))) - 1)
+        value = 1 + 3 * min(3, len(str(int(gold.value))) - 1)
+        value += 2 - (exact in question.steps) if exact not in question.numbers else 0
     return (
         _overlap(gold.gold_letters, question.letters) or 4 * bool(question.letters),
         _overlap(gold.gold_words, question.words),
@@ -179,7 +181,9 @@ def _signs(question: _Row, gold: _Row) -> tuple[int, int, int, int]:
 
 
 def _overlap(part: frozenset[str], whole: frozenset[str]) -> int:
-    return 0 if not part else 1 if part <= whole else 2 if part & whole else 3
+    if not part or part <= whole:
+        return int(bool(part))
+    return 3 - bool(part & whole)
 
 
 class _Fit:
@@ -193,20 +197,20 @@ class _Fit:
         self._openings = [self._numbered([row.opening[:words] for row in rows]) for words in (1, 3)]
         self._counts = [self._count(openings, len(kinds)) for openings in self._openings]
         self._ratios = np.zeros((SIGNS, LEVELS))
-        own, far = self._pairs(0), np.concatenate([self._pairs(shift)[0] for shift in FAR_SHIFTS])
+        in_place, far = self._pairs(0), np.concatenate([self._pairs(shift)[0] for shift in FAR_SHIFTS])
         for sign in range(SIGNS):
             chance = np.bincount(far[:, sign], minlength=LEVELS) / len(far)
-            here = np.bincount(own[0][:, sign], minlength=LEVELS) + PRIOR_ROWS * chance
+            here = np.bincount(in_place[0][:, sign], minlength=LEVELS) + PRIOR_ROWS * chance
             known = chance > 0
             self._ratios[sign, known] = np.log(here[known] / (len(rows) + PRIOR_ROWS) / chance[known])
-        self._own = self._sum(*own, own_row=True)
+        self._in_place = self._sum(*in_place, is_in_place=True)
 
     def gains(self, shift: int) -> Floats:
         """Return of each row how much better its gold fits the question `shift` rows on than its own."""
         signs, questions, golds = self._pairs(shift)
         gains = np.full(len(self._rows), -MAX_RATIO)
         gains[golds] = np.clip(
-            self._sum(signs, questions, golds, own_row=False) - self._own[golds], -MAX_RATIO, MAX_RATIO
+            self._sum(signs, questions, golds, is_in_place=False) - self._in_place[golds], -MAX_RATIO, MAX_RATIO
         )
         return gains
 
@@ -217,14 +221,14 @@ class _Fit:
         golds = np.array(pairs)
         return signs, golds + shift, golds
 
-    def _sum(self, signs: Integers, questions: Integers, golds: Integers, *, own_row: bool) -> Floats:
+    def _sum(self, signs: Integers, questions: Integers, golds: Integers, *, is_in_place: bool) -> Floats:
         kinds = self._kinds[golds]
         share = self._share[kinds]
         # The row itself is left out of what is counted of its question.
-        is_own = own_row | (self._kinds[questions] == kinds)
+        is_known = is_in_place | (self._kinds[questions] == kinds)
         for openings, counts in zip(self._openings, self._counts, strict=True):
             opening = openings[questions]
-            seen = counts[opening, kinds] - is_own + PRIOR_ROWS * share
+            seen = counts[opening, kinds] - is_known + PRIOR_ROWS * share
             share = np.where(opening > 0, seen / (counts.sum(axis=1)[opening] - 1 + PRIOR_ROWS), share)
         fit: Floats = np.log(np.maximum(share, 1e-9) / self._share[kinds])
         for sign in range(SIGNS):
