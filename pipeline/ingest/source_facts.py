@@ -3,6 +3,7 @@ r"""Facts of a source: faults that a column or a file has as a whole, and that m
     solutions "x=184.4", "x=12", "x=7" of golds 184.4, 12, 7     repeats_gold    they are no evidence for their golds
     solution "5,400 x 28 = 151,200."   gold "151"                gold_cut        golds end at a comma or stroke
     rows 40 to 58: gold of row 40 ends the solution of row 41    shifted_golds   a column slipped
+    rows 40 to 58: an interval where an equation is asked for    golds_of_neighbours     the same without solutions
     "Welcome to PlusLand!" in 40 of 64 prompts                   boilerplate     a text that belongs to no problem
 
 A fact is told once for a source, with all its rows, and holds none of them back. One row proves nothing: what it shows
@@ -35,6 +36,7 @@ from truegold.pipeline.ingest.gold_signs import (
     told_behind_question,
     unit_or_none,
 )
+from truegold.pipeline.ingest.neighbouring_golds import find_block
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.pipeline.text.prose import FORMULA, is_said_twice, language_of, sentences, without_formulas
 from truegold.pipeline.text.quantities import read_number
@@ -45,7 +47,7 @@ MAX_CHARS = 4_000
 """Of a longer prompt or solution the first or last characters are read."""
 MIN_ROWS, MIN_SHARE = 3, 0.02
 """So many rows, and such a share of those that could show a fault, make a fact."""
-CERTAIN = ("repeats_gold", "shifted_golds", "html", "options_twice")
+CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
 """Facts that are no chance in any row: a small share is told too."""
 MIN_REPEATED = 3
 """So many solutions are the same but for their golds where they only repeat them."""
@@ -57,6 +59,8 @@ MIN_RUN = 4
 """So many golds in a row that fit a neighbour's solution and not their own are no chance."""
 SHIFTS = (1, -1, 2, -2)
 """Gold of row i fits the solution of row i + 1, i - 1, ..."""
+MAX_QUESTIONS = 20_000
+"""So many questions and golds are compared with those of their neighbours; it takes half a millisecond each."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
 """The share of golds with a unit and of those without from which a source has both."""
@@ -76,6 +80,7 @@ SAYS = {
     "first_number": "golds are the first number of their solution, which ends with another",
     "lost_parts": "golds answer the first of several things that are asked",
     "shifted_golds": "golds fit the solution of a neighbouring row, and not their own",
+    "golds_of_neighbours": "golds fit the question of a neighbouring row better than their own",
     "hints": "prompts tell the gold behind the question",
     "boilerplate": "prompts have a sentence that belongs to no problem",
     "html": "texts have markup of web pages",
@@ -266,9 +271,7 @@ def _facts_of_source(source: str, samples: Iterable[_Sample], repeated: _Repeate
                 bare.append(row)
         if not row.is_choice and (words := _foreign_words(row, repeated)):
             wordy.append((row, words))
-    for row in neighbours.rows():
-        tally.add("shifted_golds", row, row.gold)
-    tally.judged["shifted_golds"] = neighbours.judged
+    neighbours.add_to(tally)
     if min(with_unit, len(bare)) >= max(MIN_UNITS, UNIT_SHARE * tally.judged["units_stripped"]):
         for row in bare:
             tally.add("units_stripped", row, row.gold)
@@ -385,12 +388,13 @@ def _foreign_words(row: _Sample, repeated: _Repeated) -> str:
 
 
 class _Shifts:
-    """Finds the blocks of rows whose golds fit the solutions of other rows."""
+    """Finds the blocks of rows whose golds fit the solutions of other rows or, without solutions, their questions."""
 
     def __init__(self) -> None:
         self._window: deque[_Sample] = deque(maxlen=5)
         self._runs: dict[int, list[_Sample]] = {shift: [] for shift in SHIFTS}
         self._blocks: list[list[_Sample]] = []
+        self._questions: list[_Sample] = []
         self.judged = 0
         """Rows whose gold could be set beside their solution."""
 
@@ -398,8 +402,21 @@ class _Shifts:
         """Take the next row, and judge the one two rows before it."""
         self._window.append(row)
         self._judge(len(self._window) - 3)
+        if not row.is_choice and len(self._questions) < MAX_QUESTIONS:
+            self._questions.append(row)
 
-    def rows(self) -> list[_Sample]:
+    def add_to(self, tally: _Tally) -> None:
+        """Count the rows of all blocks."""
+        for row in self._rows():
+            tally.add("shifted_golds", row, row.gold)
+        tally.judged["shifted_golds"] = self.judged
+        if self.judged or (block := find_block([(row.prompt, row.gold) for row in self._questions])) is None:
+            return
+        for row in self._questions[block.first : block.last + 1]:
+            tally.add("golds_of_neighbours", row, row.gold)
+        tally.judged["golds_of_neighbours"] = len(self._questions)
+
+    def _rows(self) -> list[_Sample]:
         """Judge the last two rows, and return the rows of all blocks."""
         for index in (-2, -1):
             if len(self._window) >= -index:

@@ -67,7 +67,7 @@ SOURCE_FACTS = "source_facts"
 """What the stage's record has under this name is what sources tell on themselves."""
 
 
-@stage_function(version=8)
+@stage_function(version=9)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:

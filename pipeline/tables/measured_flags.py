@@ -59,7 +59,7 @@ class Measured:
     by: Readers
     advises: bool = False
     """Whether it holds nothing back all the same: the verifier reads most wrapped golds, and of `multi_part` 55 of 62
-    were right where one reader's are counted too."""
+    were right where one reader's are counted too. `foreign_question` and `missing_quantity` wait for blind readers."""
 
     @property
     def precision(self) -> float:

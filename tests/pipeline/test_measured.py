@@ -19,7 +19,9 @@ from truegold.pipeline.tables.measured_flags import (
 )
 
 DATA = Path(__file__).parents[1] / "data"
-ONLY_ADVISE = {"gold_wrapped", "multi_part"}
+ONLY_ADVISE = {"foreign_question", "gold_wrapped", "missing_quantity", "multi_part"}
+WIDENED = {"missing_quantity"}
+"""What blind readers have read of these was said by a narrower rule, and does not count."""
 OF_THE_GOLD_STAGE = {"gold_unmatchable", "solution_contradicts_gold"}
 
 
@@ -30,7 +32,7 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 def test_the_table_is_what_the_labels_say():
     blind, all_of = defaultdict(list), defaultdict(list)
     for line in lines_of("flag_readings.jsonl"):
-        if line.get("flagged") and line["reason"] in MEASURED:
+        if line.get("flagged") and line["reason"] in MEASURED.keys() - WIDENED:
             blind[line["reason"]].append((line["corpus"], line["a"] == line["b"] == "yes"))
     for line in lines_of("rule_labels.jsonl"):
         all_of[line["reason"]].append((line["corpus"], line["right"]))

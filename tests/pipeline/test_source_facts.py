@@ -206,6 +206,53 @@ def test_a_fact_names_its_rows_and_is_said_once(tmp_path: Path) -> None:
     )
 
 
+def exercise(row: int, **changes: Any) -> Record:
+    """Return a sound row without a solution: six kinds of questions by turns that nobody foresees."""
+    small, great = 2 + row * 7 % 28, 31 + row * 11 % 59
+    problem, answer = (
+        (f"Solve: ${small} x={great}$", f"${great}/{small}$"),
+        (f"Find the equation of the line of slope {small} through $(0,{great})$", f"$y = {small} x + {great}$"),
+        (f"Write the numbers from {small} up to {great} as an interval", f"$[{small}, {great})$"),
+        (f"How many pens are in {small} boxes of {great}?", f"{small * great}"),
+        (f"Is {small} a factor of {great}?", "no" if great % small else "yes"),
+        (f"Which share of 100 pens are {small}?", f"{small}%"),
+    )[row * row * 31 % 97 % 6]
+    return {"problem": problem, "answer": answer, **changes}
+
+
+def exercises(first: int, last: int, by: int) -> list[Record]:
+    """Return a source without solutions of which a block has golds of other rows."""
+    return [
+        exercise(row, answer=exercise(row + by)["answer"]) if first <= row <= last else exercise(row)
+        for row in range(240)
+    ]
+
+
+@pytest.mark.parametrize("by", [1, -1, 2, -2])
+def test_a_shifted_block_is_told_by_the_kinds_of_golds(by: int, tmp_path: Path) -> None:
+    facts = facts_of(exercises(100, 119, by), tmp_path)
+    assert list(facts) == ["golds_of_neighbours"]
+    first, last = map(int, facts["golds_of_neighbours"]["source_rows"].split("-"))
+    # A gold at the edge may fit its own question by chance.
+    assert 101 <= first <= 102
+    assert last == 120
+    assert facts["golds_of_neighbours"]["judged"] == 240
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        exercises(100, 119, 0),
+        exercises(100, 103, 1),
+        exercises(0, 239, 1)[:120],
+        [{**exercise(3), "problem": f"{row} pens?"} for row in range(240)],
+    ],
+    ids=["in place", "four rows", "a small source", "one kind of gold"],
+)
+def test_golds_in_place_or_too_few_to_tell_are_no_shifted_block(records: list[Record], tmp_path: Path) -> None:
+    assert "golds_of_neighbours" not in facts_of(records, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("gold", "solution", "residue"),
     [

@@ -56,6 +56,11 @@ _DIGITS_WITH_LETTERS = re.compile(
 isotopes such as 18O and 131I, to litres ("2l") and to multiples of an identity ("3I")."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
+# garbled_word
+_GARBLED_WORD = re.compile(r"(?<![\w\\$.@/#&{<-])[a-z]{2,}[#$^~]+[a-z]{2,}(?![\w@.(}>=])")
+"""A mark within a word: "wr#itten", "numb$er"."""
+_CODE_LIKE = re.compile(r"\[asy\]|```|https?:|\bdef\b|[{;]\s*\n")
+
 # generator_talk
 MAX_TALK_CHARS = 20_000
 """The part of a prompt that is searched for what does not belong there."""
@@ -78,6 +83,9 @@ MIN_PAIR_CHARS = 40
 
 # foreign_instruction
 _ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)
+_ANY_ORDER = re.compile(rf"(?:please\s+|\w+ly\s+)?(?:{any_of('foreign_orders')}|divide|reverse|speak)\b", re.IGNORECASE)
+_FOREIGN_THING = re.compile(rf"\b{any_of('foreign_things')}\b", re.IGNORECASE)
+"""What no problem is about: such an order may have a number, "into a 16-bit audio waveform"."""
 _CONTENT = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
@@ -158,6 +166,17 @@ def _is_one_slip(word: str, meant: str) -> bool:
     return swapped or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
 
 
+@detector("garbled_word", version="1")
+def garbled_word(row: Row) -> list[Finding]:
+    """A mark that belongs to no formula stands within a word."""
+    prompt = row["prompt"][:MAX_CHARS]
+    if row["domain"] != "math" or _CODE_LIKE.search(prompt):
+        return []
+    prose = prompt if prompt.count("$") % 2 else without_formulas(prompt)
+    match = _GARBLED_WORD.search(prose)
+    return [] if match is None else [Finding("garbled_word", evidence={"says": match[0]})]
+
+
 @detector("generator_talk", version="1")
 def generator_talk(row: Row) -> list[Finding]:
     """The prompt still has what a model that wrote or rewrote the problem said beside it."""
@@ -183,13 +202,16 @@ def repeated_text(row: Row) -> list[Finding]:
     return [Finding("repeated_text", evidence={"again": ending(sentence), "times": count})]
 
 
-@detector("foreign_instruction", version="1")
+@detector("foreign_instruction", version="2")
 def foreign_instruction(row: Row) -> list[Finding]:
     """The text opens with an instruction of another kind, and the rest takes no notice of it."""
     if row["domain"] != "math":
         return []
     parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))
-    if len(parts) < 2 or not _ORDER.match(parts[0]) or FORMULA in parts[0] or re.search(r"[:\d]", parts[0]):
+    if len(parts) < 2 or FORMULA in parts[0]:
+        return []
+    is_plain = _ORDER.match(parts[0]) and not re.search(r"[:\d]", parts[0])
+    if not is_plain and not (_ANY_ORDER.match(parts[0]) and _FOREIGN_THING.search(parts[0])):
         return []
     rest = " ".join(parts[1:])
     rest_stems = {word[:4] for word in _CONTENT.findall(rest.lower())}
