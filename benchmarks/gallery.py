@@ -238,7 +238,7 @@ def readings(folder: Path, corpora: Iterable[str]) -> list[Reading]:
 
 
 def decide(name: str, folder: Path, moment: str) -> list[Row]:
-    """Return the lines of decisions about the rows that were read, but for those that their runs have dropped as copies."""
+    """Return the lines of decisions about the rows that were read; copies that their runs have dropped have none."""
     settings = sets()[name]
     runs = [folder / run / "run" for run in settings["runs"]]
     held = {flag["id"] for run in runs for flag in _flags(run) if flag["blocks"]}
@@ -247,12 +247,12 @@ def decide(name: str, folder: Path, moment: str) -> list[Row]:
     }
     by_row: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings(folder, settings["runs"]):
-        if not reading.key["reason"].startswith(LEAK + ":"):
+        if len(reading.labels) > 1 and not reading.key["reason"].startswith(LEAK + ":"):
             by_row[reading.key["id"]].append(reading)
     lines = []
     for row_id, about in sorted(by_row.items()):
         unfit = [vote for reading in about for vote in reading.unfit]
-        if row_id in copies or not any(unfit) and (row_id not in held or None in unfit):
+        if row_id in copies or (not any(unfit) and (row_id not in held or None in unfit)):
             continue
         gold = next((reading.gold for reading in about if reading.gold), None)
         if all(unfit):
@@ -270,13 +270,10 @@ def decide(name: str, folder: Path, moment: str) -> list[Row]:
 def _note(reading: Reading, texts: bool) -> str:
     """Return what a row was read for and what the readers say; with texts why the first that calls it unfit does so."""
     reason = "control" if reading.key["control"] else reading.key["reason"]
-    words = [
-        str(label["label"]) if fit is None else fit for fit, label in zip(reading.fitness, reading.labels, strict=True)
-    ]
+    words = [fit or str(label["label"]) for fit, label in zip(reading.fitness, reading.labels, strict=True)]
     note = f"{reason}; two readers: {', '.join(dict.fromkeys(words))}"
-    speaker = next(
-        (label for vote, label in zip(reading.unfit, reading.labels, strict=True) if vote), reading.labels[0]
-    )
+    votes = zip(reading.unfit, reading.labels, strict=True)
+    speaker = next((label for vote, label in votes if vote), reading.labels[0])
     why = " ".join(str(speaker.get("why") or "").split())
     return f"{note}. {why}" if texts and why else note
 
@@ -334,7 +331,7 @@ def page(name: str, folder: Path) -> str:
         agreement=_agreement(heard),
         grades=json.loads(graded.read_text()) if graded.is_file() else [],
         leaks=_leaks(folder, settings, heard),
-        errors=_errors(heard, texts=settings["texts"]),
+        errors=_errors(heard, settings),
         decisions=Counter(line["decision"] for line in decisions).most_common(),
         outside=_outside(settings, folder, decisions),
     )
@@ -399,14 +396,20 @@ def _agreement(heard: Sequence[Reading]) -> tuple[int, float] | None:
     return (len(heard), kappa(*labels)) if labels else None
 
 
-def _errors(heard: Sequence[Reading], *, texts: bool) -> list[tuple[str, str, str]]:
-    """Return reason, id and a reader's word of findings that both readers refute, those that hold rows back first."""
+def _errors(heard: Sequence[Reading], settings: Row) -> list[tuple[str, str, str]]:
+    """Return reason, id and a sentence of findings that both readers refute, those that hold rows back first.
+
+    The sentence is that of the set's examples, else a reader's where texts are allowed.
+    """
+    examples = {example["id"]: example["says"] for example in settings["examples"]}
     refuted = [r for r in heard if not any(r.yes) and not r.key["control"] and r.key["reason"] != UNFLAGGED]
-    refuted = [r for r in refuted if r.key["reason"] not in (f"{SUSPICION}:review", f"{SUSPICION}:keep")]
+    aside = (f"{LEAK}:", f"{SUSPICION}:review", f"{SUSPICION}:keep")
+    refuted = [r for r in refuted if not r.key["reason"].startswith(aside)]
     refuted.sort(key=lambda reading: not reading.key["blocks"])
+    whys = [str(r.labels[0].get("why") or "") if settings["texts"] else "" for r in refuted]
     return [
-        (r.key["reason"], r.key["id"], str(r.labels[0].get("why") or "") if texts else "")
-        for r in refuted[:MOST_ERRORS]
+        (r.key["reason"], r.key["id"], examples.get(r.key["id"], why))
+        for r, why in zip(refuted[:MOST_ERRORS], whys, strict=False)
     ]
 
 
@@ -466,12 +469,11 @@ def kept_lines(folder: Path) -> list[Row]:
 
 def kept_readings(path: Path) -> list[Reading]:
     """Return the readings that `keep` has written."""
-    return [
-        Reading(
-            line, tuple({"label": label, "fit": fit} for label, fit in zip(line["labels"], line["fit"], strict=True))
-        )
-        for line in read(path)
-    ]
+    made = []
+    for line in read(path):
+        words = zip(line["labels"], line["fit"], strict=True)
+        made.append(Reading(line, tuple({"label": label, "fit": fit} for label, fit in words)))
+    return made
 
 
 def blocking(heard: Iterable[Reading]) -> list[Reading]:
@@ -482,7 +484,7 @@ def blocking(heard: Iterable[Reading]) -> list[Reading]:
     ]  # fmt: skip
 
 
-def index_line(name: str, folder: Path) -> tuple[Row, list[tuple[str, str, str]]]:
+def index_line(name: str, folder: Path) -> tuple[Row, list[tuple[str, str, str, str]]]:
     """Return the line of a set in the first table of the index, and its lines in the second one, of advice."""
     settings = sets()[name]
     runs = [folder / run / "run" for run in settings["runs"]]
