@@ -7,6 +7,8 @@
     python benchmarks/gallery.py grade SET FOLDER
     python benchmarks/gallery.py decide SET FOLDER --at 2026-11-26T00:00:00Z
     python benchmarks/gallery.py page SET FOLDER
+    python benchmarks/gallery.py keep FOLDER
+    python benchmarks/gallery.py index FOLDER
 
 `gallery_sets.toml` has the sets: their runs, licences, and what is written by hand. FOLDER holds
 
@@ -21,8 +23,9 @@ Items of flags and of rows without one are drawn by `flag_readings.py`. Here com
 suspicious (FLAGGED is what `truegold flag` wrote), findings on tests, and pairs of `truegold decontaminate`. A reader's
 line has `item`, `label` and `why` as there, and of rows with golds `fit`, one of FITNESS: can the row be trained on as
 it is? Where another gold is right, `gold` has it. `decide` writes `docs/gallery/SET.decisions.jsonl`: a row that both
-readers call unfit is dropped, or fixed where they give the same gold; one that is held back and that both call fine is
-kept. `page` writes `docs/gallery/SET.md`.
+readers call unfit is dropped, or fixed where they give the same gold; one that a single reader calls unfit waits as
+`unsure`; one that is held back and that both call fine is kept. `page` writes `docs/gallery/SET.md`, `keep` what the
+readers say without texts, to `docs/gallery/readings.jsonl`, and `index` prints the tables of `docs/gallery/README.md`.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ from flag_readings import FIT, FITNESS, QUESTIONS, UNFLAGGED, Finding, item, key
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.review.decisions import Decision
 from truegold.pipeline.running.stage import load_record
-from truegold.pipeline.text.templates import templates_in
+from truegold.pipeline.text.templates import markdown_table, templates_in
 from truegold.verifiers import verify
 from truegold.verifiers.audit import audit
 from truegold.verifiers.rates import wilson_interval
@@ -68,6 +71,8 @@ SLOW = ("math_verify", "verl_prime", "mathruler")
 """Graders that simplify with sympy, of which fewer golds are enough."""
 GRADER_CPU_S = 10.0
 """What is loaded for a grader's first verdict counts."""
+COMMONEST = 5
+"""Kinds of advice of a set in the index."""
 MOST_ERRORS = 10
 """Findings that readers refute which a page lists."""
 TEST_QUESTIONS = {
@@ -80,6 +85,8 @@ TEST_QUESTIONS = {
     "guessable": "Would a program that guesses (a constant, or one of a few values) pass these tests by luck often?",
 }
 """What readers are asked of the tests of a problem."""
+UNFIT_TESTS = ("paid_null", "low_kill_rate")
+"""Findings on tests that make a row unfit where they are right: its tests pay wrong programs."""
 
 
 def sets() -> dict[str, Row]:
@@ -201,12 +208,11 @@ class Reading:
         return [label["label"] if label["label"] in FITNESS else label.get("fit") for label in self.labels]
 
     @property
-    def unfit(self) -> bool | None:
-        """Whether both readers call the row unfit (True) or fine (False); None where they do not agree."""
+    def unfit(self) -> list[bool | None]:
+        """Whether each reader calls the row unfit; None where a reader does not say."""
         if self.key["reason"] in TEST_QUESTIONS:
-            return True if all(self.yes) and self.key["reason"] in ("paid_null", "low_kill_rate") else None
-        verdicts = {None if fit is None else fit != FITNESS[0] for fit in self.fitness}
-        return verdicts.pop() if len(verdicts) == 1 else None
+            return list(self.yes) if self.key["reason"] in UNFIT_TESTS else [None for _ in self.labels]
+        return [None if fit is None else fit != FITNESS[0] for fit in self.fitness]
 
     @property
     def gold(self) -> str | None:
@@ -232,22 +238,29 @@ def readings(folder: Path, corpora: Iterable[str]) -> list[Reading]:
 
 
 def decide(name: str, folder: Path, moment: str) -> list[Row]:
-    """Return the lines of decisions about the rows that were read."""
+    """Return the lines of decisions about the rows that were read; copies that their runs have dropped have none."""
     settings = sets()[name]
-    held = {flag["id"] for run in settings["runs"] for flag in _flags(folder / run / "run") if flag["blocks"]}
+    runs = [folder / run / "run" for run in settings["runs"]]
+    held = {flag["id"] for run in runs for flag in _flags(run) if flag["blocks"]}
+    copies = {row["id"] for run in runs for row in _dropped(run)} - {
+        row["id"] for run in runs for row in _table(run / "flag" / "rows.parquet")
+    }
     by_row: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings(folder, settings["runs"]):
-        by_row[reading.key["id"]].append(reading)
+        if len(reading.labels) > 1 and not reading.key["reason"].startswith(LEAK + ":"):
+            by_row[reading.key["id"]].append(reading)
     lines = []
     for row_id, about in sorted(by_row.items()):
-        verdicts = {reading.unfit for reading in about} - {None}
-        if len(verdicts) != 1 or (verdicts == {False} and row_id not in held):
+        unfit = [vote for reading in about for vote in reading.unfit]
+        if row_id in copies or (not any(unfit) and (row_id not in held or None in unfit)):
             continue
-        telling = next(reading for reading in about if reading.unfit in verdicts)
         gold = next((reading.gold for reading in about if reading.gold), None)
-        unfit = "drop" if gold is None else "fix"
-        word = unfit if verdicts == {True} else "keep"
-        line = {"id": row_id, "decision": word, **({"gold": gold} if gold and word == "fix" else {})}
+        if all(unfit):
+            word = "drop" if gold is None or row_id in settings.get("dropped", ()) else "fix"
+        else:
+            word = "unsure" if any(unfit) else "keep"
+        telling = min(about, key=lambda reading: (not any(reading.unfit), reading.key["control"]))
+        line = {"id": row_id, "decision": word, **({"gold": gold} if word == "fix" else {})}
         line |= {"note": _note(telling, settings["texts"]), "reviewer": REVIEWER, "at": moment}
         Decision.model_validate(line)
         lines.append(line)
@@ -255,15 +268,22 @@ def decide(name: str, folder: Path, moment: str) -> list[Row]:
 
 
 def _note(reading: Reading, texts: bool) -> str:
-    """Return the reason of a decision; with texts what a reader says of the row as well."""
-    reason = UNFLAGGED if reading.key["control"] else reading.key["reason"]
-    note = f"{reason}; two readers: {', '.join(sorted({fit for fit in reading.fitness if fit})) or 'right'}"
-    why = " ".join(str(reading.labels[0].get("why") or "").split())
+    """Return what a row was read for and what the readers say; with texts why the first that calls it unfit does so."""
+    reason = "control" if reading.key["control"] else reading.key["reason"]
+    words = [fit or str(label["label"]) for fit, label in zip(reading.fitness, reading.labels, strict=True)]
+    note = f"{reason}; two readers: {', '.join(dict.fromkeys(words))}"
+    votes = zip(reading.unfit, reading.labels, strict=True)
+    speaker = next((label for vote, label in votes if vote), reading.labels[0])
+    why = " ".join(str(speaker.get("why") or "").split())
     return f"{note}. {why}" if texts and why else note
 
 
 def _flags(run: Path) -> list[Row]:
     return _table(run / "flag" / "flags.parquet")
+
+
+def _dropped(run: Path) -> list[Row]:
+    return _table(run / "dedup" / "dropped.parquet")
 
 
 def _table(path: Path) -> list[Row]:
@@ -287,7 +307,7 @@ def read_cell(read_rows: Sequence[Reading]) -> str:
     right = sum(all(reading.yes) for reading in read_rows)
     low, high = wilson_interval(right, len(read_rows))
     either = sum(any(reading.yes) for reading in read_rows)
-    return f"{right} of {len(read_rows)} ({low:.2f} to {high:.2f}){f', {either} by one' if either > right else ''}"
+    return f"{right} of {len(read_rows)} ({low:.2f} to {high:.2f}){f', {either} by either' if either > right else ''}"
 
 
 def page(name: str, folder: Path) -> str:
@@ -311,7 +331,7 @@ def page(name: str, folder: Path) -> str:
         agreement=_agreement(heard),
         grades=json.loads(graded.read_text()) if graded.is_file() else [],
         leaks=_leaks(folder, settings, heard),
-        errors=_errors(heard, texts=settings["texts"]),
+        errors=_errors(heard, settings),
         decisions=Counter(line["decision"] for line in decisions).most_common(),
         outside=_outside(settings, folder, decisions),
     )
@@ -376,12 +396,20 @@ def _agreement(heard: Sequence[Reading]) -> tuple[int, float] | None:
     return (len(heard), kappa(*labels)) if labels else None
 
 
-def _errors(heard: Sequence[Reading], *, texts: bool) -> list[tuple[str, str, str]]:
-    """Return reason, id and a reader's word of findings that both readers refute."""
+def _errors(heard: Sequence[Reading], settings: Row) -> list[tuple[str, str, str]]:
+    """Return reason, id and a sentence of findings that both readers refute, those that hold rows back first.
+
+    The sentence is that of the set's examples, else a reader's where texts are allowed.
+    """
+    examples = {example["id"]: example["says"] for example in settings["examples"]}
     refuted = [r for r in heard if not any(r.yes) and not r.key["control"] and r.key["reason"] != UNFLAGGED]
+    aside = (f"{LEAK}:", f"{SUSPICION}:review", f"{SUSPICION}:keep")
+    refuted = [r for r in refuted if not r.key["reason"].startswith(aside)]
+    refuted.sort(key=lambda reading: not reading.key["blocks"])
+    whys = [str(r.labels[0].get("why") or "") if settings["texts"] else "" for r in refuted]
     return [
-        (r.key["reason"], r.key["id"], str(r.labels[0].get("why") or "") if texts else "")
-        for r in refuted[:MOST_ERRORS]
+        (r.key["reason"], r.key["id"], examples.get(r.key["id"], why))
+        for r, why in zip(refuted[:MOST_ERRORS], whys, strict=False)
     ]
 
 
@@ -415,17 +443,78 @@ def _leaks(folder: Path, settings: Row, heard: Sequence[Reading]) -> list[tuple[
     return lines
 
 
-def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tuple[str, int, int]]:
-    """Return status, rows, and rows that decisions drop or fix, of a set that others have reviewed."""
+def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tuple[str, int, int, int, int]]:
+    """Return status, rows, and how many of them decisions drop, fix and leave unsure, of a set that others reviewed."""
     if (review := settings.get("outside")) is None:
         return []
     ids = {row["source_row"]: row["id"] for row in _table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}
-    faulty = {line["id"] for line in decisions if line["decision"] in ("drop", "fix")}
+    words = {line["id"]: line["decision"] for line in decisions}
     statuses = [row[review["column"]] for row in read(Path(os.path.expandvars(review["file"])))]
+    by_status: dict[str, Counter[str | None]] = defaultdict(Counter)
+    for line, status in enumerate(statuses, start=1):
+        by_status[status][words.get(ids[line])] += 1
+    return [(status, c.total(), c["drop"], c["fix"], c["unsure"]) for status, c in by_status.items()]
+
+
+def kept_lines(folder: Path) -> list[Row]:
+    """Return what readers say of each item, without the texts of rows and without readers' reasons."""
+    names = {name for settings in sets().values() for name in (*settings["runs"], *settings["leaks"])}
+    fields = ("corpus", "id", "source", "source_row", "reason", "blocks", "control")
     return [
-        (status, rows, sum(ids[line] in faulty for line, word in enumerate(statuses, start=1) if word == status))
-        for status, rows in Counter(statuses).most_common()
+        {field: reading.key[field] for field in fields}
+        | {"labels": [label["label"] for label in reading.labels], "fit": reading.fitness}
+        for reading in readings(folder, names)
     ]
+
+
+def kept_readings(path: Path) -> list[Reading]:
+    """Return the readings that `keep` has written."""
+    made = []
+    for line in read(path):
+        words = zip(line["labels"], line["fit"], strict=True)
+        made.append(Reading(line, tuple({"label": label, "fit": fit} for label, fit in words)))
+    return made
+
+
+def blocking(heard: Iterable[Reading]) -> list[Reading]:
+    """Return the readings of findings that leave out rows, leaks and the answers of systems aside."""
+    return [
+        r for r in heard
+        if r.key["blocks"] and not r.key["control"] and not r.key["reason"].startswith((LEAK, SUSPICION))
+    ]  # fmt: skip
+
+
+def index_line(name: str, folder: Path) -> tuple[Row, list[tuple[str, str, str, str]]]:
+    """Return the line of a set in the first table of the index, and its lines in the second one, of advice."""
+    settings = sets()[name]
+    runs = [folder / run / "run" for run in settings["runs"]]
+    heard = readings(folder, {*settings["runs"], *settings["leaks"]})
+    sizes = [_sizes(run) for run in runs]
+    graded = folder / "grades" / f"{name}.json"
+    grades = json.loads(graded.read_text()) if graded.is_file() else []
+    unflagged, agreement = _unflagged(heard), _agreement(heard)
+    decisions = Counter(line["decision"] for line in read(DOCS / f"{name}.decisions.jsonl"))
+    unfit = {r.key["id"] for r in heard if all(r.unfit) and not r.key["reason"].startswith(LEAK)}
+    line = {
+        "set": f"[{settings['title']}]({name}.md)",
+        "rows": f"{sum(rows for rows, _ in sizes):,}",
+        "held back or dropped": f"{sum(rows - left for rows, left in sizes):,}",
+        "right where it blocks": read_cell(blocking(heard)),
+        "unfit, of all rows read": f"{len(unfit)} of {len({r.key['id'] for r in heard}):,}",
+        "unfit, of rows without a finding": unflagged[0] if unflagged else "not read",
+        "kappa": f"{agreement[1]:.2f} ({agreement[0]} items)" if agreement else "",
+        "J of graders": ", ".join(f"{g['grader']} {g['j'][0]:.2f}" for g in grades if g["j"]) or "not measured",
+        "decisions": ", ".join(f"{count} {word}" for word, count in sorted(decisions.items())),
+    }
+    advice = [
+        (line["set"], reason, f"{rows:,}", cell) for reason, effect, rows, cell, _ in _findings(runs, heard)
+        if effect == "advice"
+    ]  # fmt: skip
+    return line, advice[:COMMONEST]
+
+
+def _write_lines(path: Path, lines: Iterable[Row]) -> None:
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
 
 
 def main(argv: list[str]) -> None:
@@ -453,6 +542,8 @@ def main(argv: list[str]) -> None:
         command.add_argument("folder", type=Path)
         if name == "decide":
             command.add_argument("--at", required=True)
+    for name in ("keep", "index"):
+        commands.add_parser(name).add_argument("folder", type=Path)
     arguments = parser.parse_args(argv)
     if arguments.what in drawing:
         name, _, folder = arguments.run.partition("=")
@@ -466,9 +557,13 @@ def main(argv: list[str]) -> None:
     elif arguments.what == "grade":
         grade(arguments.set, arguments.folder)
     elif arguments.what == "decide":
-        lines = decide(arguments.set, arguments.folder, arguments.at)
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (DOCS / f"{arguments.set}.decisions.jsonl").write_text(text, encoding="utf-8")
+        _write_lines(DOCS / f"{arguments.set}.decisions.jsonl", decide(arguments.set, arguments.folder, arguments.at))
+    elif arguments.what == "keep":
+        _write_lines(DOCS / "readings.jsonl", kept_lines(arguments.folder))
+    elif arguments.what == "index":
+        lines, advice = zip(*(index_line(name, arguments.folder) for name in sets()), strict=True)
+        print(markdown_table(list(lines[0]), [list(line.values()) for line in lines]), end="\n\n")
+        print(markdown_table(("set", "advice", "rows", "right"), [line for of_set in advice for line in of_set]))
     else:
         (DOCS / f"{arguments.set}.md").write_text(page(arguments.set, arguments.folder), encoding="utf-8")
 

@@ -90,10 +90,48 @@ def test_what_both_readers_say_is_decided_and_applies(folder):
     assert all(words in written for words in ("1 drop", "1 fix", "1 keep", "truegold curate eggs.jsonl"))
 
 
-def test_without_a_second_word_or_with_another_one_nothing_is_decided(folder):
+def test_what_one_reader_alone_calls_unfit_waits(folder):
     say(folder, "a", honest)
+    assert {line["decision"] for line in gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")} == set()
     say(folder, "b", lambda row: {**honest(row), "label": "unclear", "fit": None})
-    assert gallery.decide("eggs", folder, "2026-11-26T12:00:00Z") == []
+    assert {(line["decision"], line["note"]) for line in gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")} == {
+        ("unsure", "proof; two readers: unmatchable_gold, unclear. unmatchable_gold."),
+        ("unsure", "unflagged; two readers: wrong_gold, unclear. wrong_gold."),
+    }
+
+
+def test_a_row_whose_gold_is_one_of_several_right_ones_is_dropped(folder, monkeypatch):
+    say(folder, "a", honest)
+    say(folder, "b", honest)
+    (fixed,) = (line for line in gallery.decide("eggs", folder, "2026-11-26T12:00:00Z") if line["decision"] == "fix")
+    monkeypatch.setattr(gallery, "sets", lambda: {"eggs": EGGS | {"dropped": [fixed["id"]]}})
+    again = {line["id"]: line for line in gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")}[fixed["id"]]
+    assert (again["decision"], "gold" in again) == ("drop", False)
+
+
+def test_readings_are_kept_without_texts_and_count_alike(folder):
+    say(folder, "a", honest)
+    say(folder, "b", honest)
+    gallery.main(["keep", str(folder)])
+    kept = gallery.kept_readings(folder / "readings.jsonl")
+    heard = gallery.readings(folder, ["eggs"])
+    assert "eggs in her basket" not in (folder / "readings.jsonl").read_text()
+    assert [(r.key["id"], r.yes, r.unfit) for r in kept] == [(r.key["id"], r.yes, r.unfit) for r in heard]
+
+
+def test_the_published_index_has_the_counts_of_the_published_readings():
+    docs = BENCHMARKS.parent / "docs" / "gallery"
+    index = (docs / "README.md").read_text("utf-8")
+    kept = gallery.kept_readings(docs / "readings.jsonl")
+    for name, settings in gallery.sets().items():
+        heard = [r for r in kept if r.key["corpus"] in {*settings["runs"], *settings["leaks"]}]
+        (line,) = (line for line in index.splitlines() if line.startswith(f"| [{settings['title']}]")
+                   and line.count("|") > 6)  # fmt: skip
+        assert gallery.read_cell(gallery.blocking(heard)) in line
+        unflagged = gallery.read_cell([r for r in heard if r.key["reason"] == gallery.UNFLAGGED])
+        assert unflagged in line
+        decided = load_decisions(docs / f"{name}.decisions.jsonl")
+        assert f"{sum(d[0].decision == 'drop' for d in decided.values())} drop" in line
 
 
 def test_notes_have_no_text_where_the_licence_does_not_allow_it(folder, monkeypatch):
@@ -114,4 +152,4 @@ def test_the_page_counts_what_was_found_and_read(folder):
     text = gallery.page("eggs", folder)
     assert "| eggs | 8 | 6 |" in text
     assert "| proof | held back | 2 | 2 of 2 (0.34 to 1.00) | 0 of 2 |" in text
-    assert "both readers call unfit: 1 of 6 (0.03 to 0.56): wrong_gold 1." in text
+    assert "both readers call unfit 1 of 6 (0.03 to 0.56): wrong_gold 1." in text
