@@ -42,7 +42,7 @@ class Readers(StrEnum):
 
     TWO_BLIND = "two blind readers"
     MIXED = "two blind readers, and one for older rows"
-    ONE = "one reader"
+    SINGLE = "one reader"
     """Who knew the reason, and not the confidence."""
     PLANTED = "planted"
     """Nobody: the rows were damaged for it."""
@@ -84,7 +84,15 @@ MEASURED: Mapping[str, Measured] = {
 }
 """By the flag's reason."""
 ILL_POSED_RULES = frozenset(
-    ("lost_number", "missing_figure", "missing_quantity", "negative_count", "no_question", "truncated_text")
+    {
+        "foreign_question",
+        "impossible_quantity",
+        "missing_figure",
+        "missing_quantity",
+        "negative_count",
+        "no_question",
+        "truncated_text",
+    }
 )
 """The measured reasons that call the problem ill-posed. Others speak of gold, of the form of the question, or of words
 beside it."""
