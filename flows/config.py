@@ -136,6 +136,7 @@ class RunConfig(CurationConfig):
         if self.train is not None:
             shared["group_size"] = self.train.group_size
         further: dict[str, dict[str, Any]] = {
+            "profile": {"rows_to_select": self.select.max_rows, "quotas": self.selection.quotas},
             "select": {"may_be_empty": self.synth is not None},
             "synth": {"max_tokens": self.profile.max_tokens},
         }

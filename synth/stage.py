@@ -43,7 +43,7 @@ BECAME_TRAINABLE = "distilled_positive"
 """The reason in the ledger of a row that selection left out and that has a positive now."""
 
 
-@stage_function(version=2, isolated=True, judges="hard", store=".samples")
+@stage_function(version=3, isolated=True, judges="hard", store=".samples")
 def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Make positives.
 
@@ -166,7 +166,7 @@ def _distilled_record(
 
 
 def _selected_record(hard: HardRow) -> Row:
-    known = {"pass_rate": hard.known.mean, "posterior_a": hard.known.a, "posterior_b": hard.known.b}
+    known = {"pass_rate": hard.known.mean, "posterior": hard.known.components()}
     return cast("Row", {**hard.row, **known, "suspicion": hard.suspicion})
 
 

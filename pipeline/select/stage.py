@@ -31,16 +31,30 @@ from truegold.pipeline.select.candidates import Candidate, Judgement, known_pass
 from truegold.pipeline.select.choice import Choice, choose
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.reasons import DropReason
-from truegold.pipeline.tables.rows import ROW_SCHEMA, ProfileRow, Row, TableWriter, read_rows, row_key, write_rows
+from truegold.pipeline.tables.rows import (
+    PROFILE_SCHEMA,
+    ROW_SCHEMA,
+    ProfileRow,
+    Row,
+    TableWriter,
+    read_rows,
+    row_key,
+    write_rows,
+)
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = pa.schema(
-    [*ROW_SCHEMA, *(pa.field(name, pa.float64()) for name in ("pass_rate", "posterior_a", "posterior_b", "suspicion"))]
+    [
+        *ROW_SCHEMA,
+        pa.field("pass_rate", pa.float64()),
+        PROFILE_SCHEMA.field("posterior"),
+        pa.field("suspicion", pa.float64()),
+    ]
 )
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
 
-@stage_function(version=7)
+@stage_function(version=8)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags` and
     `decided` of `settle` where there are any.
@@ -116,8 +130,7 @@ def _record(candidate: Candidate) -> Row:
     return {
         **candidate.row,
         "pass_rate": known.mean,
-        "posterior_a": known.a,
-        "posterior_b": known.b,
+        "posterior": known.components(),
         "suspicion": candidate.suspicion,
     }
 
