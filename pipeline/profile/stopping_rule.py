@@ -132,7 +132,7 @@ def allocate(
     quotas: Mapping[str, float] | None = None,
     is_fresh: bool = False,
 ) -> Allocation:
-    """Return the stopping rule for problems that have `first` samples or more and get `most` at most.
+    """Return the stopping rule for problems that have `first` samples or more and get `most` at most, which is more.
 
     quotas: the shares of the selection that the blocks which name them may have. is_fresh: whether the rule is for other
     problems like these, which have their first samples only.
@@ -244,7 +244,8 @@ class _Program:
         """Return the samples of going on from each state, and the matrix of what is reached."""
         from scipy.sparse import coo_array, eye_array, hstack
 
-        costs = np.zeros(self._size)
+        # Nothing goes on from the last level.
+        costs = np.ones(self._size)
         sources, targets, chances = [], [], []
         for key in self._states:
             for level, later in zip(self._levels, self._levels[1:], strict=False):

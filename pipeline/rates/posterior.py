@@ -32,9 +32,10 @@ A source or a domain of GROUP_ROWS problems has a prior of its own (`Priors`), s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypedDict
 
 import numpy as np
@@ -74,6 +75,8 @@ SETTLED = 1e-7
 """Expectation maximisation ends when no weight changes by more."""
 KEPT_WEIGHT = 1e-3
 """Tables keep no component of a smaller weight."""
+NEAR_AN_END = 0.01
+"""Intervals that come so near to 0 or 1 reach it."""
 NEGLIGIBLE = 1e-4
 FINENESS = 500
 """Ends of intervals are looked for in so many steps between 0 and 1, without components of a smaller weight."""
@@ -106,9 +109,9 @@ class Mixture:
     b: Array
 
     @classmethod
-    def of(cls, components: Iterable[Component]) -> Mixture | None:
+    def of(cls, components: Iterable[Component] | None) -> Mixture | None:
         """Return the mixture that a table keeps, None where it has no component."""
-        records = list(components)
+        records = list(components or ())
         if not records:
             return None
         return cls(*(np.array([float(record[name]) for record in records]) for name in ("weight", "a", "b")))
@@ -125,14 +128,12 @@ class Mixture:
     @cached_property
     def mean(self) -> float:
         """The expected pass rate."""
-        return float(self.weights @ (self.a / (self.a + self.b)))
+        return float(moments(self.weights, self.a, self.b)[0])
 
     @cached_property
     def variance(self) -> float:
         """The variance of the pass rate."""
-        strength = self.a + self.b
-        squares = self.a / strength * (self.a + 1) / (strength + 1)
-        return max(0.0, float(self.weights @ squares) - self.mean**2)
+        return float(moments(self.weights, self.a, self.b)[2])
 
     def after(self, judged: int, passes: int) -> Mixture:
         """Return the posterior after `passes` of `judged` samples, where this is the prior."""
@@ -165,24 +166,26 @@ class Mixture:
         problems never pass, 90 % of what is known of one that did not pass may be the spike at 0 alone.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
-        between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END)
+        between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
         hardly = (1 - level) / 5
         if 1 - never - always < hardly:
             return (0.0 if never > hardly else 1.0), (1.0 if always > hardly else 0.0)
-        between &= self.weights >= NEGLIGIBLE
+        if never > hardly and always > hardly:
+            return 0.0, 1.0
         weights = self.weights[between] / self.weights[between].sum()
         steps = np.linspace(0.0, 1.0, FINENESS + 1)
         known = Mixture(weights, self.a[between], self.b[between]).below(steps)
-        if never > hardly and always > hardly:
-            return 0.0, 1.0
         if never > hardly:
-            return 0.0, float(np.interp(level, known, steps))
-        if always > hardly:
-            return float(np.interp(1 - level, known, steps)), 1.0
-        starts = np.flatnonzero(known <= 1 - level)
-        ends = np.interp(known[starts] + level, known, steps)
-        shortest = int((ends - steps[starts]).argmin())
-        return float(steps[starts[shortest]]), float(ends[shortest])
+            low, high = 0.0, float(np.interp(level, known, steps))
+        elif always > hardly:
+            low, high = float(np.interp(1 - level, known, steps)), 1.0
+        else:
+            starts = np.flatnonzero(known <= 1 - level)
+            ends = np.interp(known[starts] + level, known, steps)
+            shortest = int((ends - steps[starts]).argmin())
+            low, high = float(steps[starts[shortest]]), float(ends[shortest])
+        # A few samples do not tell what lies so near to an end from what is there.
+        return (0.0 if low < NEAR_AN_END else low), (1.0 if high > 1 - NEAR_AN_END else high)
 
     def merge(self, most: int) -> Mixture:
         """Return a mixture of at most so many components. Neighbours that differ least become one of their mean and
@@ -193,7 +196,7 @@ class Mixture:
             costs = [
                 float(left.weights[0] * right.weights[0] / (left.weights[0] + right.weights[0]))
                 * (left.mean - right.mean) ** 2
-                for left, right in zip(parts, parts[1:], strict=False)
+                for left, right in pairwise(parts)
             ]
             first = int(np.argmin(costs))
             parts[first : first + 2] = [_join(parts[first], parts[first + 1])]
@@ -235,6 +238,31 @@ def teaching_shares(weights: Array, a: Array, b: Array, group_size: float | Arra
     dead, saturated = _likelihood(a, b, group_size, 0.0), _likelihood(a, b, group_size, group_size)
     shares: Array = np.clip((weights * (1 - dead - saturated)).sum(axis=-1), 0.0, 1.0)
     return shares
+
+
+def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Return the mean of each mixture, the variance of a single sample where the pass rate is known, E[p (1 - p)], and
+    the variance of the pass rate. Shapes [..., components]; the results have no last axis."""
+    strength = a + b
+    mean = (weights * a / strength).sum(axis=-1)
+    single = (weights * a * b / (strength * (strength + 1))).sum(axis=-1)
+    # E[p^2] = E[p] - E[p (1 - p)]
+    return mean, single, np.maximum(mean - single - mean**2, 0.0)
+
+
+def stack_mixtures(known: Sequence[Mixture | None]) -> tuple[Array, Array, Array]:
+    """Return weights, a and b of the components of each mixture; where there is none, any pass rate is as probable.
+
+    Shapes [mixtures, components]; components that one has less than another have the weight 0.
+    """
+    most = max((len(mixture.weights) for mixture in known if mixture is not None), default=1)
+    weights, a, b = np.zeros((len(known), most)), np.ones((len(known), most)), np.ones((len(known), most))
+    weights[:, 0] = 1.0
+    for index, mixture in enumerate(known):
+        if mixture is not None:
+            size = len(mixture.weights)
+            weights[index, :size], a[index, :size], b[index, :size] = mixture.weights, mixture.a, mixture.b
+    return weights, a, b
 
 
 def _make_components() -> tuple[Array, Array]:
