@@ -1,6 +1,6 @@
 """Compares rules of how often to sample a problem by the problems that they select, on simulated pass rates.
 
-    python benchmarks/profile_simulation.py [--rows 5000] [--draws 8] [--only A B] [--json FIGURES.json] [--write PAGE.md]
+    python benchmarks/profile_simulation.py [--rows 5000] [--draws 8] [--only A B] [--json FILE] [--write PAGE.md]
 
 Of every problem 16 samples are drawn, and a rule sees as many of them, in their order, as it asks for:
 
@@ -10,9 +10,9 @@ Of every problem 16 samples are drawn, and a rule sees as many of them, in their
     truegold        the profile's own schedule, told that a half or a quarter of the rows will be selected, or neither
 
 Then priors are fitted to the rule's own counts, and the problems with the greatest teaching shares are selected: what
-share of the groups of these really teaches is computed from their pass rates. A rule is compared with the fixed count of
-as many samples (between two counts, their mean), and with 16 samples of every problem: `gap` is what 16 add to that.
-All populations are drawn several times; errors are those of the mean.
+share of their groups really teaches is computed from their pass rates. A rule is compared with the fixed count of as
+many samples (between two counts, their mean), and with 16 samples of every problem: the gap is what 16 add to that. All
+populations are drawn several times; errors are those of the mean.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class Problems:
     def passes(self, lengths: Lengths) -> Lengths:
         """Return the passes of so many samples of each row."""
         before = np.concatenate([np.zeros((len(self.rates), 1), dtype=np.int64), self.outcomes.cumsum(axis=1)], axis=1)
-        return before[np.arange(len(self.rates)), lengths]
+        passes: Lengths = before[np.arange(len(self.rates)), lengths]
+        return passes
 
 
 def teaching_share(rates: Floats) -> Floats:
@@ -299,6 +300,7 @@ def measure(population: Population, rows: int, seed: int) -> dict[str, Any]:
                 **known.intervals(),
                 "width_fixed": float(np.interp(mean, list(intervals), [each["width"] for each in intervals.values()])),
                 "worst_cell": float(off[known.sizes >= LEAST_CELL * rows].max()),
+                "worst_large_cell": float(off[known.sizes >= 2 * LEAST_CELL * rows].max()),
                 "mean_cell": float((off * known.sizes).sum() / rows),
                 "foretold": float((known.foretold * known.sizes).sum() / rows),
                 "teaching": float(problems.teaching.mean()),
@@ -356,7 +358,7 @@ def _selection_table(figures: dict[str, list[dict[str, Any]]], cut: float, rule:
 def _posterior_table(figures: dict[str, list[dict[str, Any]]]) -> str:
     lines = [
         "| population | rule | tokens, from draw to draw | intervals hold: all / between 0 and 1 / 0 passes "
-        "| width (fixed) | foretold (true) | worst cell, mean |",
+        "| width (fixed) | foretold (true) | cells off by |",
         "|---" * 7 + "|",
     ]
     for key, draws in figures.items():
@@ -370,7 +372,9 @@ def _posterior_table(figures: dict[str, list[dict[str, Any]]]) -> str:
                 " / ".join(f"{share:.3f}" for share in covers),
                 f"{_mean(draws, rule, 'width'):.3f} ({_mean(draws, rule, 'width_fixed'):.3f})",
                 f"{_mean(draws, rule, 'foretold'):.3f} ({_mean(draws, rule, 'teaching'):.3f})",
-                f"{_mean(draws, rule, 'worst_cell'):.3f}, {_mean(draws, rule, 'mean_cell'):.3f}",
+                ", ".join(
+                    f"{_mean(draws, rule, name):.3f}" for name in ("worst_cell", "worst_large_cell", "mean_cell")
+                ),
             ]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -395,7 +399,7 @@ def report(figures: dict[str, list[dict[str, Any]]], rows: int) -> str:
     """Return the tables."""
     titles = "\n".join(f"- {key}: {POPULATIONS[key].title}" for key in figures)
     draws = len(next(iter(figures.values())))
-    return f"""{rows:,} problems, {draws} draws of each population; `tokens` are samples as a share of 16 for all, errors
+    return f"""{rows:,} problems, {draws} draws of each population; tokens are samples as a share of 16 for all, errors
 those of the mean. No constant was chosen on {" and ".join(UNTUNED)}.
 
 {titles}
@@ -416,15 +420,15 @@ What the selected rows teach more than by a fixed count of as many samples, of w
 
 ## Quotas
 
-Half of the rows, of which each source is to have as many as the others; samples of the source that gets fewest, as a share
-of the mean.
+Half of the rows, of which each source is to have as many as the others. Samples are those of the source that gets the
+fewest, as a share of the mean.
 
 {_quota_table(figures)}
 
 ## What posteriors promise
 
-In brackets the width by a fixed count of as many samples. A cell is the problems of one source with the same counts, from
-{LEAST_CELL:.0%} of the rows on.
+In brackets the width by a fixed count of as many samples. A cell is the problems of one source with the same counts;
+the worst one with {LEAST_CELL:.0%} of the rows stands there, the worst one with {2 * LEAST_CELL:.0%}, and the mean.
 
 {_posterior_table(figures)}
 """

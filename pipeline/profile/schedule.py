@@ -24,8 +24,8 @@ from truegold.pipeline.tables.rows import Row, row_key
 PILOT_ROWS = 4096
 """The rows that the prior of the stopping rule is fitted to."""
 WHOLE_SHARE = 1 / 32
-"""So many of them get all samples at once: four of each row alone do not tell whether those that always passed will go on
-to."""
+"""So many of them get all samples at once: four of each row alone do not tell whether those that always passed will go
+on to."""
 HALFWAY = 2
 """The pilot takes so many steps by the first rule, which four samples of most rows have shown."""
 ROUNDS = 2
@@ -246,18 +246,14 @@ class Schedule:
         if priors is None:
             return
         keys = {cell: (priors.group(*cell), self._selection.quotas_of(*cell)) for cell in counts}
-        sizes = Counter({key: 0 for key in keys.values()})
+        sizes: Counter[BlockKey] = Counter()
         for cell, key in keys.items():
             sizes[key] += counts[cell].total()
-        largest = {
-            key for key, _ in sorted(sizes.items(), key=lambda item: (-item[1], str(item[0])))[: MOST_BLOCKS - 1]
-        }
+        largest = sorted(sizes, key=lambda key: (-sizes[key], str(key)))[: MOST_BLOCKS - 1]
         self._blocks = {cell: key if key in largest else ALL_OTHERS for cell, key in keys.items()}
-        sums: dict[BlockKey, Counter[tuple[int, int]]] = {
-            key: Counter() for key in sorted(self._blocks.values(), key=str)
-        }
-        for cell, cell_counts in sorted(counts.items()):
-            sums[self._blocks[cell]].update(cell_counts)
+        sums: dict[BlockKey, Counter[tuple[int, int]]] = {}
+        for cell in sorted(counts):
+            sums.setdefault(self._blocks[cell], Counter()).update(counts[cell])
         blocks = {key: Block(priors.of(key[0]), counted, key[1]) for key, counted in sums.items()}
         for is_pilot in (True, False) if self._is_whole else (True,):
             self._rules[is_pilot] = allocate(

@@ -3,20 +3,20 @@
     after 4 samples, half of the rows will be selected:   1 to 3 passes -> enough, they will be selected
                                                           0 passes      -> two more, of which one may pass
 
-A selection takes the rows of which most groups will teach (`Mixture.teaching_share`), a share of all rows (a cut) and of
-each quota. A further sample is worth something where it may change which rows those are. A problem is in a state, its
-judged samples and passes, and from each state it goes on with a chance. Those chances are found for which the problems
-get the fewest samples, while the selected rows teach nearly as much as those do that all samples would select:
+A selection takes the rows of which most groups will teach (`Mixture.teaching_share`): a share of all rows (a cut), and
+of each quota. A further sample is worth something where it may change which rows those are. A problem is in a state,
+its judged samples and passes, and from each state it goes on with a chance. Those chances are found by which problems
+get the fewest samples, while the selected rows teach nearly as much as those that all samples would select:
 
-    minimise    sum over states of  going on[s] * samples of a step
-    such that   ended[s] + going on[s] = reached[s],  which follows from the problems that went on to s
-                selected[s] <= ended[s],  their sum is the share that is selected,  of a quota at most its own
-                teaching share of the selected >= that with all samples - max(MISSED * what they add to the first ones', LEAST)
+    minimise    sum over states s of  going on[s] * samples of a step
+    such that   ended[s] + going on[s] = reached[s], which follows from the problems that went on to s
+                selected[s] <= ended[s]; all selected are the cut's share, those of a quota at most its own
+                their teaching share >= that by all samples - max(MISSED * what these add to the first ones', LEAST)
 
 It is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999, "Constrained
-Markov Decision Processes", chapter 3; solved by HiGHS). A chance that is neither 0 nor 1 is drawn from the row's id and
-state: where many rows are alike, some of them are looked at more closely. Nothing of this depends on the order in which
-samples arrive.
+Markov Decision Processes", chapter 3; solved by HiGHS, in scipy). A chance that is neither 0 nor 1 is drawn from the
+row's id and its samples: where many rows are alike, some of them are looked at more closely. Nothing of this depends on
+the order in which samples arrive.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_STEPS = 6
 """The steps from the first samples to all, at most: where these are many, a problem gets more at a time."""
 MISSED = 0.07
 """The share of what all samples add to the teaching share of the selected rows that may be missed,"""
-LEAST = 0.006
+LEAST = 0.005
 """or so much of that share, where they add hardly anything."""
 NEARBY = 1.25
 """The rule serves selections of so many times more and fewer rows, too: the share of rows that are worth it varies."""
@@ -84,7 +84,7 @@ class Allocation:
 
     levels: tuple[int, ...]
     """The samples at which a problem may end, from the first ones to all."""
-    chances: Mapping[Hashable, Mapping[int, Array]]
+    chances: Mapping[Any, Mapping[int, Array]]
     """For each block and level, by passes: with which chance a problem goes on. Shapes [level + 1]."""
     expected_samples: float
     """The samples a problem, on average."""
@@ -123,7 +123,7 @@ def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
 
 
 def allocate(
-    blocks: Mapping[Hashable, Block],
+    blocks: Mapping[Any, Block],
     first: int,
     most: int,
     *,
@@ -134,8 +134,8 @@ def allocate(
 ) -> Allocation:
     """Return the stopping rule for problems that have `first` samples or more and get `most` at most, which is more.
 
-    quotas: the shares of the selection that the blocks which name them may have. is_fresh: whether the rule is for other
-    problems like these, which have their first samples only.
+    quotas: the shares of the selection that the blocks which name them may have. is_fresh: whether the rule is for
+    other problems like these, which have their first samples only.
     """
     states = {
         key: _States(block, find_levels(first, most), group_size, is_fresh=is_fresh) for key, block in blocks.items()
@@ -186,7 +186,7 @@ class _Program:
 
     def __init__(
         self,
-        states: Mapping[Hashable, _States],
+        states: Mapping[Any, _States],
         levels: tuple[int, ...],
         cuts: Sequence[Sequence[float]],
         quotas: Mapping[str, float],
@@ -197,7 +197,7 @@ class _Program:
         for together in cuts:
             self._goals.append(range(start, start + len(together)))
             start += len(together)
-        self._index: dict[tuple[Hashable, int], slice] = {}
+        self._index: dict[tuple[Any, int], slice] = {}
         """The states of each block and level."""
         size = 0
         for key in states:
@@ -214,9 +214,8 @@ class _Program:
         by_all, by_first = self._best(self._at_last()), self._best(self._starts)
         least = []
         for goal in self._goals:
-            cuts = list(goal)
-            gain = max(0.0, float((by_all[cuts] - by_first[cuts]).mean()))
-            least.append(float(by_all[cuts].mean()) - max(MISSED * gain, LEAST))
+            value, value_of_first = (float(best[list(goal)].mean()) for best in (by_all, by_first))
+            least.append(value - max(MISSED * (value - value_of_first), LEAST))
         size, cuts = self._size, len(self._cuts)
         costs, flow = self._flow()
         rows, bounds = self._selection()

@@ -1,7 +1,7 @@
 r"""Estimates pass rates from judged samples: their distribution in a data set, and what is known of each problem's.
 
-    0 passes of 8, where most problems are either easy or hopeless   ->  mean .00, 90 % in 0 to .07
-    0 passes of 8, where most pass about half of the time            ->  mean .17, 90 % in .03 to .30
+    0 passes of 8, where most problems are either easy or hopeless   ->  mean .00, 90 % at 0
+    0 passes of 8, where most pass about half of the time            ->  mean .24, 90 % in .02 to .41
 
 Of each problem only c passes of n judged samples are known, and 0 of 8 is not a pass rate of 0. The pass rates of a set
 of problems are taken as distributed like a mixture of Beta distributions (`Mixture`), and so is what is known of one:
@@ -9,22 +9,22 @@ of problems are taken as distributed like a mixture of Beta distributions (`Mixt
     prior       sum over j of  w_j Beta(a_j, b_j)
     posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
 
-For a group of G further samples each component has the beta-binomial's shares (Skellam 1948, "A probability distribution
-derived from the binomial distribution by regarding the probability of success as variable between the sets of trials"),
-and the mixture has their mean:
+For a group of G further samples each component has the shares of a beta-binomial distribution (Skellam 1948, "A
+probability distribution derived from the binomial distribution by regarding the probability of success as variable
+between the sets of trials"), and the mixture has their mean:
 
     share of ones        E[p]           = a / (a + b)
     all wrong, dead      E[(1 - p)^G]   = B(a, b + G) / B(a, b)
     all right, saturated E[p^G]         = B(a + G, b) / B(a, b)
 
-One Beta distribution of the same mean and variance would not do: a problem that passed once by chance, where the others
-never or always pass, has a pass rate of .02 or 1, and 15 % of its groups teach, not 58 %.
+One Beta distribution of the same mean and variance would not do: where a problem is as probably hopeless as like
+Beta(10, 10), 49 % of its groups of eight teach, and that would foretell 58 %.
 
-The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never and always
-pass, and between them Beta distributions that are evenly spaced in log-odds, near enough to each other to make up any
-density and narrow enough for a peak. Their weights have the greatest likelihood of all counts (empirical Bayes), by
-expectation maximisation (Dempster, Laird and Rubin 1977). How many samples a problem got may depend on what its earlier
-ones showed: the likelihood does not change by that.
+The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never and
+always pass, and between them Beta distributions that are evenly spaced in log-odds, near enough to each other to make
+up any density and narrow enough for a peak. Their weights have the greatest likelihood of all counts (empirical Bayes),
+by expectation maximisation (Dempster, Laird and Rubin 1977). How many samples a problem got may depend on what its
+earlier ones showed: the likelihood does not change by that.
 
 A source or a domain of GROUP_ROWS problems has a prior of its own (`Priors`), shrunk towards that of all problems.
 """
@@ -213,7 +213,7 @@ def _join(left: Mixture, right: Mixture) -> Mixture:
 
 
 def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
-    """Return how probable `passes` passes of `judged` samples in a given order are, where the pass rate is Beta(a, b)."""
+    """Return how probable `passes` passes of `judged` samples, in a given order, are by Beta(a, b)."""
     from scipy.special import betaln
 
     likelihood: Array = np.exp(betaln(a + passes, b + judged - passes) - betaln(a, b))
@@ -221,8 +221,8 @@ def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array
 
 
 def posterior_weights(weights: Array, a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
-    """Return the weights of the components after `passes` of `judged` samples. Shapes [..., components]; counts may have
-    the shape [..., 1]."""
+    """Return the weights of the components after `passes` of `judged` samples. Shapes [..., components]; counts may
+    have the shape [..., 1]."""
     from scipy.special import betaln
 
     with np.errstate(divide="ignore"):
@@ -351,7 +351,8 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
     """
     sums: dict[Group, Counter[tuple[int, int]]] = {}
     for (source, domain), cells in counts.items():
-        for group in ((None, None), (source, None), (None, domain), (source, domain)):
+        larger: tuple[Group, ...] = ((None, None), (source, None), (None, domain))
+        for group in (*larger, (source, domain)):
             sums.setdefault(group, Counter()).update({cell: rows for cell, rows in cells.items() if cell[0]})
     whole = fit_prior(sums.get((None, None), {}))
     if whole is None:
@@ -359,11 +360,11 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
     groups: dict[Group, Mixture] = {}
     # Sources and domains before the domains of sources.
     for group in sorted(sums, key=lambda group: (None not in group, str(group))):
-        source, domain = group
-        above = [parent for parent in ((source, None), (None, domain)) if parent != group and parent in groups]
+        parents: tuple[Group, ...] = ((group[0], None), (None, group[1]))
+        above = [parent for parent in parents if parent != group and parent in groups]
         rows = sums[group].total()
         # The only domain of its source is read as that source is, and the only source as all problems are.
-        is_all_of_another = any(rows == sums[larger].total() for larger in [(None, None), *above])
+        is_all_of_another = any(rows == sums[parent].total() for parent in ((None, None), *above))
         if rows < GROUP_ROWS or is_all_of_another:
             continue
         fitted = fit_prior(sums[group], groups[above[0]] if above else whole)

@@ -274,8 +274,8 @@ class ProfileRow(RowReference):
     pass_at: str
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
-    """What is known of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates of all
-    problems of its kind (`rates.posterior`); empty where nothing could be judged. `pass_rate` of a problem that got
+    """What is known of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates of
+    all problems of its kind (`rates.posterior`); empty where nothing could be judged. `pass_rate` of a problem that got
     further samples because of its first ones is biased, this is not."""
     expected_rate: float | None
     expected_deviation: float | None

@@ -7,7 +7,6 @@ import pytest
 
 from truegold.pipeline.report.reward_ratios import measure_reward_ratios
 
-
 POSTERIORS = {
     (4, 2): [{"weight": 1.0, "a": 500.0, "b": 500.0}],
     (4, 4): [{"weight": 1.0, "a": 300.0, "b": 1.0}],

@@ -358,7 +358,8 @@ class Posteriors:
         rows: which problems; all where left out. sizes: of their groups; the usual one where left out.
         """
         size = float(self._group_size) if sizes is None else sizes[:, None]
-        shares = teaching_shares(*(values[rows] for values in self.parameters()), size)
+        weights, a, b = (values[rows] for values in self.parameters())
+        shares = teaching_shares(weights, a, b, size)
         chance = shares * (1 - self.hopeless_shares()[rows]) * self._teaching_ratio
         clipped: Floats = np.clip(chance, 0.0, 1.0)
         return clipped
