@@ -35,6 +35,7 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.judge.model import load_judge
 from truegold.pipeline.judge.opinions import OPINION, open_opinion
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
+from truegold.pipeline.profile.own_verifiers import audit_own_verifiers
 from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
@@ -83,6 +84,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     flags.parquet, suspicion.parquet, rows.parquet (the profiled rows), ledger and dropped rows.
     """
     started = time.monotonic()
+    audits = audit_own_verifiers(inputs["rows"], progress)
     scratch = out_dir / SCRATCH
     source = sample_source(config.engine, config.chat, inputs.get("model"))
     identity = sampling_identity(config.sampling_settings(), config.engine, source, inputs.get("model"), scratch)
@@ -137,6 +139,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         for split in ("train", "heldout")
     }
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
+    facts["audits"] = audits
     facts["sampling"] = _sampling_facts(schedule, sampling.cost, priors)
     costs = judge.report_costs(progress) if judge is not None else []
     if opinion is not None:

@@ -9,9 +9,9 @@ Rows of the split `heldout` are never selected; they go to heldout.parquet. afte
 held-out rows, to be profiled again after training. hard.parquet lists what was dropped because it hardly ever passes:
 rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet with their reason (`DropReason`).
 
-The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. The worth of
-an environment's dialogues cannot be told from single answers, so that a run with `train.turns` has no profile, and
-chooses no rows by it.
+The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. So it is where
+`profile: null` leaves the profile out, and where training is on dialogues (`train.turns`), whose worth cannot be told
+from single answers.
 """
 
 from __future__ import annotations

@@ -108,3 +108,25 @@ def test_a_problem_that_comes_twice_in_a_step_is_judged_by_both_groups(order: tu
     once = Posteriors(betas([2.0] * 4, [2.0] * 4), GROUP)
     once.observe([0, 1, 2, 3], [0, 4, 4, 4], [GROUP] * 4, [1.0] * 4)
     assert wrong.state()["hopeless"][0] > once.state()["hopeless"][0] > merged.state()["hopeless"][0]
+
+
+def test_a_problem_that_is_easy_or_out_of_reach_is_not_taken_for_one_between() -> None:
+    either = Mixture(np.array([0.5, 0.5]), np.array([1.0, 95.0]), np.array([99.0, 5.0]))
+    between = Mixture(np.ones(1), np.array([1.6]), np.array([1.6]))
+    posteriors = Posteriors([either, between], GROUP)
+    assert posteriors.means() == pytest.approx([0.48, 0.5], abs=0.01)
+    # 8 % and 33 % of the groups of the two kinds teach, a Beta distribution of the same mean foretells more.
+    assert posteriors.teaching_shares()[0] == pytest.approx((1 - 0.05) * (0.074 + 0.324) / 2, abs=0.01)
+    posteriors.observe([0, 1], [8, 8], [GROUP, GROUP], [1.0, 1.0])
+    weights, a, b = posteriors.parameters()
+    known = weights[0] @ (a[0] / (a[0] + b[0]))
+    # One group tells which of the two it is.
+    assert known > 0.9
+    assert weights[0].max() > 0.999
+
+
+def test_a_problem_that_comes_twice_in_a_step_is_known_as_by_one_group_of_both() -> None:
+    twice, once = (Posteriors(betas([2.0] * 4, [2.0] * 4), GROUP) for _ in range(2))
+    twice.observe([0, 0, 1, 2, 3], [3, 1, 4, 4, 4], [GROUP] * 5, [1.0] * 5)
+    once.observe([0, 1, 2, 3], [4, 4, 4, 4], [2 * GROUP, GROUP, GROUP, GROUP], [1.0] * 4)
+    assert twice.means() == pytest.approx(once.means())
