@@ -1,237 +1,456 @@
-"""Compares rules of how often to sample a problem, and checks what posteriors promise, on simulated problems.
+"""Compares rules of how often to sample a problem by the problems that they select, on simulated pass rates.
 
-    python benchmarks/profile_simulation.py DATA_DIR [--rows 100000] [--write PAGE.md]
+    python benchmarks/profile_simulation.py [--rows 5000] [--draws 8] [--only A B] [--json FILE] [--write PAGE.md]
 
-DATA_DIR holds gsm8k_platinum.jsonl, whose problems have the answers of up to 60 systems: the share of the systems that
-are right is the pass rate of a problem, drawn with replacement. Other problems have pass rates of Beta distributions,
-also with a share that never passes, as where labels are wrong.
-Each has 16 samples, and every rule sees as many of them as it asks for, in their order:
+Of every problem 16 samples are drawn, and a rule sees as many of them, in their order, as it asks for:
 
-    fixed           the first 4, 8 or 12
+    fixed           the first n
     Reinforce-Ada   rounds of 4 until one sample is right, or until one is right and one is wrong (arXiv 2510.04996, its
                     rules "positive" and "balanced")
-    SPRT            one by one until every boundary of the decisions is settled by Wald's test ("Sequential Tests of
-                    Statistical Hypotheses", 1945), error rates 5 %; the hypotheses are a third of the odds and three
-                    times them
-    truegold        the profile's own schedule: 4, then further ones where they could change the decision
+    truegold        the profile's own schedule, told that a half or a quarter of the rows will be selected, or neither
 
-A decision counts where all 16 samples give it a probability of .8 or more. Every rule's decisions are the most probable
-ones under its own counts, with the prior fitted to these.
+Then priors are fitted to the rule's own counts, and the problems with the greatest teaching shares are selected: what
+share of their groups really teaches is computed from their pass rates. A rule is compared with the fixed count of as
+many samples (between two counts, their mean), and with 16 samples of every problem: the gap is what 16 add to that. All
+populations are drawn several times; errors are those of the mean.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from publishing import publish, say
 
-from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule
-from truegold.pipeline.profile.stopping_rule import BOUNDS, PassRateBand, decide
-from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
-from truegold.verifiers import equivalent
+from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule, Selection
+from truegold.pipeline.rates.posterior import Mixture, Priors, fit_priors
 
 SAMPLES = 16
 FIRST = 4
 ROUND = 4
-DECISIVE = 0.8
 GROUP_SIZE = 8
-SPRT_ERROR = 0.05
-SPRT_ODDS = 3.0
+CUTS = (0.5, 0.25)
 LEVEL = 0.9
-FEWEST = 40
-"""A decision that fewer rows come to has no figure of its own."""
+LEAST_CELL = 0.01
+"""A cell of problems with the same source and counts has a figure of its own from this share of the rows on."""
 
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 Outcomes = np.ndarray[Any, np.dtype[np.bool_]]
 """Which samples pass. Shape [rows, SAMPLES]."""
 Lengths = np.ndarray[Any, np.dtype[np.int64]]
 """How many samples of each row a rule asks for. Shape [rows]."""
+Draw = Callable[[np.random.Generator, int], Floats]
 
 
-def platinum_rates(path: Path) -> list[float]:
-    """Return the share of the systems that solve each problem, by its reviewed gold where there is one."""
-    rates = []
-    for row in map(json.loads, path.read_text().splitlines()):
-        gold = row["gold_platinum"] or row["gold_original"]
-        answers = [answer for answer in row["preds"].values() if answer is not None]
-        verdicts = {answer: equivalent(str(answer), gold=str(gold)).score == 1.0 for answer in set(answers)}
-        rates.append(sum(verdicts[answer] for answer in answers) / len(answers))
-    return rates
+def beta(a: float, b: float) -> Draw:
+    """Return what draws pass rates of a Beta distribution."""
+    return lambda generator, rows: generator.beta(a, b, rows)
 
 
-def fixed(samples: int) -> Callable[[Outcomes], Lengths]:
+def mixed(*parts: tuple[float, float | Draw]) -> Draw:
+    """Return what draws pass rates of several kinds, each with its share: one rate, or what draws some."""
+
+    def draw(generator: np.random.Generator, rows: int) -> Floats:
+        kinds = generator.choice(len(parts), rows, p=[share for share, _ in parts])
+        rates = np.zeros(rows)
+        for kind, (_, rate) in enumerate(parts):
+            chosen = kinds == kind
+            rates[chosen] = rate(generator, int(chosen.sum())) if callable(rate) else rate
+        return rates
+
+    return draw
+
+
+def logit_normal(mean: float, deviation: float) -> Draw:
+    """Return what draws pass rates whose log-odds are normal."""
+    return lambda generator, rows: 1 / (1 + np.exp(-generator.normal(mean, deviation, rows)))
+
+
+def uniform(low: float, high: float) -> Draw:
+    """Return what draws pass rates between two ends."""
+    return lambda generator, rows: generator.uniform(low, high, rows)
+
+
+@dataclass(frozen=True)
+class Population:
+    """Problems of one or several sources."""
+
+    title: str
+    sources: Sequence[tuple[float, Draw]]
+    """The share and the pass rates of each."""
+
+
+def of_one_source(title: str, *parts: tuple[float, float | Draw]) -> Population:
+    """Return a population of one source."""
+    return Population(title, [(1.0, mixed(*parts))])
+
+
+POPULATIONS = {
+    "A": of_one_source("15 % at 0, 25 % at 1, others Beta(2, 2)", (0.15, 0.0), (0.25, 1.0), (0.6, beta(2, 2))),
+    "B": of_one_source("35 % at .05, 30 % at .5, 35 % at .95", (0.35, 0.05), (0.3, 0.5), (0.35, 0.95)),
+    "C": of_one_source("40 % at 0, others uniform to .2", (0.4, 0.0), (0.6, uniform(0, 0.2))),
+    "D": of_one_source("60 % at 1, 10 % at 0, others Beta(8, 2)", (0.6, 1.0), (0.1, 0.0), (0.3, beta(8, 2))),
+    "E": of_one_source("70 % at .02, 30 % at 1", (0.7, 0.02), (0.3, 1.0)),
+    "F": Population("10 % Beta(8, 2), another source Beta(.3, 3)", [(0.1, beta(8, 2)), (0.9, beta(0.3, 3))]),
+    "G": of_one_source("98 % at 0, others Beta(4, 4)", (0.98, 0.0), (0.02, beta(4, 4))),
+    "H": Population(
+        "three sources: 50 % Beta(1, 4), 30 % Beta(5, 2), 20 % Beta(.5, .5)",
+        [(0.5, beta(1, 4)), (0.3, beta(5, 2)), (0.2, beta(0.5, 0.5))],
+    ),
+    "I": of_one_source("20 % at 1, log-odds of others normal (-.5, 1.5)", (0.2, 1.0), (0.8, logit_normal(-0.5, 1.5))),
+}
+UNTUNED = ("H", "I")
+"""The populations on which no constant of the product was chosen."""
+
+
+@dataclass(frozen=True)
+class Problems:
+    """A draw of a population."""
+
+    rates: Floats
+    sources: Lengths
+    """The number of each row's source."""
+    outcomes: Outcomes
+
+    @property
+    def teaching(self) -> Floats:
+        """The share of each row's groups that teach."""
+        return teaching_share(self.rates)
+
+    def passes(self, lengths: Lengths) -> Lengths:
+        """Return the passes of so many samples of each row."""
+        before = np.concatenate([np.zeros((len(self.rates), 1), dtype=np.int64), self.outcomes.cumsum(axis=1)], axis=1)
+        passes: Lengths = before[np.arange(len(self.rates)), lengths]
+        return passes
+
+
+def teaching_share(rates: Floats) -> Floats:
+    """Return the shares of the groups that are neither all right nor all wrong."""
+    shares: Floats = 1 - rates**GROUP_SIZE - (1 - rates) ** GROUP_SIZE
+    return shares
+
+
+def draw_problems(population: Population, rows: int, seed: int) -> Problems:
+    """Draw rows with their pass rates and samples."""
+    generator = np.random.default_rng(seed)
+    shares = [share for share, _ in population.sources]
+    sizes = np.diff(np.round(np.cumsum([0.0, *shares]) * rows).astype(int))
+    rates = np.concatenate([draw(generator, size) for (_, draw), size in zip(population.sources, sizes, strict=True)])
+    order = generator.permutation(rows)
+    sources = np.repeat(np.arange(len(sizes)), sizes)[order]
+    return Problems(rates[order], sources, generator.random((rows, SAMPLES)) < rates[order, None])
+
+
+def fixed(samples: int) -> Callable[[Problems], Lengths]:
     """Return the rule that asks for as many samples of every row."""
-    return lambda outcomes: np.full(len(outcomes), samples)
+    return lambda problems: np.full(len(problems.rates), samples)
 
 
-def reinforce_ada(*, balanced: bool) -> Callable[[Outcomes], Lengths]:
+def reinforce_ada(*, balanced: bool) -> Callable[[Problems], Lengths]:
     """Return the rule that goes on in rounds until a sample is right; balanced: until one is wrong, too."""
 
-    def rule(outcomes: Outcomes) -> Lengths:
-        lengths = np.full(len(outcomes), SAMPLES)
+    def rule(problems: Problems) -> Lengths:
+        lengths = np.full(len(problems.rates), SAMPLES)
         for drawn in range(SAMPLES - ROUND, 0, -ROUND):
-            passes = outcomes[:, :drawn].sum(axis=1)
+            passes = problems.outcomes[:, :drawn].sum(axis=1)
             lengths[(passes > 0) & (~np.bool_(balanced) | (passes < drawn))] = drawn
         return lengths
 
     return rule
 
 
-def sprt(outcomes: Outcomes) -> Lengths:
-    """Return the samples that Wald's test of every boundary needs, SAMPLES at most."""
-    limit = math.log((1 - SPRT_ERROR) / SPRT_ERROR)
-    settled = np.ones((len(outcomes), SAMPLES), dtype=bool)
-    for bound in BOUNDS:
-        odds = bound / (1 - bound)
-        low, high = (odds * factor / (1 + odds * factor) for factor in (1 / SPRT_ODDS, SPRT_ODDS))
-        steps = np.where(outcomes, math.log(high / low), math.log((1 - high) / (1 - low)))
-        settled &= np.logical_or.accumulate(np.abs(steps.cumsum(axis=1)) >= limit, axis=1)
-    settled[:, -1] = True
-    lengths: Lengths = settled.argmax(axis=1) + 1
-    return lengths
+def truegold(selected: float | None, quotas: dict[str, float] | None = None) -> Callable[[Problems], Lengths]:
+    """Return the rule of the profile, told which share of the rows will be selected."""
+
+    def rule(problems: Problems) -> Lengths:
+        rows = len(problems.rates)
+        pilot = set(random.Random(0).sample(range(rows), min(PILOT_ROWS, rows)))
+        others = (_sampled_row(problems, index) for index in range(rows) if index not in pilot)
+        selection = Selection(GROUP_SIZE, None if selected is None else round(selected * rows), quotas or {})
+        pilot_rows = [_sampled_row(problems, index) for index in sorted(pilot)]
+        schedule = Schedule(pilot_rows, others, FIRST, SAMPLES, 1.0, rows, selection)
+        lengths = np.zeros(rows, dtype=np.int64)
+        while not schedule.finished:
+            for sampled, sample in schedule.draws(1024):
+                lengths[sampled.index] += 1
+                schedule.record(sampled, float(problems.outcomes[sampled.index, sample]), None)
+        return lengths
+
+    return rule
 
 
-def truegold(outcomes: Outcomes) -> Lengths:
-    """Return the samples that the profile draws."""
-    pilot = random.Random(0).sample(range(len(outcomes)), min(PILOT_ROWS, len(outcomes)))
-    chosen = set(pilot)
-    others = (_sampled_row(index) for index in range(len(outcomes)) if index not in chosen)
-    schedule = Schedule([_sampled_row(index) for index in sorted(pilot)], others, FIRST, SAMPLES, 1.0, len(outcomes))
-    lengths = np.zeros(len(outcomes), dtype=np.int64)
-    while not schedule.finished:
-        for sampled, sample in schedule.draws(1024):
-            lengths[sampled.index] += 1
-            schedule.record(sampled, float(outcomes[sampled.index, sample]), None)
-    return lengths
-
-
-def _sampled_row(index: int) -> SampledRow:
-    row: Any = {"split": "train"}
+def _sampled_row(problems: Problems, index: int) -> SampledRow:
+    source = str(problems.sources[index])
+    row: Any = {"split": "train", "id": str(index), "source": source, "source_row": index, "domain": "math"}
     return SampledRow(row, index, (), "")
-
-
-RULES: dict[str, Callable[[Outcomes], Lengths]] = {
-    "fixed, 4": fixed(4),
-    "fixed, 8": fixed(8),
-    "fixed, 12": fixed(12),
-    "Reinforce-Ada, positive": reinforce_ada(balanced=False),
-    "Reinforce-Ada, balanced": reinforce_ada(balanced=True),
-    "SPRT": sprt,
-    "truegold": truegold,
-}
 
 
 class Known:
     """What a rule's samples say of every row."""
 
-    def __init__(self, outcomes: Outcomes, lengths: Lengths) -> None:
-        drawn = np.arange(outcomes.shape[1]) < lengths[:, None]
-        self.passes = (outcomes & drawn).sum(axis=1)
-        self.lengths = lengths
-        self.counts = Counter(zip(lengths.tolist(), self.passes.tolist(), strict=True))
-        prior = fit_prior(self.counts)
-        assert prior is not None
-        self.prior: Prior = prior
-        posteriors = {key: prior.after(*key) for key in self.counts}
-        self._decisions = {key: decide(known) for key, known in posteriors.items()}
-        self._intervals = {key: known.interval(LEVEL) for key, known in posteriors.items()}
-
-    def keys(self) -> Iterable[tuple[int, int]]:
-        """Yield judged samples and passes of each row."""
-        return zip(self.lengths.tolist(), self.passes.tolist(), strict=True)
-
-    def decisions(self) -> list[tuple[PassRateBand, float]]:
-        """Return the decision on each row, and its probability."""
-        return [self._decisions[key] for key in self.keys()]
-
-    def covers(self, rates: Any) -> float:
-        """Return the share of the rows whose pass rate lies in the posterior's interval."""
-        ends = np.array([self._intervals[key] for key in self.keys()])
-        return float(((ends[:, 0] <= rates) & (rates <= ends[:, 1])).mean())
-
-
-def compare(rates: Any, seed: int) -> list[dict[str, Any]]:
-    """Return what every rule spends, decides and promises on rows of these pass rates."""
-    outcomes = np.random.default_rng(seed).random((len(rates), SAMPLES)) < rates[:, None]
-    teaching = float((1 - rates**GROUP_SIZE - (1 - rates) ** GROUP_SIZE).mean())
-    full = Known(outcomes, np.full(len(rates), SAMPLES)).decisions()
-    figures = []
-    for name, rule in RULES.items():
-        known = Known(outcomes, rule(outcomes))
-        agreed: Counter[str] = Counter()
-        decisive: Counter[str] = Counter()
-        for (decision, probability), (early, _) in zip(full, known.decisions(), strict=True):
-            if probability >= DECISIVE:
-                decisive[decision] += 1
-                agreed[decision] += early == decision
-        _, dead, saturated = expected_shares(known.counts, known.prior, GROUP_SIZE)
-        figures.append(
-            {
-                "rule": name,
-                "tokens": float(known.lengths.mean() / SAMPLES),
-                "alike": agreed.total() / decisive.total(),
-                "by_decision": {str(kind): [agreed[kind], decisive[kind]] for kind in PassRateBand if decisive[kind]},
-                "covers": known.covers(rates),
-                "teaching": [1 - dead - saturated, teaching],
-            }
+    def __init__(self, problems: Problems, lengths: Lengths) -> None:
+        self.problems, self.lengths, self.passes = problems, lengths, problems.passes(lengths)
+        columns = (problems.sources, lengths, self.passes)
+        self.cells, self.cell_of, self.sizes = np.unique(
+            np.stack(columns, axis=1), axis=0, return_inverse=True, return_counts=True
         )
+        counts: dict[tuple[str, str], Counter[tuple[int, int]]] = {}
+        for (source, judged, passes), rows in zip(self.cells.tolist(), self.sizes.tolist(), strict=True):
+            counts.setdefault((str(source), "math"), Counter())[judged, passes] += rows
+        priors = fit_priors(counts)
+        assert priors is not None
+        self.priors: Priors = priors
+        self.known: list[Mixture] = [
+            priors.after(str(source), "math", judged, passes) for source, judged, passes in self.cells.tolist()
+        ]
+        self.foretold = np.array([known.teaching_share(GROUP_SIZE) for known in self.known])
+        """The teaching share of each cell."""
+
+    @property
+    def tokens(self) -> float:
+        """The samples, as a share of SAMPLES for every row."""
+        return float(self.lengths.mean()) / SAMPLES
+
+    def selected(self, share: float) -> float:
+        """Return the share of the groups that teach, of the best rows by what is known; of equal ones the mean."""
+        rows = share * len(self.lengths)
+        true = np.bincount(self.cell_of.ravel(), weights=self.problems.teaching) / self.sizes
+        taken = total = 0.0
+        for cell in np.argsort(-self.foretold, kind="stable"):
+            count = min(float(self.sizes[cell]), rows - taken)
+            total, taken = total + count * true[cell], taken + count
+        return total / rows
+
+    def selected_by_quotas(self, share: float, quotas: Sequence[float]) -> tuple[float, float]:
+        """Return the same where each source has a share of the selection, and the least share of a quota that is met
+        by rows of which a fifth of the groups is foretold to teach, as selection asks for."""
+        scores = self.foretold[self.cell_of.ravel()]
+        total, met = 0.0, 1.0
+        for source, quota in enumerate(quotas):
+            members = np.flatnonzero((self.problems.sources == source) & (scores >= 0.2))
+            rows = min(round(quota * share * len(scores)), int((self.problems.sources == source).sum()))
+            best = members[np.argsort(-scores[members], kind="stable")][:rows]
+            total += self.problems.teaching[best].sum()
+            met = min(met, len(best) / rows)
+        return total / (share * len(scores)), met
+
+    def intervals(self) -> dict[str, float]:
+        """Return how many rates the 90 % intervals hold, and how wide they are."""
+        ends = np.array([known.interval(LEVEL) for known in self.known])[self.cell_of.ravel()]
+        rates = self.problems.rates
+        is_in = (ends[:, 0] <= rates) & (rates <= ends[:, 1])
+        is_between, is_failed = (rates > 0) & (rates < 1), self.passes == 0
+        return {
+            "covers": float(is_in.mean()),
+            "covers_between": float(is_in[is_between].mean()),
+            "covers_failed": float(is_in[is_failed].mean()) if is_failed.any() else float("nan"),
+            "width": float((ends[:, 1] - ends[:, 0]).mean()),
+        }
+
+
+def true_cells(population: Population, cells: Lengths, generator: np.random.Generator) -> Floats:
+    """Return the true teaching share of each cell: that of many rows of its source, weighed by how probable it is that
+    they come to it."""
+    true = np.zeros(len(cells))
+    for source, (_, draw) in enumerate(population.sources):
+        rates = draw(generator, 200_000)
+        teaching = teaching_share(rates)
+        for index in np.flatnonzero(cells[:, 0] == source):
+            _, judged, passes = cells[index]
+            weights = rates**passes * (1 - rates) ** (judged - passes)
+            true[index] = (weights * teaching).sum() / max(weights.sum(), 1e-300)
+    return true
+
+
+RULES: dict[str, Callable[[Problems], Lengths]] = {
+    "Reinforce-Ada, positive": reinforce_ada(balanced=False),
+    "Reinforce-Ada, balanced": reinforce_ada(balanced=True),
+    "truegold, half": truegold(0.5),
+    "truegold, quarter": truegold(0.25),
+    "truegold": truegold(None),
+}
+
+
+def measure(population: Population, rows: int, seed: int) -> dict[str, Any]:
+    """Return what every rule spends, selects and foretells on one draw."""
+    problems = draw_problems(population, rows, seed)
+    by_count = {count: Known(problems, fixed(count)(problems)) for count in range(FIRST, SAMPLES + 1)}
+    selected = {cut: [known.selected(cut) for known in by_count.values()] for cut in CUTS}
+    intervals = {count: by_count[count].intervals() for count in (FIRST, *range(6, SAMPLES + 1, 2))}
+    figures: dict[str, Any] = {}
+    for name, rule in RULES.items():
+        known = Known(problems, rule(problems))
+        mean = known.tokens * SAMPLES
+        figure: dict[str, Any] = {"tokens": known.tokens}
+        for cut in CUTS:
+            same = float(np.interp(mean, list(by_count), selected[cut]))
+            figure[f"gain {cut}"] = known.selected(cut) - same
+            figure[f"gap {cut}"] = selected[cut][-1] - same
+        if name.startswith("truegold"):
+            true = true_cells(population, known.cells, np.random.default_rng(seed))
+            off = np.abs(known.foretold - true)
+            figure |= {
+                **known.intervals(),
+                "width_fixed": float(np.interp(mean, list(intervals), [each["width"] for each in intervals.values()])),
+                "worst_cell": float(off[known.sizes >= LEAST_CELL * rows].max()),
+                "worst_large_cell": float(off[known.sizes >= 2 * LEAST_CELL * rows].max()),
+                "mean_cell": float((off * known.sizes).sum() / rows),
+                "foretold": float((known.foretold * known.sizes).sum() / rows),
+                "teaching": float(problems.teaching.mean()),
+            }
+        figures[name] = figure
+    if len(population.sources) > 1:
+        figures["quotas"] = _measure_quotas(problems, by_count, len(population.sources))
     return figures
 
 
-def _table(name: str, figures: list[dict[str, Any]]) -> str:
-    shown = [kind for kind in PassRateBand if figures[0]["by_decision"].get(kind, [0, 0])[1] >= FEWEST]
-    lines = [
-        f"## {name}\n",
-        f"| rule | tokens | decided alike | {' | '.join(shown)} | 90 % intervals cover | teach, foretold (true) |",
-        "|---" * (5 + len(shown)) + "|",
-    ]
-    for figure in figures:
-        cells = [
-            f"{agreed / total:.3f} of {total:,}" for agreed, total in (figure["by_decision"][kind] for kind in shown)
-        ]
-        foretold, true = figure["teaching"]
-        row = [figure["rule"], f"{figure['tokens']:.3f}", f"{figure['alike']:.3f}", *cells]
-        lines.append("| " + " | ".join([*row, f"{figure['covers']:.3f}", f"{foretold:.3f} ({true:.3f})"]) + " |")
+def _measure_quotas(problems: Problems, by_count: dict[int, Known], sources: int) -> dict[str, float]:
+    """Return the same for half of the rows, of which each source is to have as many as the others."""
+    quotas = [1 / sources] * sources
+    rule = truegold(0.5, {f"source:{source}": share for source, share in enumerate(quotas)})
+    known = Known(problems, rule(problems))
+    value, met = known.selected_by_quotas(0.5, quotas)
+    same = [each.selected_by_quotas(0.5, quotas)[0] for each in by_count.values()]
+    fixed_value = float(np.interp(known.tokens * SAMPLES, list(by_count), same))
+    least = min(float(known.lengths[problems.sources == source].mean()) for source in range(sources))
+    return {
+        "tokens": known.tokens,
+        "gain": value - fixed_value,
+        "gap": same[-1] - fixed_value,
+        "met": met,
+        "least_samples": least / float(known.lengths.mean()),
+    }
+
+
+def _mean(draws: Sequence[dict[str, Any]], rule: str, figure: str) -> float:
+    return float(np.nanmean([draw[rule][figure] for draw in draws]))
+
+
+def _error(draws: Sequence[dict[str, Any]], rule: str, figure: str) -> float:
+    values = [draw[rule][figure] for draw in draws]
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _selection_table(figures: dict[str, list[dict[str, Any]]], cut: float, rule: str) -> str:
+    rules = ["Reinforce-Ada, positive", "Reinforce-Ada, balanced", *dict.fromkeys((rule, "truegold"))]
+    lines = ["| population | " + " | ".join(rules) + " |", "|---" * (1 + len(rules)) + "|"]
+    sums: dict[str, list[tuple[float, float]]] = {name: [] for name in rules}
+    for key, draws in figures.items():
+        cells = []
+        for name in rules:
+            gain, gap = (_mean(draws, name, f"{kind} {cut}") for kind in ("gain", "gap"))
+            sums[name].append((gain, gap))
+            tokens = _mean(draws, name, "tokens")
+            cells.append(f"{tokens:.2f}: {gain:+.4f} ± {_error(draws, name, f'gain {cut}'):.4f} of {gap:.4f}")
+        lines.append(f"| {key} | " + " | ".join(cells) + " |")
+    shares = [sum(gain for gain, _ in sums[name]) / sum(gap for _, gap in sums[name]) for name in rules]
+    lines.append("| share of the gap, all | " + " | ".join(f"{share:.2f}" for share in shares) + " |")
     return "\n".join(lines)
+
+
+def _posterior_table(figures: dict[str, list[dict[str, Any]]]) -> str:
+    lines = [
+        "| population | rule | tokens, from draw to draw | intervals hold: all / between 0 and 1 / 0 passes "
+        "| width (fixed) | foretold (true) | cells off by |",
+        "|---" * 7 + "|",
+    ]
+    for key, draws in figures.items():
+        for rule in (name for name in RULES if name.startswith("truegold")):
+            tokens = [draw[rule]["tokens"] for draw in draws]
+            covers = [_mean(draws, rule, name) for name in ("covers", "covers_between", "covers_failed")]
+            cells = [
+                key,
+                rule,
+                f"{min(tokens):.3f} to {max(tokens):.3f} ({max(tokens) / min(tokens) - 1:.0%})",
+                " / ".join(f"{share:.3f}" for share in covers),
+                f"{_mean(draws, rule, 'width'):.3f} ({_mean(draws, rule, 'width_fixed'):.3f})",
+                f"{_mean(draws, rule, 'foretold'):.3f} ({_mean(draws, rule, 'teaching'):.3f})",
+                ", ".join(
+                    f"{_mean(draws, rule, name):.3f}" for name in ("worst_cell", "worst_large_cell", "mean_cell")
+                ),
+            ]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _quota_table(figures: dict[str, list[dict[str, Any]]]) -> str:
+    lines = [
+        "| population | tokens | gain of gap | least met of a quota | fewest samples of a source |",
+        "|---" * 5 + "|",
+    ]
+    for key, draws in figures.items():
+        if "quotas" in draws[0]:
+            tokens, gain, gap, met, least = (
+                _mean(draws, "quotas", name) for name in ("tokens", "gain", "gap", "met", "least_samples")
+            )
+            error = _error(draws, "quotas", "gain")
+            lines.append(f"| {key} | {tokens:.2f} | {gain:+.4f} ± {error:.4f} of {gap:.4f} | {met:.2f} | {least:.2f} |")
+    return "\n".join(lines)
+
+
+def report(figures: dict[str, list[dict[str, Any]]], rows: int) -> str:
+    """Return the tables."""
+    titles = "\n".join(f"- {key}: {POPULATIONS[key].title}" for key in figures)
+    draws = len(next(iter(figures.values())))
+    return f"""{rows:,} problems, {draws} draws of each population; tokens are samples as a share of 16 for all, errors
+those of the mean. No constant was chosen on {" and ".join(UNTUNED)}.
+
+{titles}
+
+```
+python benchmarks/profile_simulation.py --write benchmarks/results/profile_simulation.md
+```
+
+## The best half
+
+What the selected rows teach more than by a fixed count of as many samples, of what 16 samples of each add to that.
+
+{_selection_table(figures, 0.5, "truegold, half")}
+
+## The best quarter
+
+{_selection_table(figures, 0.25, "truegold, quarter")}
+
+## Quotas
+
+Half of the rows, of which each source is to have as many as the others. Samples are those of the source that gets the
+fewest, as a share of the mean.
+
+{_quota_table(figures)}
+
+## What posteriors promise
+
+In brackets the width by a fixed count of as many samples. A cell is the problems of one source with the same counts;
+the worst one with {LEAST_CELL:.0%} of the rows stands there, the worst one with {2 * LEAST_CELL:.0%}, and the mean.
+
+{_posterior_table(figures)}
+"""
 
 
 def main() -> None:
     """Simulate all populations, and print or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, metavar="DATA_DIR")
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--only", nargs="+", choices=tuple(POPULATIONS), default=list(POPULATIONS))
+    parser.add_argument("--json", type=Path, help="write the figures of each draw into this file")
     parser.add_argument("--write", type=Path, help="write the tables into this Markdown file")
     arguments = parser.parse_args()
-    generator = np.random.default_rng(arguments.seed)
-    path = arguments.data / "gsm8k_platinum.jsonl"
-    populations: dict[str, Any] = {}
-    if path.exists():
-        populations["Reviewed GSM8K, the share of 60 systems"] = generator.choice(platinum_rates(path), arguments.rows)
-    else:
-        say(f"{path} is absent: only Beta distributions are simulated")
-    for a, b in ((1, 1), (0.3, 1.5), (0.4, 0.4), (4, 4)):
-        populations[f"Beta({a}, {b})"] = generator.beta(a, b, arguments.rows)
-    for share, a, b in ((0.1, 5, 1.5), (0.4, 1.5, 2.5)):
-        never = generator.random(arguments.rows) < share
-        rates = np.where(never, 0.0, generator.beta(a, b, arguments.rows))
-        populations[f"{share:.0%} that never pass, the others Beta({a}, {b})"] = rates
-    figures = {}
-    for name, rates in populations.items():
-        figures[name] = compare(rates, arguments.seed)
-        say(f"{name}: done")
-    tables = "\n\n".join(_table(name, lines) for name, lines in figures.items())
-    command = (
-        "```\npython benchmarks/profile_simulation.py DATA_DIR --write benchmarks/results/profile_simulation.md\n```"
-    )
-    text = f"{arguments.rows:,} problems each; `tokens` are samples as a share of 16 for all.\n\n{command}\n\n{tables}"
+    figures: dict[str, list[dict[str, Any]]] = {}
+    for key in arguments.only:
+        seeds = [1000 * list(POPULATIONS).index(key) + draw for draw in range(arguments.draws)]
+        figures[key] = [measure(POPULATIONS[key], arguments.rows, seed) for seed in seeds]
+        say(f"{key}: done")
+        if arguments.json:
+            arguments.json.write_text(json.dumps(figures))
+    text = report(figures, arguments.rows)
     publish(figures, text, None, arguments.write, "Rules of how often to sample a problem, simulated")
 
 

@@ -59,8 +59,8 @@ class RunConfig(CurationConfig):
     """Where completions come from; profile and train use it unless they set their own."""
     sft: SftConfig | None = None
     """SFT cold start."""
-    profile: ProfileConfig = ProfileConfig()
-    """How pass rates are measured."""
+    profile: ProfileConfig | None = ProfileConfig()
+    """How pass rates are measured. Where it is null, all rows are trained on, and the feed learns their pass rates."""
     select: SelectConfig = SelectConfig()
     """Which rows are worth training on."""
     export: ExportConfig = ExportConfig()
@@ -98,6 +98,8 @@ class RunConfig(CurationConfig):
             raise ValueError("sft and train need a model: set model.path")
         if self.synth and self.train and self.train.turns is not None:
             raise ValueError("synth makes single answers, and train.turns holds dialogues: leave one of them out")
+        if self.synth and self.profile is None:
+            raise ValueError("synth needs to know which rows hardly ever pass: leave `profile: null` out")
         if self.synth and self.model is None and not isinstance(self.engine, ScriptedEngineConfig):
             raise ValueError("synth needs a model: set model.path")
         if self.distill and (self.synth is None or self.distill.data):
@@ -137,9 +139,11 @@ class RunConfig(CurationConfig):
         if self.train is not None:
             shared["group_size"] = self.train.group_size
         further: dict[str, dict[str, Any]] = {
+            "profile": {"rows_to_select": self.select.max_rows, "quotas": self.selection.quotas},
             "select": {"may_be_empty": self.synth is not None},
-            "synth": {"max_tokens": self.profile.max_tokens},
         }
+        if self.profile is not None:
+            further["synth"] = {"max_tokens": self.profile.max_tokens}
         sections: dict[str, StageConfig | None] = {
             "sft": self.sft,
             "profile": self.profile,

@@ -17,7 +17,7 @@ from pathlib import Path
 from truegold.flows.config import RunConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.config.stages import ProfileConfig, ReportConfig
 from truegold.pipeline.curation.plan import (
     DEMO_SFT_TEXTS,
     curation_stages,
@@ -42,7 +42,6 @@ from truegold.synth.records import DISTILLED_FILE
 from truegold.synth.strategies import strategy_fingerprint
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
-from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import grpo
 from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
@@ -65,23 +64,18 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     phases = list(Phase)[: list(Phase).index(until) + 1]
     stages = curation_stages(config)
     has_engine = config.model is not None or isinstance(config.engine, ScriptedEngineConfig)
-    if until in (Phase.PROFILE, Phase.SELECT, Phase.SYNTH, Phase.TRAIN) and not has_engine:
-        raise ConfigError(f"{until} needs a model.", "Set model.path in the configuration.")
-    if until is Phase.SYNTH and config.synth is None:
-        raise ConfigError("There is no `synth` section to run.", "Write `synth: {}` for its defaults.")
-    if until is Phase.TRAIN and config.train is None:
-        raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
+    _check_sections(config, until, has_engine=has_engine)
     if Phase.TRAIN in phases and config.train is not None and config.model is not None:
         check_training(config.train, config.model)
-    if Phase.PROFILE in phases and config.train is not None and config.train.turns is not None:
+    if Phase.PROFILE in phases and config.train is not None and _trains_on_all_rows(config.train, config):
         stages += _plan_cold_start(config)
         if Phase.SELECT in phases:
             stages.append(plan_stage("take_rows", take_rows, TakeRowsConfig(), rows_of("settle")))
         stages.append(_plan_export(config, stages))
         if Phase.TRAIN in phases:
-            stages.append(_plan_turns(config, config.train, config.train.turns))
-    elif Phase.PROFILE in phases and has_engine:
-        profiling = _plan_profile("profile", config, rows_of("settle"), _current_model(config))
+            stages.append(_plan_training_on_all_rows(config, config.train))
+    elif Phase.PROFILE in phases and has_engine and config.profile is not None:
+        profiling = _plan_profile("profile", config, config.profile, rows_of("settle"), _current_model(config))
         stages += [*_plan_cold_start(config), profiling]
         if Phase.SELECT in phases:
             stages.append(_plan_selection(config))
@@ -96,6 +90,18 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     group_size = config.train.group_size if config.train is not None else GROUP_SIZE
     stages.append(report_stage(config.name, [stage.name for stage in stages], group_size))
     return stages
+
+
+def _check_sections(config: RunConfig, until: Phase, *, has_engine: bool) -> None:
+    """Raise ConfigError for a phase whose section is missing."""
+    if until in (Phase.PROFILE, Phase.SELECT, Phase.SYNTH, Phase.TRAIN) and not has_engine:
+        raise ConfigError(f"{until} needs a model.", "Set model.path in the configuration.")
+    if until in (Phase.PROFILE, Phase.SELECT) and config.profile is None:
+        raise ConfigError(f"{until} needs a profile.", "Leave `profile: null` out.")
+    if until is Phase.SYNTH and config.synth is None:
+        raise ConfigError("There is no `synth` section to run.", "Write `synth: {}` for its defaults.")
+    if until is Phase.TRAIN and config.train is None:
+        raise ConfigError("There is no `train` section to run.", "`truegold init` shows one.")
 
 
 def _plan_cold_start(config: RunConfig) -> list[Stage]:
@@ -119,11 +125,19 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
     return stages
 
 
-def _plan_profile(name: str, config: RunConfig, rows: dict[str, Path | Output], model: Path | Output | None) -> Stage:
+def _trains_on_all_rows(section: GrpoConfig, config: RunConfig) -> bool:
+    """Return whether nothing is profiled before the training: the worth of dialogues cannot be told from single
+    answers, and `profile: null` leaves it out."""
+    return section.turns is not None or config.profile is None
+
+
+def _plan_profile(
+    name: str, config: RunConfig, section: ProfileConfig, rows: dict[str, Path | Output], model: Path | Output | None
+) -> Stage:
     inputs = {**rows, **evidence_of_rows(config)}
     if model is not None:
         inputs["model"] = model
-    return plan_stage(name, profile, config.profile, inputs)
+    return plan_stage(name, profile, section, inputs)
 
 
 def _plan_selection(config: RunConfig) -> Stage:
@@ -159,7 +173,7 @@ def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
 
 
 def _plan_training(config: RunConfig) -> list[Stage]:
-    assert config.train is not None
+    assert config.train is not None and config.profile is not None
     model = _current_model(config)
     assert model is not None
     distilled: dict[str, Path | Output] = {}
@@ -179,27 +193,33 @@ def _plan_training(config: RunConfig) -> list[Stage]:
         **distilled,
         **_evaluation_sets(config.train),
     }
-    terms = {term.verifier: fingerprint(term.verifier) for term in config.train.reward.composition if term.verifier}
-    stages.append(plan_stage("train", grpo, config.train, inputs, extra=terms, launch=config.train.launch))
+    stages.append(_plan_grpo(config.train, inputs))
     if config.profile_after:
         rows: dict[str, Path | Output] = {
             "rows": Output("select", "after.parquet"),
             "earlier": Output("profile", "samples.parquet"),
         }
-        stages.append(_plan_profile("profile_after", config, rows, Output("train", "checkpoint")))
+        # What was selected is not selected from again.
+        section = config.profile.model_copy(update={"rows_to_select": None, "quotas": {}})
+        stages.append(_plan_profile("profile_after", config, section, rows, Output("train", "checkpoint")))
     return stages
 
 
-def _plan_turns(config: RunConfig, section: GrpoConfig, turns: TurnsConfig) -> Stage:
-    """Plan a training on dialogues. Raises ConfigError for an environment that cannot be made."""
-    load_environment(turns)
+def _plan_grpo(section: GrpoConfig, inputs: dict[str, Path | Output]) -> Stage:
+    """Plan a training. Raises ConfigError for an environment that cannot be made."""
+    extra = {term.verifier: fingerprint(term.verifier) for term in section.reward.composition if term.verifier}
+    if section.turns is not None:
+        load_environment(section.turns)
+        extra["environment"] = environment_fingerprint(section.turns)
+    return plan_stage("train", grpo, section, inputs, extra=extra, launch=section.launch)
+
+
+def _plan_training_on_all_rows(config: RunConfig, section: GrpoConfig) -> Stage:
     model = _current_model(config)
     assert model is not None
     names = {"rows": "selected", "heldout": "heldout", "reserve": "reserve"}
     inputs: dict[str, Path | Output] = {key: Output("take_rows", f"{name}.parquet") for key, name in names.items()}
-    inputs |= _evaluation_sets(section)
-    environment = {"environment": environment_fingerprint(turns)}
-    return plan_stage("train", grpo, section, {"model": model, **inputs}, extra=environment, launch=section.launch)
+    return _plan_grpo(section, {"model": model, **inputs, **_evaluation_sets(section)})
 
 
 def _evaluation_sets(section: GrpoConfig) -> dict[str, Path | Output]:

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.profile.drawing import SampleRow
-from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates.posterior import Mixture
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, has_open_answer
 from truegold.pipeline.tables.reasons import SuspicionRow
 from truegold.pipeline.tables.rows import ProfileRow, Row, RowKey, read_rows, read_table, row_key
@@ -101,7 +101,7 @@ class HardRow:
     row: Row
     index: int
     """Its number among the hard rows, from 0."""
-    known: Beta
+    known: Mixture
     """Its pass rate on the bare prompt, as far as the profile knows it."""
     difficulty: str
     """The profile's decision."""
@@ -163,13 +163,13 @@ def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[Hard
     rows: dict[RowKey, HardRow] = {}
     for origin, row in _candidates(inputs, profile):
         summary, key = profile[row_key(row)], row_key(row)
-        a, b = summary["posterior_a"], summary["posterior_b"]
-        if a is None or b is None or suspicion.get(key, 0.0) > MAX_SUSPICION or key in rows:
+        known = Mixture.of(summary["posterior"])
+        if known is None or suspicion.get(key, 0.0) > MAX_SUSPICION or key in rows:
             continue
         rows[key] = HardRow(
             row=row,
             index=len(rows),
-            known=Beta(a, b),
+            known=known,
             difficulty=summary["decision"] or "undecided",
             suspicion=suspicion.get(key, 0.0),
             is_program=judges_solutions(resolve(row["verifier"])),

@@ -185,7 +185,7 @@ def _distilled_record(
 
 
 def _selected_record(hard: HardRow) -> Row:
-    known = {"pass_rate": hard.known.mean, "posterior_a": hard.known.a, "posterior_b": hard.known.b}
+    known = {"pass_rate": hard.known.mean, "posterior": hard.known.components()}
     return cast("Row", {**hard.row, **known, "suspicion": hard.suspicion})
 
 

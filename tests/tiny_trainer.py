@@ -111,8 +111,7 @@ def make_rows(folder: Path, count: int) -> list[Row]:
             "meta": "{}",
             "context": None,
             "pass_rate": 0.5 if index % 3 else 0.1,
-            "posterior_a": 3.0,
-            "posterior_b": 3.0,
+            "posterior": [{"weight": 1.0, "a": 3.0, "b": 3.0}],
         }
         for index in range(count)
     ]

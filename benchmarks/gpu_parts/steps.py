@@ -193,8 +193,7 @@ def _make_rows(folder: Path, count: int) -> list[Row]:
             "split": "train",
             "meta": "{}",
             "pass_rate": 0.5,
-            "posterior_a": 3.0,
-            "posterior_b": 3.0,
+            "posterior": [{"weight": 1.0, "a": 3.0, "b": 3.0}],
         }
         for index in range(count)
     ]

@@ -337,9 +337,16 @@ class ProfileConfig(VerdictConfig):
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
     """Completions per problem, at most."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
-    """Completions that every problem gets. It gets further ones only while they can change whether it is dead, hard,
-    useful, easy or saturated, or where they agree that its gold is wrong. Each problem gets all of `samples` where this
-    is null, as held-out ones do in any case."""
+    """Completions that every problem gets. It gets further ones only where they may change which problems are worth
+    selecting, or where they agree that its gold is wrong. Each problem gets all of `samples` where this is null, as
+    held-out ones do in any case."""
+    group_size: int = Field(default=8, ge=2)
+    """The samples of one group in training; `train.group_size` where it is left out."""
+    rows_to_select: int | None = Field(default=None, ge=1)
+    """The rows that selection will take; `select.max_rows` where it is left out. Where neither is set, samples are
+    drawn for selections of a quarter and of half of the rows."""
+    quotas: dict[str, float] = Field(default_factory=dict)
+    """Shares of the selection by `domain:NAME` or `source:NAME`; those of the selection where they are left out."""
     budget_tokens: int | None = Field(default=None, ge=1)
     """Sampled tokens after which no further sample is started; what is on its way then comes on top. Rows without a
     sample are dropped as `not_sampled`."""

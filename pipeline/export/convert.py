@@ -49,7 +49,7 @@ from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_reasons, describe_rejects, first_rejects
 from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
-from truegold.pipeline.tables.rows import BATCH_ROWS, Row, RowKey, dump_json, read_rows, row_key
+from truegold.pipeline.tables.rows import BATCH_ROWS, PROFILE_SCHEMA, Row, RowKey, dump_json, read_rows, row_key
 from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import (
     ConfigError,
@@ -64,8 +64,8 @@ from truegold.verifiers import (
 )
 from truegold.verifiers.code.suite.row_tests import Unusable
 
-NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
-"""Columns that are numbers also where no row has a value."""
+TYPES = {"pass_rate": pa.float64(), "suspicion": pa.float64(), "posterior": PROFILE_SCHEMA.field("posterior").type}
+"""Columns that have their type also where no row has a value."""
 ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
 """So many records that do not fit are described."""
@@ -374,8 +374,8 @@ class _SplitFile:
 
 
 def _typed(column: pa.Field) -> pa.Field:
-    if column.name in NUMBERS:
-        return column.with_type(pa.float64())
+    if column.name in TYPES:
+        return column.with_type(TYPES[column.name])
     if pa.types.is_struct(column.type):
         return column.with_type(pa.struct([_typed(part) for part in column.type]))
     if pa.types.is_null(column.type):

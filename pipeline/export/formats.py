@@ -239,7 +239,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "id": ..., "verifier": "math", "verifier_args": "{}", "license": "mit", "origin": "openai/gsm8k", ...}
 
     `solution` is a response that earns the full score, in the form that TRL's own `accuracy_reward` parses; worked
-    solutions stand in `truegold`. `pass_rate`, `posterior_a` and `posterior_b` are there for the sampler
+    solutions stand in `truegold`. `pass_rate` and `posterior` are there for the sampler
     (`train.rollout.trl_sampler`). Source: TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
     """
     return {
@@ -249,7 +249,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         "id": row.row["id"],
         **row.verifier_columns,
         **row.origin_columns,
-        **{name: row.row.get(name) for name in ("pass_rate", "posterior_a", "posterior_b")},
+        **{name: row.row.get(name) for name in ("pass_rate", "posterior")},
         "truegold": row.carried,
     }
 

@@ -26,7 +26,7 @@ from truegold.pipeline.judge.model import Judge
 from truegold.pipeline.judge.opinions import SecondOpinion
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
-from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule
+from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule, Selection
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.record_log import Position, RecordLog
 from truegold.pipeline.tables.rows import (
@@ -424,17 +424,26 @@ class ProfileSamples:
         pilot_size = min(PILOT_ROWS, total) if first < config.samples else 0
         pilot = set(random.Random(config.seed).sample(range(total), pilot_size))
         rows = enumerate(read_rows(self._rows)) if pilot else ()
-        training, heldout = [], 0
+        in_pilot: list[tuple[int, Row]] = []
+        training_rows = 0
         for index, row in rows:
-            heldout += row["split"] == "heldout"
-            if index in pilot and row["split"] != "heldout":
-                training.append((index, row))
-        self._adaptive_rows = total - heldout if pilot else 0
+            if row["split"] != "heldout":
+                training_rows += 1
+                in_pilot += [(index, row)] if index in pilot else []
+        self._adaptive_rows = training_rows
         self._first_planned = total * config.samples - self._adaptive_rows * (config.samples - first)
-        in_pilot = {index for index, _ in training}
-        others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in in_pilot)
-        pilot_rows = list(self._sampled_rows(training))
-        return Schedule(pilot_rows, self._sampled_rows(others), first, config.samples, config.suspect_agreement, total)
+        indices = {index for index, _ in in_pilot}
+        others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in indices)
+        return Schedule(
+            list(self._sampled_rows(in_pilot)),
+            self._sampled_rows(others),
+            first,
+            config.samples,
+            config.suspect_agreement,
+            training_rows,
+            Selection(config.group_size, config.rows_to_select, config.quotas),
+            config.seed,
+        )
 
     def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
         """Yield the rows whose prompts leave room."""

@@ -1,6 +1,7 @@
-"""Plans which sample is drawn next: a few of every row, then further ones where they can change what is decided.
+"""Plans which sample is drawn next: a few of every row, then further ones where they can change what is selected.
 
-    pilot rows, a random choice   4 samples each  ->  the prior, and from it the stopping rule (`stopping_rule`)
+    pilot rows, a random choice   4 samples each, a few rows all  ->  pass rates of all problems, and a stopping rule
+    the same rows                 where the rule goes on, up to 8 ->  both anew, by all that is known by then
     all rows, in their order      4 samples each, drawn meanwhile
     rows that are still open      2 more, judged, and again, until the rule says enough or `samples` are reached
     rows whose gold is doubtful   the same against the rule: none of their samples passes, and most agree
@@ -11,17 +12,24 @@ killed profile comes to the same samples. Rows of the split `heldout` measure a 
 
 from __future__ import annotations
 
+import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truegold.pipeline.profile.stopping_rule import FURTHER_SAMPLES, Allocation, allocate
-from truegold.pipeline.rates.posterior import fit_prior
-from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.profile.stopping_rule import MOST_BLOCKS, Allocation, Block, allocate, find_cuts
+from truegold.pipeline.rates.posterior import Group, fit_priors
+from truegold.pipeline.tables.rows import Row, row_key
 
 PILOT_ROWS = 4096
-"""The rows that the prior of the stopping rule is fitted to. By 512, which 4 samples each say little of, rare decisions
-came out as impossible in one simulation of four, and nothing was spent on them."""
+"""The rows that the prior of the stopping rule is fitted to."""
+WHOLE_SHARE = 1 / 32
+"""So many of them get all samples at once: four of each row alone do not tell whether those that always passed will go
+on to."""
+HALFWAY = 2
+"""The pilot takes so many steps by the first rule, which four samples of most rows have shown."""
+ROUNDS = 2
+"""So often the rule is made."""
 OPEN_ROWS = 4096
 """The rows that are in memory at a time, apart from the pilot's."""
 
@@ -52,6 +60,29 @@ Draw = tuple[SampledRow, int]
 """A row, and which of its samples is to be drawn."""
 
 
+@dataclass(frozen=True)
+class Selection:
+    """What is known of the selection that follows."""
+
+    group_size: int
+    """The samples of a group in training."""
+    rows: int | None
+    """The rows that it takes at most; None where that is not known."""
+    quotas: Mapping[str, float] = field(default_factory=dict)
+    """Shares of the selection by `domain:NAME` or `source:NAME`."""
+
+    def quotas_of(self, source: str, domain: str) -> frozenset[str]:
+        """Return the quotas that a row of this source and domain counts for."""
+        return frozenset({f"source:{source}", f"domain:{domain}"} & self.quotas.keys())
+
+
+Cell = tuple[str, str]
+"""A source and a domain."""
+BlockKey = tuple[Group, frozenset[str]]
+"""The group whose prior a row has, and the quotas that it counts for."""
+ALL_OTHERS: BlockKey = ((None, None), frozenset())
+
+
 class Schedule:
     """The rows that are being sampled, and what comes next."""
 
@@ -62,9 +93,11 @@ class Schedule:
         first_samples: int,
         samples: int,
         suspect_agreement: float,
-        problems: int,
+        training_rows: int,
+        selection: Selection,
+        seed: int = 0,
     ) -> None:
-        """Plan for each of so many rows `first_samples` and at most `samples`.
+        """Plan for each row `first_samples` and at most `samples`; so many rows are of training.
 
         Where these are equal the pilot is like the others.
 
@@ -73,26 +106,33 @@ class Schedule:
         """
         self._others = others
         self._suspect_agreement = suspect_agreement
-        self._first, self._most, self._problems = first_samples, samples, problems
+        self._first, self._most, self._seed = first_samples, samples, seed
+        self._selection = selection
+        selected = None if selection.rows is None else min(1.0, selection.rows / max(training_rows, 1))
+        self._cuts = find_cuts(selected)
         self._ready: deque[Draw] = deque()
         self._open: dict[int, SampledRow] = {}
         self._exhausted = False
-        self._pilot = {sampled.index for sampled in pilot}
-        self._pilot_left = len(self._pilot)
-        """Rows of the pilot whose first samples are not judged yet."""
-        self._pilot_counts: Counter[tuple[int, int]] = Counter()
-        self._waiting: list[SampledRow] = []
-        """Rows whose first samples were judged before there was a rule."""
+        self._pilot = {sampled.index: sampled for sampled in pilot}
+        self._is_whole = first_samples == samples or not pilot
+        """Whether the rule for all rows is there, or none is needed."""
+        self._rounds = 0
+        """How often the rule was made."""
+        self._resting: dict[int, SampledRow] = {}
+        """Rows that wait for the rule: those of the pilot for the next one, others for the last."""
         self._is_kept: Callable[[SampledRow, int], bool] | None = None
         """Which samples may still be planned, where sampling has stopped."""
-        self.allocation: Allocation | None = None
-        """The stopping rule, once the pilot has shown the prior."""
-        self.counts: Counter[tuple[int, int]] = Counter()
-        """The settled rows of training, by judged samples and passes."""
+        self._rules: dict[bool, Allocation] = {}
+        """The stopping rule for rows of the pilot (True) and for others, once the pilot has shown the prior."""
+        self._blocks: dict[Cell, BlockKey] = {}
+        """The block of each source and domain."""
+        self.counts: dict[Cell, Counter[tuple[int, int]]] = {}
+        """The settled rows of training by source and domain, and by judged samples and passes."""
         self.settled = 0
         """Rows that get no further samples."""
+        whole = set(random.Random(seed).sample(sorted(self._pilot), round(len(pilot) * WHOLE_SHARE)))
         for sampled in pilot:
-            self._admit(sampled)
+            self._admit(sampled, is_whole=sampled.index in whole)
 
     @property
     def finished(self) -> bool:
@@ -115,19 +155,8 @@ class Schedule:
             sampled.answers[answer] += 1
         sampled.judged += score is not None
         sampled.passes += score == 1.0
-        if sampled.unjudged:
-            return
-        if sampled.index in self._pilot and sampled.planned == self._first:
-            self._pilot_left -= 1
-            self._pilot_counts[sampled.judged, sampled.passes] += 1
-        if self._pilot_left and not self.stopped:
-            self._waiting.append(sampled)
-            return
-        if self.allocation is None:
-            self._make_rule()
-        for waiting in [*self._waiting, sampled]:
-            self._go_on(waiting)
-        self._waiting.clear()
+        if not sampled.unjudged:
+            self._go_on(sampled)
 
     @property
     def stopped(self) -> bool:
@@ -138,54 +167,116 @@ class Schedule:
         """Plan nothing further but what `is_kept` says to be there, which costs nothing: rows end with that and with
         the samples that are on their way."""
         self._is_kept = is_kept
-        ready, waiting = list(self._ready), self._waiting
-        self._ready, self._waiting = deque(), []
+        ready, self._ready = list(self._ready), deque()
         for draw in ready:
             if is_kept(*draw):
                 self._ready.append(draw)
             else:
                 draw[0].unjudged -= 1
-        if self.allocation is None:
-            self._make_rule()
-        lost = {sampled.index: sampled for sampled, _ in ready if not sampled.unjudged}
-        for sampled in {**lost, **{sampled.index: sampled for sampled in waiting}}.values():
+        for sampled in {draw[0].index: draw[0] for draw in ready if not draw[0].unjudged}.values():
             self._go_on(sampled)
 
-    def _admit(self, sampled: SampledRow) -> None:
+    def _admit(self, sampled: SampledRow, *, is_whole: bool = False) -> None:
         self._open[sampled.index] = sampled
-        self._plan(sampled, self._first if sampled.row["split"] != "heldout" else self._most)
+        self._plan(sampled, self._most if is_whole or sampled.row["split"] == "heldout" else self._first)
 
-    def _plan(self, sampled: SampledRow, count: int) -> None:
-        samples = range(sampled.planned, sampled.planned + count)
+    def _plan(self, sampled: SampledRow, until: int) -> None:
+        samples = range(sampled.planned, until)
         draws = [(sampled, sample) for sample in samples if self._is_kept is None or self._is_kept(sampled, sample)]
         self._ready.extend(draws)
-        sampled.planned += count
+        sampled.planned = until
         sampled.unjudged += len(draws)
         if not draws:
-            self._settle(sampled)
-
-    def _make_rule(self) -> None:
-        prior = fit_prior(self._pilot_counts)
-        if prior is not None and self._first < self._most:
-            self.allocation = allocate(prior.simplest, self._first, self._most, self._problems)
+            self._go_on(sampled)
 
     def _go_on(self, sampled: SampledRow) -> None:
-        further = min(FURTHER_SAMPLES, self._most - sampled.planned)
-        if not further or self._is_enough(sampled):
-            self._settle(sampled)
+        """Plan what follows when all planned samples of a row are judged."""
+        if self._is_whole:
+            if sampled.planned < self._most and not self._is_enough(sampled):
+                self._plan(sampled, self._rule(sampled).next_level(sampled.planned))
+            else:
+                self._settle(sampled)
+        elif self._rounds and sampled.index in self._pilot and not self._is_halfway(sampled):
+            if self._is_enough(sampled):
+                self._rest(sampled)
+            else:
+                self._plan(sampled, self._rule(sampled).next_level(sampled.planned))
         else:
-            self._plan(sampled, further)
+            self._rest(sampled)
+
+    def _rule(self, sampled: SampledRow) -> Allocation:
+        return self._rules[sampled.index in self._pilot]
+
+    def _is_halfway(self, sampled: SampledRow) -> bool:
+        if not self._rules:
+            return True
+        levels = self._rule(sampled).levels
+        return sampled.planned >= levels[min(HALFWAY, len(levels) - 1)]
 
     def _is_enough(self, sampled: SampledRow) -> bool:
-        if self.allocation is None or not sampled.judged:
+        if not self._rules or not sampled.judged:
             # Nothing can be judged of it, or of any row: further samples would show as little.
             return True
         if not sampled.passes and max(sampled.answers.values(), default=0) >= self._suspect_agreement * sampled.planned:
             return False
-        return self.allocation.is_enough(sampled.judged, sampled.passes)
+        identity = "-".join(map(str, row_key(sampled.row)))
+        draw = random.Random(f"{self._seed}-{identity}-{sampled.judged}-{self._rounds}")
+        block = self._blocks.get(_cell(sampled.row))
+        return self._rule(sampled).is_enough(block, sampled.judged, sampled.passes, draw)
+
+    def _rest(self, sampled: SampledRow) -> None:
+        """Let a row wait for the next rule, which is made once all rows of the pilot wait for it."""
+        self._resting[sampled.index] = sampled
+        if not self._pilot.keys() <= self._resting.keys():
+            return
+        self._rounds += 1
+        self._is_whole = self._rounds == ROUNDS
+        self._make_rules()
+        resting, self._resting = self._resting, {}
+        for waiting in resting.values():
+            self._go_on(waiting)
+
+    def _make_rules(self) -> None:
+        """Make the rules by all that is known of the pilot; there are none where nothing was judged."""
+        counts: dict[Cell, Counter[tuple[int, int]]] = {}
+        for sampled in self._pilot.values():
+            if sampled.judged:
+                counts.setdefault(_cell(sampled.row), Counter())[sampled.judged, sampled.passes] += 1
+        priors = fit_priors(counts)
+        if priors is None:
+            return
+        keys = {cell: (priors.group(*cell), self._selection.quotas_of(*cell)) for cell in counts}
+        sizes: Counter[BlockKey] = Counter()
+        for cell, key in keys.items():
+            sizes[key] += counts[cell].total()
+        largest = sorted(sizes, key=lambda key: (-sizes[key], str(key)))[: MOST_BLOCKS - 1]
+        self._blocks = {cell: key if key in largest else ALL_OTHERS for cell, key in keys.items()}
+        sums: dict[BlockKey, Counter[tuple[int, int]]] = {}
+        for cell in sorted(counts):
+            sums.setdefault(self._blocks[cell], Counter()).update(counts[cell])
+        blocks = {key: Block(priors.of(key[0]), counted, key[1]) for key, counted in sums.items()}
+        for is_pilot in (True, False) if self._is_whole else (True,):
+            self._rules[is_pilot] = allocate(
+                blocks,
+                self._first,
+                self._most,
+                group_size=self._selection.group_size,
+                cuts=self._cuts,
+                quotas=self._selection.quotas,
+                is_fresh=not is_pilot,
+            )
+
+    @property
+    def allocation(self) -> Allocation | None:
+        """The stopping rule for rows of which nothing is known yet; None where none was made."""
+        return self._rules.get(False)
 
     def _settle(self, sampled: SampledRow) -> None:
         del self._open[sampled.index]
         self.settled += 1
         if sampled.row["split"] != "heldout":
-            self.counts[sampled.judged, sampled.passes] += 1
+            self.counts.setdefault(_cell(sampled.row), Counter())[sampled.judged, sampled.passes] += 1
+
+
+def _cell(row: Row) -> Cell:
+    return row["source"], row["domain"]

@@ -4,7 +4,8 @@ A problem sampled eight times with three right answers becomes eight rows in `sa
 finish reason, sampling parameters, verdict) and one in `profile.parquet`:
 
     n=8  judged=8  passes=3  pass_rate=0.375  low=0.137  high=0.694  pass_at={"1":0.375,"2":0.643,...}
-    posterior_a=3.4  posterior_b=5.5  decision="useful"  decision_probability=0.83
+    posterior=[{"weight": 0.4, "a": 9.1, "b": 13.2}, ...]  expected_rate=0.39  expected_deviation=0.13
+    likely_low=0.18  likely_high=0.6  decision="useful"  decision_probability=0.83
     tokens_mean=41.2  tokens_max=77  truncated=0.0  repeating=0.0
     answers=4  majority_answer="18"  majority_agreement=0.375
 
@@ -22,9 +23,10 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import orjson
 import polars as pl
@@ -33,11 +35,12 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.judge.model import load_judge
 from truegold.pipeline.judge.opinions import OPINION, open_opinion
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
+from truegold.pipeline.profile.own_verifiers import audit_own_verifiers
 from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
 from truegold.pipeline.rates.lengths import propose_max_tokens, quantile_length
-from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
+from truegold.pipeline.rates.posterior import Component, Mixture, Priors, fit_priors
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.record_log import RecordLog
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
@@ -83,6 +86,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     (the profiled rows), ledger and dropped rows.
     """
     started = time.monotonic()
+    audits = audit_own_verifiers(inputs["rows"], progress)
     scratch = out_dir / SCRATCH
     source = sample_source(config.engine, config.chat, inputs.get("model"))
     identity = sampling_identity(config.sampling_settings(), config.engine, source, inputs.get("model"), scratch)
@@ -104,7 +108,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         schedule = sampling.draw(judge, opinion)
         if opinion is not None:
             opinion.counts.clear()  # Those of a killed process are missing: the table has all.
-        prior = fit_prior(schedule.counts)
+        priors = fit_priors(schedule.counts)
         for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
             if (row_samples := sampling.samples(index, row)) is None:
                 ledger.drop(row, TOO_LONG, chars=len(row["prompt"]))
@@ -112,7 +116,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
             if not row_samples:
                 ledger.drop(row, NOT_SAMPLED, budget_tokens=config.budget_tokens)
                 continue
-            summary = summarise(row, row_samples, prior)
+            summary = summarise(row, row_samples, priors)
             for sample in row_samples:
                 samples.write(sample)
                 if opinion is not None and (heard := orjson.loads(sample["evidence"]).get(OPINION)):
@@ -138,7 +142,8 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         for split in ("train", "heldout")
     }
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
-    facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)
+    facts["audits"] = audits
+    facts["sampling"] = _sampling_facts(schedule, sampling.cost, priors)
     costs = judge.report_costs(progress) if judge is not None else []
     if opinion is not None:
         facts[OPINION], opinion_costs = opinion.facts(progress)
@@ -148,21 +153,21 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), facts_of_all)
 
 
-def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Prior | None) -> dict[str, Any]:
+def _sampling_facts(schedule: Schedule, cost: SamplingCost, priors: Priors | None) -> dict[str, Any]:
     """Return what the samples cost, and by which rule rows got further ones."""
-    alike = prior.after(0, 0) if prior is not None else None
     facts: dict[str, Any] = {
         "drawn": cost.drawn,
         "kept": cost.kept,
         "tokens": cost.tokens,
         "seconds": round(cost.seconds, 1),
         "tokens_per_s": round(cost.tokens / cost.seconds, 1) if cost.seconds else None,
-        "prior": [round(end, 3) for end in (alike.a, alike.b)] if alike is not None else None,
+        "expected_pass_rate": round(priors.whole.mean, 4) if priors is not None else None,
         **cost.engine,
     }
     if schedule.allocation is not None:
         facts["expected_samples"] = round(schedule.allocation.expected_samples, 2)
-        facts["expected_agreement"] = round(schedule.allocation.expected_agreement, 4)
+        facts["expected_teaching"] = round(schedule.allocation.expected_teaching, 4)
+        facts["teaching_by_all_samples"] = round(schedule.allocation.teaching_by_all, 4)
     return facts
 
 
@@ -195,13 +200,12 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
     ledger.flag(row, SUSPECT_GOLD, **evidence)
 
 
-def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -> ProfileRow:
-    """Return the pass rates of one problem from its judged samples, with the prior of all problems."""
+def summarise(row: Row, samples: Sequence[SampleRow], priors: Priors | None) -> ProfileRow:
+    """Return the pass rates of one problem from its judged samples, with the priors of all problems."""
     scores = [sample["score"] for sample in samples if sample["score"] is not None]
     passes = sum(score == 1.0 for score in scores)
     low, high = wilson_interval(passes, len(scores))
-    known = prior.after(len(scores), passes) if prior is not None and scores else None
-    decision, probability = decide(known) if known is not None else (None, None)
+    known = priors.after(row["source"], row["domain"], len(scores), passes) if priors is not None and scores else None
     lengths = [len(sample["token_ids"]) for sample in samples]
     cut = [sample["token_ids"] for sample in samples if sample["finish_reason"] == "length"]
     loops = sum(sample["finish_reason"] == "repetition" for sample in samples)
@@ -218,10 +222,7 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -
         "low": low,
         "high": high,
         "pass_at": dump_json({str(k): round(pass_at_k(passes, len(scores), k), 6) for k in powers_up_to(len(scores))}),
-        "posterior_a": known.a if known is not None else None,
-        "posterior_b": known.b if known is not None else None,
-        "decision": decision,
-        "decision_probability": probability,
+        **_describe(known),
         "tokens_mean": sum(lengths) / len(lengths),
         "tokens_max": max(lengths),
         "truncated": len(cut) / len(samples),
@@ -229,6 +230,36 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -
         "answers": len(clusters),
         "majority_answer": answer,
         "majority_agreement": votes / len(samples),
+    }
+
+
+class _Known(TypedDict):
+    """The columns with what is known of a pass rate."""
+
+    posterior: list[Component]
+    expected_rate: float | None
+    expected_deviation: float | None
+    likely_low: float | None
+    likely_high: float | None
+    decision: str | None
+    decision_probability: float | None
+
+
+@cache
+def _describe(known: Mixture | None) -> _Known:
+    """Return what is known of a pass rate, for the table. It is asked for once for all rows with the same counts."""
+    if known is None:
+        return {**dict.fromkeys(_Known.__annotations__), "posterior": []}  # type: ignore[typeddict-item]
+    low, high = known.interval()
+    decision, probability = decide(known)
+    return {
+        "posterior": known.components(),
+        "expected_rate": known.mean,
+        "expected_deviation": math.sqrt(known.variance),
+        "likely_low": low,
+        "likely_high": high,
+        "decision": decision,
+        "decision_probability": probability,
     }
 
 
@@ -308,7 +339,7 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
     """
     problems = pl.read_parquet(out_dir / "profile.parquet").filter(split=split)
     judged = problems.filter(pl.col("pass_rate").is_not_null())
-    observed, known = judged["pass_rate"], judged["posterior_a"] / (judged["posterior_a"] + judged["posterior_b"])
+    observed, known = judged["pass_rate"], judged["expected_rate"]
     decided = dict(judged["decision"].drop_nulls().value_counts().iter_rows())
     is_right = (pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop")
     columns = {"length": pl.col("token_ids").list.len(), "is_right": is_right.fill_null(value=False)}

@@ -1,54 +1,54 @@
-"""The stopping rule of a profile: after which samples of a problem further ones would change nothing that is decided.
+"""The stopping rule of a profile: which problems get further samples, so that the best of them are found.
 
-    after 4 samples, most problems easy or hopeless:   0 passes -> enough   2 passes -> two more   4 passes -> enough
+    after 4 samples, half of the rows will be selected:   1 to 3 passes -> enough, they will be selected
+                                                          0 passes      -> two more, of which one may pass
 
-What is decided of a problem is the band that its pass rate most probably lies in (`PassRateBand`). All samples that it
-may get, `most`, would decide some problems beyond doubt and others not; stopping earlier should decide the first in the
-same way. The rule minimises
+A selection takes the rows of which most groups will teach (`Mixture.teaching_share`): a share of all rows (a cut), and
+of each quota. A further sample is worth something where it may change which rows those are. A problem is in a state,
+its judged samples and passes, and from each state it goes on with a chance. Those chances are found by which problems
+get the fewest samples, while the selected rows teach nearly as much as those that all samples would select:
 
-    expected samples  +  sum over decisions k of  weight[k] * E[s; all samples would say k, stopping says another]
+    minimise    sum over states s of  going on[s] * samples of a step
+    such that   ended[s] + going on[s] = reached[s], which follows from the problems that went on to s
+                selected[s] <= ended[s]; all selected are the cut's share, those of a quota at most its own
+                their teaching share >= that by all samples - max(MISSED * what these add to the first ones', LEAST)
 
-where s goes from 0 to 1 as the probability of k after all samples goes from DOUBTFUL to SURE. The minimum is computed
-by backward induction over (samples, passes), with the predictive of the next FURTHER_SAMPLES (optimal stopping of
-a Bayes sequential test: Wald 1947; DeGroot, "Optimal Statistical Decisions", 12.5). The weights are raised from WEIGHT
-until the rule, by its own expectation, gives the decision of all samples in AGREEMENT of the sure cases, and in
-DECISION_AGREEMENT of those of each decision. Nothing of this depends on the order in which samples arrive.
+It is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999, "Constrained
+Markov Decision Processes", chapter 3; solved by HiGHS, in scipy). A chance that is neither 0 nor 1 is drawn from the
+row's id and its samples: where many rows are alike, some of them are looked at more closely. Nothing of this depends on
+the order in which samples arrive.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from truegold.pipeline.rates.posterior import Beta, PassRates
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from truegold.pipeline.rates.posterior import Array, Counts, Mixture, posterior_weights, teaching_shares
 
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
 """Where the bands meet. At 1/32 and 31/32 a fifth of the groups of eight still teach, within them more."""
 
-DOUBTFUL, SURE = 0.75, 0.85
-"""A decision of lower probability is not worth a sample, one of higher counts in full. A step from nothing to all
-between them would follow every small error of the prior."""
-AGREEMENT = 0.955
-DECISION_AGREEMENT = 0.91
-
 FURTHER_SAMPLES = 2
-"""The samples that an open problem gets at a time."""
-
-WEIGHT = 3.0
-"""The cost of a wrong decision at first, in samples."""
-RAISED_BY = 1.1
-MOST_ROUNDS = 200
-"""How often weights are raised, at most: to some hundred million samples for a wrong decision."""
-RARE_ROWS, RARE_SHARE = 40, 0.04
-"""A decision that fewer problems of a data set come to, by number and by share, is not guarded by a weight of its own.
-Where nearly all are hopeless, the few that pass now and then would take nearly all samples of all the others."""
-OF_ANY_RATE = 0.02
-"""The share of problems that the prior, which has one shape for all, says nothing of: wrong labels among easy ones."""
+"""The samples that an open problem gets at a time, at least."""
+MOST_STEPS = 6
+"""The steps from the first samples to all, at most: where these are many, a problem gets more at a time."""
+MISSED = 0.07
+"""The share of what all samples add to the teaching share of the selected rows that may be missed,"""
+LEAST = 0.005
+"""or so much of that share, where they add hardly anything."""
+NEARBY = 1.25
+"""The rule serves selections of so many times more and fewer rows, too: the share of rows that are worth it varies."""
+ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
+"""The selections that the rule serves where nothing is known of the one to come."""
+MOST_BLOCKS = 12
+"""So many groups of rows have chances of their own; the smallest ones share theirs."""
+TOLERANCE = 1e-9
 
 
 class PassRateBand(StrEnum):
@@ -61,127 +61,264 @@ class PassRateBand(StrEnum):
     SATURATED = "saturated"
 
 
-def decide(known: Beta) -> tuple[PassRateBand, float]:
-    """Return the most probable decision of a problem whose pass rate is so known, and its probability."""
-    probabilities = _band_probabilities(known)
+def decide(known: Mixture) -> tuple[PassRateBand, float]:
+    """Return the band that a pass rate, of which so much is known, most probably lies in, and how probable that is."""
+    probabilities = np.diff(known.below(np.array([0.0, *BOUNDS, 1.0])))
     best = int(probabilities.argmax())
     return tuple(PassRateBand)[best], float(probabilities[best])
 
 
 @dataclass(frozen=True)
-class Allocation:
-    """The stopping rule for problems of one data set, and what is to be expected of it."""
+class Block:
+    """Problems whose pass rates have one distribution, and that count for the same quotas."""
 
-    prior: PassRates
-    first: int
-    """The samples that every problem gets."""
-    most: int
-    """The samples that a problem gets at most."""
-    stops: tuple[Array, ...]
-    """For each count of judged samples from 0 to `most`, by passes: whether they are enough. Booleans of shape
-    [judged + 1]."""
+    prior: Mixture
+    counts: Counts
+    """The problems by their judged samples and passes."""
+    quotas: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The stopping rule for the problems of one data set, and what is to be expected of it."""
+
+    levels: tuple[int, ...]
+    """The samples at which a problem may end, from the first ones to all."""
+    chances: Mapping[Any, Mapping[int, Array]]
+    """For each block and level, by passes: with which chance a problem goes on. Shapes [level + 1]."""
     expected_samples: float
     """The samples a problem, on average."""
-    expected_agreement: float
-    """How often the decision is that of all samples, where these would be sure."""
+    expected_teaching: float
+    """The teaching share to expect of the selected rows, on the mean of the cuts."""
+    teaching_by_all: float
+    """The same where all problems get all samples."""
 
-    def is_enough(self, judged: int, passes: int) -> bool:
-        """Return whether a problem needs no further samples."""
-        return judged >= self.first and bool(self.stops[judged][passes])
+    def next_level(self, planned: int) -> int:
+        """Return how many samples a problem has when it goes on from `planned` ones."""
+        return next((level for level in self.levels if level > planned), planned)
 
-
-def allocate(prior: PassRates, first: int, most: int, problems: int) -> Allocation:
-    """Return the stopping rule for so many problems, whose pass rates come from `prior`. 1 <= first <= most."""
-    others = _Table(Beta(1, 1), first, most)
-    table = _Table(prior, first, most)
-    share = (1 - OF_ANY_RATE) * table.sure + OF_ANY_RATE * others.sure
-    is_guarded = share > min(RARE_ROWS / problems, RARE_SHARE)
-    weights = np.full(len(PassRateBand), WEIGHT)
-    for _ in range(MOST_ROUNDS):
-        stops = table.stops(weights)
-        samples, agreed = table.outcome(stops)
-        rates = agreed / table.sure.clip(min=1e-12)
-        overall = float(agreed.sum() / max(table.sure.sum(), 1e-12))
-        low = (rates < DECISION_AGREEMENT) & is_guarded & (table.sure > 0)
-        if not low.any() and (overall >= AGREEMENT or not (table.sure > 0).any()):
-            break
-        weights = weights * RAISED_BY if not low.any() else weights * (1 + (RAISED_BY - 1) * low)
-    never = tuple(np.zeros(judged + 1, dtype=bool) for judged in range(first))
-    return Allocation(prior, first, most, (*never, *stops), samples, overall)
+    def is_enough(self, block: Hashable, judged: int, passes: int, draw: random.Random) -> bool:
+        """Return whether a problem needs no further samples. One of an unknown block is taken as of the last one, and
+        one with an unusual number of judged samples as one of the level below with the same share of passes."""
+        chances = self.chances.get(block) or list(self.chances.values())[-1]
+        level = max((each for each in self.levels if each <= judged), default=self.levels[0])
+        known_passes = passes if level == judged else round(passes * level / judged)
+        return draw.random() >= float(chances[level][known_passes])
 
 
-class _Table:
-    """The states of a problem, (judged, passes), and how one leads to the next."""
-
-    def __init__(self, prior: PassRates, first: int, most: int) -> None:
-        self._prior, self._first, self._most = prior, first, most
-        ends = np.array([_band_probabilities(prior.after(most, c)) for c in range(most + 1)])
-        last = np.zeros_like(ends)
-        sureness = ((ends.max(axis=1) - DOUBTFUL) / (SURE - DOUBTFUL)).clip(0, 1)
-        last[np.arange(most + 1), ends.argmax(axis=1)] = sureness
-        # decided[n][c, k]: the expected s of the decision k after all samples, when c of n have passed.
-        self._decided = [last]
-        for judged in range(most - 1, -1, -1):
-            later = self._decided[0]
-            self._decided.insert(0, self._expect(judged, later[1:], later[:-1]))
-        # choices[n][c]: the most probable band, which is what is decided when sampling stops there.
-        self._choices = [
-            np.array([_band_probabilities(prior.after(n, c)).argmax() for c in range(n + 1)]) for n in range(most + 1)
-        ]
-        self.sure = self._decided[0][0]
-        """The share of all problems that all samples would be sure about, by decision. Shape [decisions]."""
-
-    def stops(self, weights: Array) -> list[Array]:
-        """Return for each count from `first` to `most`, by passes, whether to stop there."""
-        stops = [np.ones(self._most + 1, dtype=bool)]
-        costs = {self._most: np.zeros(self._most + 1)}
-        for judged in range(self._most - 1, self._first - 1, -1):
-            later = min(judged + FURTHER_SAMPLES, self._most)
-            going_on = costs[later]
-            for drawn in range(later - 1, judged - 1, -1):
-                going_on = self._expect(drawn, going_on[1:], going_on[:-1])
-            going_on = going_on + later - judged
-            weighted = self._decided[judged] * weights
-            stopping = weighted.sum(axis=1) - weighted[np.arange(judged + 1), self._choices[judged]]
-            stops.insert(0, stopping <= going_on)
-            costs[judged] = np.minimum(stopping, going_on)
-        return stops
-
-    def outcome(self, stops: list[Array]) -> tuple[float, Array]:
-        """Return the expected samples of a problem, and the share of all problems that get each decision as all
-        samples, being sure, would have it. The second has the shape [decisions]."""
-        reach = np.ones(1)
-        agreed = np.zeros(len(PassRateBand))
-        samples = 0.0
-        ends = {*range(self._first, self._most, FURTHER_SAMPLES), self._most}
-        for judged in range(self._most + 1):
-            if judged in ends:
-                ending = reach * stops[judged - self._first]
-                decided = self._decided[judged]
-                choices = self._choices[judged]
-                np.add.at(agreed, choices, ending * decided[np.arange(judged + 1), choices])
-                reach = reach - ending
-            if judged < self._most:
-                samples += float(reach.sum())
-                next_reach = np.zeros(judged + 2)
-                passes = self._pass_probability(judged)
-                next_reach[1:] += reach * passes
-                next_reach[:-1] += reach * (1 - passes)
-                reach = next_reach
-        return samples, agreed
-
-    def _pass_probability(self, judged: int) -> Array:
-        return np.array([self._prior.after(judged, passes).mean for passes in range(judged + 1)])
-
-    def _expect(self, judged: int, after_pass: Array, after_failure: Array) -> Array:
-        passes = self._pass_probability(judged)
-        if after_pass.ndim == 2:
-            passes = passes[:, None]
-        expected: Array = passes * after_pass + (1 - passes) * after_failure
-        return expected
+def find_levels(first: int, most: int) -> tuple[int, ...]:
+    """Return the numbers of samples at which a problem may end. 1 <= first <= most."""
+    step = max(FURTHER_SAMPLES, -(-(most - first) // MOST_STEPS))
+    return (*range(first, most, step), most)
 
 
-def _band_probabilities(known: Beta) -> Array:
-    from scipy.special import betainc
+def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
+    """Return the shares of selected rows that the rule serves; those of one tuple on average.
 
-    return np.diff(betainc(known.a, known.b, np.array([0.0, *BOUNDS, 1.0])))
+    selected: the share that will be selected, as far as it is known.
+    """
+    if selected is None:
+        return ANY_CUTS
+    return (tuple(min(selected * factor, 1.0) for factor in (1 / NEARBY, 1.0, NEARBY)),)
+
+
+def allocate(
+    blocks: Mapping[Any, Block],
+    first: int,
+    most: int,
+    *,
+    group_size: int,
+    cuts: Sequence[Sequence[float]] = ANY_CUTS,
+    quotas: Mapping[str, float] | None = None,
+    is_fresh: bool = False,
+) -> Allocation:
+    """Return the stopping rule for problems that have `first` samples or more and get `most` at most, which is more.
+
+    quotas: the shares of the selection that the blocks which name them may have. is_fresh: whether the rule is for
+    other problems like these, which have their first samples only.
+    """
+    states = {
+        key: _States(block, find_levels(first, most), group_size, is_fresh=is_fresh) for key, block in blocks.items()
+    }
+    return _Program(states, find_levels(first, most), cuts, quotas or {}).solve()
+
+
+class _States:
+    """The states of the problems of a block, level by level, and how one level leads to the next."""
+
+    def __init__(self, block: Block, levels: Sequence[int], group_size: int, *, is_fresh: bool) -> None:
+        prior, self.quotas = block.prior, block.quotas
+        self.teaching: dict[int, Array] = {}
+        """The teaching share at each level, by passes. Shapes [level + 1]."""
+        self._pass_rates: list[Array] = []
+        for judged in range(levels[-1] + 1):
+            passes = np.arange(judged + 1, dtype=float)[:, None]
+            weights = posterior_weights(prior.weights, prior.a, prior.b, float(judged), passes)
+            a, b = prior.a + passes, prior.b + judged - passes
+            self._pass_rates.append((weights * a / (a + b)).sum(axis=1))
+            if judged in levels:
+                self.teaching[judged] = teaching_shares(weights, a, b, float(group_size))
+        self.starts = {level: np.zeros(level + 1) for level in levels}
+        """The problems that are in each state now."""
+        if is_fresh:
+            self.starts[levels[0]] += sum(block.counts.values()) * self.lead(0, levels[0])[0]
+            return
+        for (judged, passes_now), rows in sorted(block.counts.items()):
+            level = max((each for each in levels if each <= judged), default=levels[0])
+            known_passes = passes_now if level == judged else round(passes_now * level / max(judged, 1))
+            self.starts[level][known_passes] += rows
+
+    def lead(self, judged: int, later: int) -> Array:
+        """Return the chances of each number of passes of `later` samples after each of `judged` ones. Shape
+        [judged + 1, later + 1]."""
+        chances = np.eye(judged + 1)
+        for drawn in range(judged, later):
+            step = np.zeros((judged + 1, drawn + 2))
+            step[:, 1:] += chances * self._pass_rates[drawn]
+            step[:, :-1] += chances * (1 - self._pass_rates[drawn])
+            chances = step
+        return chances
+
+
+class _Program:
+    """The linear program. Its variables, each for every state: the problems that end there, that go on from there, and
+    for each cut those that are selected there."""
+
+    def __init__(
+        self,
+        states: Mapping[Any, _States],
+        levels: tuple[int, ...],
+        cuts: Sequence[Sequence[float]],
+        quotas: Mapping[str, float],
+    ) -> None:
+        self._states, self._levels, self._quotas = states, levels, quotas
+        self._cuts = [share for together in cuts for share in together]
+        self._goals, start = [], 0
+        for together in cuts:
+            self._goals.append(range(start, start + len(together)))
+            start += len(together)
+        self._index: dict[tuple[Any, int], slice] = {}
+        """The states of each block and level."""
+        size = 0
+        for key in states:
+            for level in levels:
+                self._index[key, level] = slice(size, size + level + 1)
+                size += level + 1
+        self._size = size
+        starts = np.concatenate([states[key].starts[level] for key in states for level in levels])
+        self._starts = starts / starts.sum()
+        self._teaching = np.concatenate([states[key].teaching[level] for key in states for level in levels])
+
+    def solve(self) -> Allocation:
+        """Return the rule with the fewest samples."""
+        by_all, by_first = self._best(self._at_last()), self._best(self._starts)
+        least = []
+        for goal in self._goals:
+            value, value_of_first = (float(best[list(goal)].mean()) for best in (by_all, by_first))
+            least.append(value - max(MISSED * (value - value_of_first), LEAST))
+        size, cuts = self._size, len(self._cuts)
+        costs, flow = self._flow()
+        rows, bounds = self._selection()
+        for goal, value in zip(self._goals, least, strict=True):
+            worth = np.zeros((1, (2 + cuts) * size))
+            for cut in goal:
+                worth[0, (2 + cut) * size : (3 + cut) * size] = self._teaching / self._cuts[cut] / len(goal)
+            rows.append(-worth)
+            bounds.append(np.array([TOLERANCE - value]))
+        solution = _minimise(
+            np.concatenate([np.zeros(size), costs, np.zeros(cuts * size)]), rows, bounds, flow, self._starts
+        )
+        ended, going_on = solution[:size], solution[size : 2 * size]
+        reached = ended + going_on
+        chances = np.where(reached > TOLERANCE, going_on / np.maximum(reached, TOLERANCE), 0.0).clip(0.0, 1.0)
+        selected = solution[2 * size :].reshape(cuts, size) @ self._teaching / self._cuts
+        by_block = {key: {level: chances[self._index[key, level]] for level in self._levels} for key in self._states}
+        drawn = sum(
+            float(self._starts[self._index[key, level]].sum()) * level for key in self._states for level in self._levels
+        )
+        expected = drawn + float(costs @ going_on)
+        return Allocation(self._levels, by_block, expected, float(selected.mean()), float(np.mean(by_all)))
+
+    def _flow(self) -> tuple[Array, Any]:
+        """Return the samples of going on from each state, and the matrix of what is reached."""
+        from scipy.sparse import coo_array, eye_array, hstack
+
+        # Nothing goes on from the last level.
+        costs = np.ones(self._size)
+        sources, targets, chances = [], [], []
+        for key in self._states:
+            for level, later in zip(self._levels, self._levels[1:], strict=False):
+                here, there = self._index[key, level], self._index[key, later]
+                costs[here] = later - level
+                lead = self._states[key].lead(level, later)
+                passes, passes_later = np.nonzero(lead)
+                sources.append(here.start + passes)
+                targets.append(there.start + passes_later)
+                chances.append(lead[passes, passes_later])
+        arrive = coo_array(
+            (np.concatenate(chances), (np.concatenate(targets), np.concatenate(sources))), (self._size, self._size)
+        )
+        ends = eye_array(self._size)
+        nothing = coo_array((self._size, len(self._cuts) * self._size))
+        return costs, hstack([ends, ends - arrive, nothing], format="csr")
+
+    def _selection(self) -> tuple[list[Any], list[Array]]:
+        """Return the constraints on what is selected, as rows and upper bounds: of what ended there, and of each cut as
+        much as its share and its quotas."""
+        from scipy.sparse import coo_array, eye_array, hstack
+
+        rows: list[Any] = []
+        bounds: list[Array] = []
+        size, cuts = self._size, len(self._cuts)
+        members = [(np.ones(size), 1.0)]
+        for name, share in self._quotas.items():
+            belongs = np.zeros(size)
+            for key, states in self._states.items():
+                for level in self._levels:
+                    belongs[self._index[key, level]] = name in states.quotas
+            members.append((belongs, share))
+        for cut, share_of_all in enumerate(self._cuts):
+            before, after = coo_array((size, cut * size)), coo_array((size, (cuts - cut - 1) * size))
+            rows.append(hstack([-eye_array(size), coo_array((size, size)), before, eye_array(size), after]))
+            bounds.append(np.zeros(size))
+            for belongs, share in members:
+                row = np.zeros((1, (2 + cuts) * size))
+                row[0, (2 + cut) * size : (3 + cut) * size] = belongs
+                rows.append(row)
+                bounds.append(np.array([share_of_all * share]))
+        return rows, bounds
+
+    def _at_last(self) -> Array:
+        """Return the problems in each state when all have all samples."""
+        ended = np.zeros(self._size)
+        for key in self._states:
+            there = ended[self._index[key, self._levels[-1]]]
+            for level in self._levels:
+                there += self._starts[self._index[key, level]] @ self._states[key].lead(level, self._levels[-1])
+        return ended
+
+    def _best(self, ended: Array) -> Array:
+        """Return the teaching share of the best selection of each cut, where so many problems have ended in each
+        state. Shape [cuts]."""
+        rows, bounds = self._selection()
+        size, cuts = self._size, len(self._cuts)
+        from scipy.sparse import coo_array, eye_array, hstack
+
+        flow = hstack([eye_array(size), coo_array((size, (1 + cuts) * size))], format="csr")
+        worth = np.concatenate([np.zeros(2 * size), *(self._teaching / share for share in self._cuts)])
+        solution = _minimise(-worth, rows, bounds, flow, ended)
+        best: Array = solution[2 * size :].reshape(cuts, size) @ self._teaching / self._cuts
+        return best
+
+
+def _minimise(costs: Array, rows: Sequence[Any], bounds: Sequence[Array], flow: Any, starts: Array) -> Array:
+    """Return the variables of least cost, none below 0, that keep the bounds and the flow."""
+    from scipy.optimize import linprog
+    from scipy.sparse import vstack
+
+    solution = linprog(
+        costs, A_ub=vstack(rows, format="csr"), b_ub=np.concatenate(bounds), A_eq=flow, b_eq=starts, method="highs"
+    )
+    if solution.x is None:
+        raise RuntimeError(f"The stopping rule could not be solved for: {solution.message}")
+    return np.asarray(solution.x, dtype=float)

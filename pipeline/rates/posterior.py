@@ -1,238 +1,385 @@
-r"""Estimates pass rates from judged samples: their distribution in a data set, and each problem's Beta posterior.
+r"""Estimates pass rates from judged samples: their distribution in a data set, and what is known of each problem's.
 
-    0 passes of 8, where most problems are either easy or hopeless   ->  mean .02, 90 % in 0 to .07
-    0 passes of 8, where most pass about half of the time            ->  mean .17, 90 % in .04 to .34
+    0 passes of 8, where most problems are either easy or hopeless   ->  mean .00, 90 % at 0
+    0 passes of 8, where most pass about half of the time            ->  mean .24, 90 % in .02 to .41
 
-Of each problem only c passes of n judged samples are known, and 0 of 8 is not a pass rate of 0. For a group of G
-further samples of a problem whose pass rate is p ~ Beta(a, b) (the posterior predictive, which is beta-binomial:
-Skellam 1948, "A probability distribution derived from the binomial distribution by regarding the probability of success
-as variable between the sets of trials")
+Of each problem only c passes of n judged samples are known, and 0 of 8 is not a pass rate of 0. The pass rates of a set
+of problems are taken as distributed like a mixture of Beta distributions (`Mixture`), and so is what is known of one:
+
+    prior       sum over j of  w_j Beta(a_j, b_j)
+    posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
+
+For a group of G further samples each component has the shares of a beta-binomial distribution (Skellam 1948, "A
+probability distribution derived from the binomial distribution by regarding the probability of success as variable
+between the sets of trials"), and the mixture has their mean:
 
     share of ones        E[p]           = a / (a + b)
     all wrong, dead      E[(1 - p)^G]   = B(a, b + G) / B(a, b)
     all right, saturated E[p^G]         = B(a + G, b) / B(a, b)
 
-The prior is a mixture of Beta distributions, fitted to all problems:
+One Beta distribution of the same mean and variance would not do: where a problem is as probably hopeless as like
+Beta(10, 10), 49 % of its groups of eight teach, and that would foretell 58 %.
 
-    20,000 problems of four samples; 8 % never pass, the others as Beta(6, 1). What is known of 0 passes of 4:
-        with one Beta distribution for all     mean .22, 71 % of its groups of eight are expected to teach
-        with the mixture                       mean .04, 11 %
+The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never and
+always pass, and between them Beta distributions that are evenly spaced in log-odds, near enough to each other to make
+up any density and narrow enough for a peak. Their weights have the greatest likelihood of all counts (empirical Bayes),
+by expectation maximisation (Dempster, Laird and Rubin 1977). How many samples a problem got may depend on what its
+earlier ones showed: the likelihood does not change by that.
 
-The pass rates p of a set of problems are taken as distributed like
-
-    sum over j of  w_j Beta(a_j, b_j)
-
-whose first component is the Beta distribution of greatest likelihood alone. The likelihood of c passes of n samples,
-each component's being beta-binomial,
-
-    sum over problems of  ln sum over j of  w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)         (empirical Bayes)
-
-is maximised over the weights by expectation maximisation (Dempster, Laird and Rubin 1977). The other components are two
-spikes and the Bernstein basis of a degree, with which any density on 0 to 1 can be approximated. How many samples a
-problem got may depend on what its earlier ones showed: the likelihood does not change by that.
-
-Given its samples, a problem's pass rate is again a mixture. It is handed on as the Beta distribution of the same mean
-and variance, which is what tables keep.
+A source or a domain of GROUP_ROWS problems has a prior of its own (`Priors`), shrunk towards that of all problems.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypedDict
 
 import numpy as np
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
 Counts = Mapping[tuple[int, int], int]
 """Problems by their judged samples and passes."""
+Group = tuple[str | None, str | None]
+"""Source and domain of problems; None stands for all of them."""
 
-MEANS = tuple(i / 40 for i in range(1, 40))
-WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
-"""The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
-REFINEMENTS = 4
-"""The grid is laid anew so often, four times as fine, around its best point."""
-DEGREE = 10
-"""Of the Bernstein basis, whose components have a standard deviation of .14 at most: as fine as some ten samples of a
-problem can tell."""
-FIRST_PROBLEMS = 20.0
-"""So many problems beside the counted ones are taken to be of the first component: a few rows show no shape."""
-MOST_ROUNDS = 400
-SETTLED = 1e-6
+
+class Component(TypedDict):
+    """A component of what is known of a pass rate, as tables keep it."""
+
+    weight: float
+    a: float
+    b: float
+
+
+SPIKE = (0.002, 200.0)
+"""Beta(.002, 200) is a problem that never passes, Beta(200, .002) one that always does."""
+AT_AN_END = 0.01
+"""A component with a smaller parameter lies at 0 or at 1."""
+LOG_ODDS = 5.0
+SPACING = 0.4
+DEVIATION = 0.25
+"""The other components lie from -5 to 5 in log-odds, .4 apart, with standard deviations of .25."""
+FIRST_PROBLEMS = 8.0
+"""So many problems beside the counted ones are taken to have any pass rate: a few rows show no shape."""
+GROUP_ROWS = 200
+"""The problems from which a source or a domain has a prior of its own."""
+GROUP_PROBLEMS = 20.0
+"""So many problems beside its own are taken to be as those of all sources and domains."""
+MOST_ROUNDS = 2000
+SETTLED = 1e-7
 """Expectation maximisation ends when no weight changes by more."""
+KEPT_WEIGHT = 1e-3
+"""Tables keep no component of a smaller weight."""
+NEAR_AN_END = 0.01
+"""Intervals that come so near to 0 or 1 reach it."""
+NEGLIGIBLE = 1e-4
+FINENESS = 500
+"""Ends of intervals are looked for in so many steps between 0 and 1, without components of a smaller weight."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Beta:
-    """Beta(a, b): the pass rates of a set of problems, or what is known of the pass rate of one."""
+    """Beta(a, b)."""
 
     a: float
     b: float
 
     @property
     def mean(self) -> float:
-        """The expected pass rate."""
+        """The expected value."""
         return self.a / (self.a + self.b)
 
     def after(self, judged: int, passes: int) -> Beta:
-        """Return the posterior after `passes` of `judged` further samples, where this is the prior."""
+        """Return the posterior after `passes` of `judged` samples, where this is the prior."""
         return Beta(self.a + passes, self.b + judged - passes)
 
-    def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return the ends of the interval that holds the pass rate with the probability `level`.
 
-        Equal tails are cut, but none where the density rises without bound: a problem that hardly ever passes may
-        never pass.
-        """
-        from scipy.special import betaincinv
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Beta distributions with weights: the pass rates of a set of problems, or what is known of that of one."""
 
-        low_tail = high_tail = (1 - level) / 2
-        if self.a < 1 <= self.b:
-            low_tail, high_tail = 0.0, 1 - level
-        elif self.b < 1 <= self.a:
-            low_tail, high_tail = 1 - level, 0.0
-        return float(betaincinv(self.a, self.b, low_tail)), float(betaincinv(self.a, self.b, 1 - high_tail))
+    weights: Array
+    """The share of each component; together 1. Shape [components]."""
+    a: Array
+    b: Array
+
+    @classmethod
+    def of(cls, components: Iterable[Component] | None) -> Mixture | None:
+        """Return the mixture that a table keeps, None where it has no component."""
+        records = list(components or ())
+        if not records:
+            return None
+        return cls(*(np.array([float(record[name]) for record in records]) for name in ("weight", "a", "b")))
+
+    def components(self) -> list[Component]:
+        """Return the components that tables keep."""
+        kept = np.flatnonzero(self.weights >= min(KEPT_WEIGHT, float(self.weights.max())))
+        shares = self.weights[kept] / self.weights[kept].sum()
+        return [
+            {"weight": float(share), "a": float(self.a[index]), "b": float(self.b[index])}
+            for index, share in zip(kept, shares, strict=True)
+        ]
+
+    @cached_property
+    def mean(self) -> float:
+        """The expected pass rate."""
+        return float(moments(self.weights, self.a, self.b)[0])
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of the pass rate."""
+        return float(moments(self.weights, self.a, self.b)[2])
+
+    def after(self, judged: int, passes: int) -> Mixture:
+        """Return the posterior after `passes` of `judged` samples, where this is the prior."""
+        weights = posterior_weights(self.weights, self.a, self.b, float(judged), float(passes))
+        return Mixture(weights, self.a + passes, self.b + judged - passes)
 
     def dead_share(self, group_size: int) -> float:
         """Return how often a group of this size is all wrong."""
-        return math.exp(log_beta(self.a, self.b + group_size) - log_beta(self.a, self.b))
+        return float(self.weights @ _likelihood(self.a, self.b, float(group_size), 0.0))
 
     def saturated_share(self, group_size: int) -> float:
         """Return how often a group of this size is all right."""
-        return math.exp(log_beta(self.a + group_size, self.b) - log_beta(self.a, self.b))
+        return float(self.weights @ _likelihood(self.a, self.b, float(group_size), float(group_size)))
 
     def teaching_share(self, group_size: int) -> float:
         """Return how often a group of this size has right and wrong samples, so that it teaches."""
-        return max(0.0, 1 - self.dead_share(group_size) - self.saturated_share(group_size))
+        return float(teaching_shares(self.weights, self.a, self.b, float(group_size)))
 
+    def below(self, bounds: Array) -> Array:
+        """Return how probable it is that the pass rate is below each of the bounds."""
+        from scipy.special import betainc
 
-class PassRates(Protocol):
-    """The pass rates of a set of problems, of which one is known by its samples alone."""
+        probabilities: Array = self.weights @ betainc(self.a[:, None], self.b[:, None], bounds)
+        return probabilities
 
-    def after(self, judged: int, passes: int) -> Beta:
-        """Return the posterior after `passes` of `judged` samples."""
+    def interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Return the ends of the shortest interval that holds the pass rate with the probability `level`.
 
-
-def expected_shares(counts: Counts, prior: PassRates, group_size: int) -> tuple[float, float, float]:
-    """Return the shares of ones, of dead groups and of saturated groups to expect of these problems."""
-    total = sum(counts.values())
-    ones = dead = saturated = 0.0
-    for (judged, passes), rows in sorted(counts.items()):
-        known = prior.after(judged, passes)
-        ones += rows * known.mean
-        dead += rows * known.dead_share(group_size)
-        saturated += rows * known.saturated_share(group_size)
-    return ones / total, dead / total, saturated / total
-
-
-def log_beta(a: float, b: float) -> float:
-    """Return ln B(a, b)."""
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-SPIKES = (Beta(0.25, 50.0), Beta(50.0, 0.25))
-"""Problems that as good as never or always pass."""
-
-
-@dataclass(frozen=True)
-class Prior:
-    """The distribution of the pass rates of a set of problems."""
-
-    weights: tuple[float, ...]
-    """The share of each component; together 1."""
-    components: tuple[Beta, ...]
-    """The first is the best one alone."""
-    _posteriors: dict[tuple[int, int], Beta] = field(default_factory=dict, repr=False, compare=False)
-    """The posteriors that were asked for before, by judged samples and passes."""
-
-    def after(self, judged: int, passes: int) -> Beta:
-        """Return the posterior after `passes` of `judged` samples: the Beta distribution of its mean and variance."""
-        if (judged, passes) not in self._posteriors:
-            self._posteriors[judged, passes] = self._matched(judged, passes)
-        return self._posteriors[judged, passes]
-
-    @property
-    def simplest(self) -> Beta:
-        """The best one Beta distribution for all problems, by which sampling is planned.
-
-        A few samples of each problem do not tell whether those that always passed will go on to, and a rule that
-        believes what the mixture makes of that stops too early in some data sets, and goes on for nothing in others.
+        What lies between 0 and 1 is in it with that probability too, where it is more than hardly possible: where most
+        problems never pass, 90 % of what is known of one that did not pass may be the spike at 0 alone.
         """
-        return self.components[0]
+        never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
+        between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
+        hardly = (1 - level) / 5
+        if 1 - never - always < hardly:
+            return (0.0 if never > hardly else 1.0), (1.0 if always > hardly else 0.0)
+        if never > hardly and always > hardly:
+            return 0.0, 1.0
+        weights = self.weights[between] / self.weights[between].sum()
+        steps = np.linspace(0.0, 1.0, FINENESS + 1)
+        known = Mixture(weights, self.a[between], self.b[between]).below(steps)
+        if never > hardly:
+            low, high = 0.0, float(np.interp(level, known, steps))
+        elif always > hardly:
+            low, high = float(np.interp(1 - level, known, steps)), 1.0
+        else:
+            starts = np.flatnonzero(known <= 1 - level)
+            ends = np.interp(known[starts] + level, known, steps)
+            shortest = int((ends - steps[starts]).argmin())
+            low, high = float(steps[starts[shortest]]), float(ends[shortest])
+        # A few samples do not tell what lies so near to an end from what is there.
+        return (0.0 if low < NEAR_AN_END else low), (1.0 if high > 1 - NEAR_AN_END else high)
 
-    def _matched(self, judged: int, passes: int) -> Beta:
-        posteriors = [component.after(judged, passes) for component in self.components]
-        logs = [
-            math.log(weight) + log_beta(known.a, known.b) - log_beta(component.a, component.b)
-            for weight, component, known in zip(self.weights, self.components, posteriors, strict=True)
-            if weight > 0
-        ]
-        posteriors = [known for weight, known in zip(self.weights, posteriors, strict=True) if weight > 0]
-        shares = [math.exp(log - max(logs)) for log in logs]
-        total = sum(shares)
-        mean = sum(share * known.mean for share, known in zip(shares, posteriors, strict=True)) / total
-        square = sum(
-            share * known.mean * (known.a + 1) / (known.a + known.b + 1)
-            for share, known in zip(shares, posteriors, strict=True)
-        )
-        weight = (mean - square / total) / (square / total - mean * mean)
-        return Beta(mean * weight, (1 - mean) * weight)
+    def merge(self, most: int) -> Mixture:
+        """Return a mixture of at most so many components. Neighbours that differ least become one of their mean and
+        variance."""
+        order = np.argsort(self.a / (self.a + self.b), kind="stable")
+        parts = [Mixture(self.weights[[i]], self.a[[i]], self.b[[i]]) for i in order if self.weights[i] > 0]
+        while len(parts) > most:
+            costs = [
+                float(left.weights[0] * right.weights[0] / (left.weights[0] + right.weights[0]))
+                * (left.mean - right.mean) ** 2
+                for left, right in pairwise(parts)
+            ]
+            first = int(np.argmin(costs))
+            parts[first : first + 2] = [_join(parts[first], parts[first + 1])]
+        return Mixture(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "a", "b")))
 
 
-def fit_prior(counts: Counts) -> Prior | None:
-    """Return the distribution of greatest likelihood, None where nothing was judged."""
-    first = _fit_first(counts)
-    if first is None:
-        return None
-    components = (first, *SPIKES, *(Beta(1 + k, 1 + DEGREE - k) for k in range(DEGREE + 1)))
-    return Prior(_fit_weights(counts, components), components)
+def _join(left: Mixture, right: Mixture) -> Mixture:
+    """Return two components as the one of their mean and variance. Its weight is the sum of theirs."""
+    total = left.weights + right.weights
+    both = Mixture(*(np.concatenate([getattr(part, name) for part in (left, right)]) for name in ("weights", "a", "b")))
+    both = Mixture(both.weights / total, both.a, both.b)
+    strength = both.mean * (1 - both.mean) / both.variance - 1 if both.variance else float((both.a + both.b)[0])
+    return Mixture(total, np.array([both.mean * strength]), np.array([(1 - both.mean) * strength]))
 
 
-def _fit_weights(counts: Counts, components: Sequence[Beta]) -> tuple[float, ...]:
+def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
+    """Return how probable `passes` passes of `judged` samples, in a given order, are by Beta(a, b)."""
+    from scipy.special import betaln
+
+    likelihood: Array = np.exp(betaln(a + passes, b + judged - passes) - betaln(a, b))
+    return likelihood
+
+
+def posterior_weights(weights: Array, a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
+    """Return the weights of the components after `passes` of `judged` samples. Shapes [..., components]; counts may
+    have the shape [..., 1]."""
+    from scipy.special import betaln
+
+    with np.errstate(divide="ignore"):
+        logs = np.log(weights) + betaln(a + passes, b + judged - passes) - betaln(a, b)
+    shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    normalised: Array = shares / shares.sum(axis=-1, keepdims=True)
+    return normalised
+
+
+def teaching_shares(weights: Array, a: Array, b: Array, group_size: float | Array) -> Array:
+    """Return how often groups have right and wrong samples. Shapes [..., components]; the result has no last axis, and
+    sizes may have the shape [..., 1]."""
+    dead, saturated = _likelihood(a, b, group_size, 0.0), _likelihood(a, b, group_size, group_size)
+    shares: Array = np.clip((weights * (1 - dead - saturated)).sum(axis=-1), 0.0, 1.0)
+    return shares
+
+
+def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Return the mean of each mixture, the variance of a single sample where the pass rate is known, E[p (1 - p)], and
+    the variance of the pass rate. Shapes [..., components]; the results have no last axis."""
+    strength = a + b
+    mean = (weights * a / strength).sum(axis=-1)
+    single = (weights * a * b / (strength * (strength + 1))).sum(axis=-1)
+    # E[p^2] = E[p] - E[p (1 - p)]
+    return mean, single, np.maximum(mean - single - mean**2, 0.0)
+
+
+def stack_mixtures(known: Sequence[Mixture | None]) -> tuple[Array, Array, Array]:
+    """Return weights, a and b of the components of each mixture; where there is none, any pass rate is as probable.
+
+    Shapes [mixtures, components]; components that one has less than another have the weight 0.
+    """
+    most = max((len(mixture.weights) for mixture in known if mixture is not None), default=1)
+    weights, a, b = np.zeros((len(known), most)), np.ones((len(known), most)), np.ones((len(known), most))
+    weights[:, 0] = 1.0
+    for index, mixture in enumerate(known):
+        if mixture is not None:
+            size = len(mixture.weights)
+            weights[index, :size], a[index, :size], b[index, :size] = mixture.weights, mixture.a, mixture.b
+    return weights, a, b
+
+
+def _make_components() -> tuple[Array, Array]:
+    log_odds = np.arange(-LOG_ODDS, LOG_ODDS + SPACING / 2, SPACING)
+    means = 1 / (1 + np.exp(-log_odds))
+    # The variance of log-odds is about 1 / (strength * mean * (1 - mean)).
+    strengths = 1 / (DEVIATION**2 * means * (1 - means))
+    never, always = SPIKE, SPIKE[::-1]
+    a = np.concatenate([[never[0]], means * strengths, [always[0]]])
+    b = np.concatenate([[never[1]], (1 - means) * strengths, [always[1]]])
+    return a, b
+
+
+A, B = _make_components()
+"""The components of every prior, from the spike at 0 to that at 1. Shapes [components]."""
+
+
+def _any_rate() -> Array:
+    """Return weights by which every pass rate between 0 and 1 is about as probable."""
+    means = A / (A + B)
+    density = means * (1 - means)
+    density[[0, -1]] = 0.0
+    uniform: Array = density / density.sum()
+    return uniform
+
+
+def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
+    """Return the distribution of greatest likelihood, None where nothing was judged.
+
+    It is shrunk towards `parent`, the distribution of a larger set of problems, where there is one.
+    """
     # In one order, whichever rows were settled first: a killed profile has to end with the same prior to the last bit.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
+    if not cells:
+        return None
     rows = np.array([rows for _, rows in cells], dtype=float)
-    logs = np.array([[_log_likelihood(component, n, c) for component in components] for (n, c), _ in cells])
+    judged, passes = (np.array([cell[i] for cell, _ in cells], dtype=float)[:, None] for i in (0, 1))
+    from scipy.special import betaln
+
+    logs = betaln(A + passes, B + judged - passes) - betaln(A, B)
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights = np.full(len(components), 0.5 / (len(components) - 1))
-    weights[0] = 0.5
+    beside = FIRST_PROBLEMS * _any_rate() if parent is None else GROUP_PROBLEMS * parent.weights
+    weights = np.full(len(A), 1 / len(A))
     for _ in range(MOST_ROUNDS):
         shares = weights * likelihood
         shares /= shares.sum(axis=1, keepdims=True)
-        problems = rows @ shares
-        problems[0] += FIRST_PROBLEMS
+        problems = rows @ shares + beside
         earlier, weights = weights, problems / problems.sum()
         if np.abs(weights - earlier).max() < SETTLED:
             break
-    return tuple(weights.tolist())
+    return Mixture(weights, A, B)
 
 
-def _fit_first(counts: Counts) -> Beta | None:
-    """Return the Beta distribution of greatest likelihood, None where nothing was judged.
+@dataclass(frozen=True)
+class Priors:
+    """The distributions of the pass rates of a data set: of all problems, and of larger sources and domains."""
 
-    It is searched on a grid of mean and a + b that is refined around the best point.
+    whole: Mixture
+    groups: Mapping[Group, Mixture]
+    _posteriors: dict[tuple[Group, int, int], Mixture] = field(default_factory=dict, repr=False, compare=False)
+
+    def group(self, source: str, domain: str) -> Group:
+        """Return the group by whose distribution a row is read: the smallest that has one of its own."""
+        for group in ((source, domain), (source, None), (None, domain)):
+            if group in self.groups:
+                return group
+        return None, None
+
+    def of(self, group: Group) -> Mixture:
+        """Return the distribution of a group's pass rates."""
+        return self.groups.get(group, self.whole)
+
+    def after(self, source: str, domain: str, judged: int, passes: int) -> Mixture:
+        """Return what is known of the pass rate of a row after `passes` of `judged` samples."""
+        key = self.group(source, domain), judged, passes
+        if key not in self._posteriors:
+            self._posteriors[key] = self.of(key[0]).after(judged, passes)
+        return self._posteriors[key]
+
+
+def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
+    """Return the distributions of problems that are counted by source and domain; None where nothing was judged.
+
+    A source or a domain with GROUP_ROWS judged problems has one of its own, shrunk towards that of all, and so has a
+    domain of a source, shrunk towards that of its source.
     """
-    if not any(judged for judged, _ in counts):
+    sums: dict[Group, Counter[tuple[int, int]]] = {}
+    for (source, domain), cells in counts.items():
+        larger: tuple[Group, ...] = ((None, None), (source, None), (None, domain))
+        for group in (*larger, (source, domain)):
+            sums.setdefault(group, Counter()).update({cell: rows for cell, rows in cells.items() if cell[0]})
+    whole = fit_prior(sums.get((None, None), {}))
+    if whole is None:
         return None
-    means: Sequence[float] = MEANS
-    weights: Sequence[float] = WEIGHTS
-    best = (-math.inf, 0.5, 2.0)
-    for _ in range(REFINEMENTS):
-        best = max(best, *((_likelihood(counts, mean, weight), mean, weight) for mean in means for weight in weights))
-        _, mean, weight = best
-        step_mean = (means[-1] - means[0]) / (len(means) - 1)
-        step_weight = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1))
-        means = [min(max(mean + step_mean * i / 4, 1e-4), 1 - 1e-4) for i in range(-4, 5)]
-        weights = [weight * step_weight ** (i / 4) for i in range(-4, 5)]
-    return Beta(best[1] * best[2], (1 - best[1]) * best[2])
+    groups: dict[Group, Mixture] = {}
+    # Sources and domains before the domains of sources.
+    for group in sorted(sums, key=lambda group: (None not in group, str(group))):
+        parents: tuple[Group, ...] = ((group[0], None), (None, group[1]))
+        above = [parent for parent in parents if parent != group and parent in groups]
+        rows = sums[group].total()
+        # The only domain of its source is read as that source is, and the only source as all problems are.
+        is_all_of_another = any(rows == sums[parent].total() for parent in ((None, None), *above))
+        if rows < GROUP_ROWS or is_all_of_another:
+            continue
+        fitted = fit_prior(sums[group], groups[above[0]] if above else whole)
+        assert fitted is not None
+        groups[group] = fitted
+    return Priors(whole, groups)
 
 
-def _likelihood(counts: Counts, mean: float, weight: float) -> float:
-    component = Beta(mean * weight, (1 - mean) * weight)
-    # Rounded once: rows are settled in any order.
-    return math.fsum(rows * _log_likelihood(component, n, c) for (n, c), rows in counts.items())
-
-
-def _log_likelihood(component: Beta, judged: int, passes: int) -> float:
-    known = component.after(judged, passes)
-    return log_beta(known.a, known.b) - log_beta(component.a, component.b)
+def expected_shares(known: Iterable[tuple[Mixture, int]], group_size: int) -> tuple[float, float, float]:
+    """Return the shares of ones, of dead groups and of saturated groups to expect of problems, from pairs of what is
+    known of a pass rate and of how many problems it is known."""
+    total = ones = dead = saturated = 0.0
+    for mixture, rows in known:
+        total += rows
+        ones += rows * mixture.mean
+        dead += rows * mixture.dead_share(group_size)
+        saturated += rows * mixture.saturated_share(group_size)
+    return ones / total, dead / total, saturated / total

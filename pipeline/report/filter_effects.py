@@ -134,8 +134,8 @@ def _stage_shifts(
     rows = pl.concat(both).filter(pl.col("split") != "heldout")
     numbers = {f"{column}, characters": pl.col(column).str.len_chars().cast(pl.Float64) for column in TEXTS}
     if profile is not None:
-        numbers[PASS_RATE] = pl.col("posterior_a") / (pl.col("posterior_a") + pl.col("posterior_b"))
-        rows = rows.join(profile.select(*KEY, "posterior_a", "posterior_b", "pass_rate"), on=KEY, how="left")
+        numbers[PASS_RATE] = pl.col("expected_rate")
+        rows = rows.join(profile.select(*KEY, "expected_rate", "pass_rate"), on=KEY, how="left")
     gold = pl.col("gold")
     kinds = [pl.when(gold.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in GOLD_KINDS.items()]
     features = rows.select(

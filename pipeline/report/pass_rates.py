@@ -110,11 +110,11 @@ def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
     Where some problems got further samples because of what their first ones showed, observed rates are biased, and the
     means of the posteriors are not.
     """
-    rate, a, b = pl.col("pass_rate"), pl.col("posterior_a"), pl.col("posterior_b")
+    rate = pl.col("pass_rate")
     sampled_alike = profile.select(pl.col("n").n_unique() <= 1).collect(engine="streaming").item()
     if sampled_alike:
         return rate, pl.lit(0.0)
-    return a / (a + b), (a * b / ((a + b) ** 2 * (a + b + 1))).mean()
+    return pl.col("expected_rate"), (pl.col("expected_deviation") ** 2).mean()
 
 
 def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:

@@ -2,9 +2,9 @@
 
     gsm8k.jsonl   rows 900   ones .62   dead .06   saturated .21   informative .73     groups of 8 samples
 
-What a group of further samples will show is read from each problem's posterior (`rates.posterior`). A selection by
-observed pass rate is read with the prior of the rows that it was selected from: its pass rates go back towards the mean
-on the next samples. Samples that could not be judged carry no reward; their share stands beside.
+What a group of further samples will show is read from each problem's posterior (`rates.posterior`), which the profile
+has made with the pass rates of all problems of its kind: those of a selection go back towards the mean on the next
+samples. Samples that could not be judged carry no reward; their share stands beside.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
+from truegold.pipeline.rates.posterior import Mixture, expected_shares
 from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
@@ -22,9 +22,6 @@ BY = ("source", "domain", "verifier")
 """The columns by whose values problems are grouped."""
 EVERYTHING = "all"
 """The name of the group of all problems."""
-MIN_ROWS = 50
-"""A group of fewer problems is read with the prior of all: the two numbers of a prior cannot be learnt from ten."""
-
 GROUPS_SHOWN = 20
 """The most sources, domains and verifiers that the page shows; the table has all of them."""
 
@@ -52,9 +49,6 @@ class RewardRatio:
     informative: float | None
     """The shares of training groups that are all wrong, all right or neither, which add up to 1."""
     group_size: int
-    prior_a: float | None
-    prior_b: float | None
-    """The Beta distribution with the mean and variance of the pass rates that these problems are taken to have."""
 
 
 def measure_reward_ratios(
@@ -64,54 +58,51 @@ def measure_reward_ratios(
 
     `rows` are the profiled rows, `selected` those that were chosen, None where nothing has been selected.
     """
-    counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes")
+    counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes", "posterior")
     table = counts.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
     if selected is not None:
         chosen = selected.select(KEY).with_columns(selected=pl.lit(True))
         table = table.join(chosen, on=KEY, how="left").with_columns(pl.col("selected").fill_null(False))
     else:
         table = table.with_columns(selected=pl.lit(False))
-    counted = table.group_by(*BY, "selected", "n", "judged", "passes").agg(pl.len().alias("rows"))
-    cells = counted.collect(engine="streaming")
+    # Rows of one source and domain with the same counts have the same posterior.
+    counted = table.group_by(*BY, "selected", "n", "judged", "passes").agg(
+        pl.len().alias("rows"), pl.col("posterior").first()
+    )
+    cells = counted.collect(engine="streaming").sort(*BY, "selected", "n", "judged", "passes")
     if not cells.height:
         return []
-    overall = fit_prior(_counts(cells))
-    ratios = list(_before_and_after(EVERYTHING, EVERYTHING, cells, overall, group_size, selected is not None))
+    ratios = list(_before_and_after(EVERYTHING, EVERYTHING, cells, group_size, selected is not None))
     for by in BY:
         sizes = cells.group_by(by).agg(pl.col("rows").sum()).sort(["rows", by], descending=[True, False])
         for name in sizes[by]:
             group = cells.filter(pl.col(by) == name)
-            judged = group.filter(pl.col("judged") > 0)["rows"].sum()
-            prior = fit_prior(_counts(group)) if judged >= MIN_ROWS else overall
-            ratios += _before_and_after(by, name, group, prior, group_size, selected is not None)
+            ratios += _before_and_after(by, name, group, group_size, selected is not None)
     return ratios
 
 
-def _counts(cells: pl.DataFrame) -> dict[tuple[int, int], int]:
-    judged = cells.filter(pl.col("judged") > 0).group_by("judged", "passes").agg(pl.col("rows").sum())
-    return {(n, c): rows for n, c, rows in judged.sort("judged", "passes").iter_rows()}
-
-
 def _before_and_after(
-    by: str, name: str, cells: pl.DataFrame, prior: Prior | None, group_size: int, was_selected: bool
+    by: str, name: str, cells: pl.DataFrame, group_size: int, was_selected: bool
 ) -> Iterator[RewardRatio]:
-    yield _ratio(by, name, "profiled", cells, prior, group_size)
-    chosen = cells.filter(pl.col("selected"))
+    yield _ratio(by, name, "profiled", cells, group_size)
     if was_selected:
-        yield _ratio(by, name, "selected", chosen, prior, group_size)
+        yield _ratio(by, name, "selected", cells.filter(pl.col("selected")), group_size)
 
 
-def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | None, group_size: int) -> RewardRatio:
-    counts = _counts(cells)
-    rows, judged_rows = int(cells["rows"].sum()), sum(counts.values())
+def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, group_size: int) -> RewardRatio:
+    known = [
+        (mixture, rows)
+        for components, rows in cells.filter(pl.col("judged") > 0).select("posterior", "rows").iter_rows()
+        if (mixture := Mixture.of(components)) is not None
+    ]
+    rows, judged_rows = int(cells["rows"].sum()), sum(rows for _, rows in known)
     samples = int((cells["rows"] * cells["n"]).sum())
     judged = int((cells["rows"] * cells["judged"]).sum())
     unjudged = (samples - judged) / samples if samples else None
-    measured = dict.fromkeys(("ones", "zeros", "dead", "saturated", "informative", "prior_a", "prior_b"))
-    if prior is not None and counts:
-        ones, dead, saturated = expected_shares(counts, prior, group_size)
-        typical = prior.after(0, 0)
-        measured |= {"ones": ones, "zeros": 1 - ones, "prior_a": typical.a, "prior_b": typical.b}
+    measured = dict.fromkeys(("ones", "zeros", "dead", "saturated", "informative"))
+    if known:
+        ones, dead, saturated = expected_shares(known, group_size)
+        measured |= {"ones": ones, "zeros": 1 - ones}
         measured |= {"dead": dead, "saturated": saturated, "informative": max(0.0, 1 - dead - saturated)}
     return RewardRatio(by, name, when, rows, judged_rows, unjudged, group_size=group_size, **measured)
 

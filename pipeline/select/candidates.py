@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import TypedDict
 
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig
-from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates.posterior import Mixture
 from truegold.pipeline.tables.ledger import FlagRecord
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import DropReason, LabelCheck
@@ -40,7 +40,7 @@ class Candidate:
     """A row that may be selected."""
 
     row: Row
-    known: Beta
+    known: Mixture
     """Its pass rate, as far as it is known."""
     is_doubtful: bool
     """Whether it never passed and nothing vouches for its label, so that `zero_share` bounds it."""
@@ -153,10 +153,9 @@ class Judgement:
         return DropReason.ZERO_QUOTA if any(config.quotas.get(name) == 0 for name in names) else None
 
 
-def known_pass_rate(row: ProfileRow) -> Beta | None:
+def known_pass_rate(row: ProfileRow) -> Mixture | None:
     """Return what the profile knows of a row's pass rate, None where none of its samples could be judged."""
-    a, b = row["posterior_a"], row["posterior_b"]
-    return Beta(a, b) if a is not None and b is not None else None
+    return Mixture.of(row["posterior"])
 
 
 def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict[str, object]:
@@ -165,9 +164,9 @@ def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict
     Raises InputError where the share is below `config.min_teaching_share`, unless `config.may_be_empty`.
     """
     size = config.group_size
-    known = [beta for row in selected if (beta := known_pass_rate(row)) is not None]
-    dead = fmean(beta.dead_share(size) for beta in known)
-    saturated = fmean(beta.saturated_share(size) for beta in known)
+    known = [mixture for row in selected if (mixture := known_pass_rate(row)) is not None]
+    dead = fmean(mixture.dead_share(size) for mixture in known)
+    saturated = fmean(mixture.saturated_share(size) for mixture in known)
     teaching = max(0.0, 1 - dead - saturated)
     if teaching < config.min_teaching_share and not config.may_be_empty:
         raise InputError(

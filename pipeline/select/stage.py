@@ -12,9 +12,9 @@ held-out rows, to be profiled again after training. hard.parquet lists the rows 
 hard, and those beyond `zero_share`. Nothing is lost: dropped rows stay in dropped.parquet with their reason
 (`DropReason`).
 
-The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. The worth of
-an environment's dialogues cannot be told from single answers, so that a run with `train.turns` has no profile, and
-chooses no rows by it.
+The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. So it is where
+`profile: null` leaves the profile out, and where training is on dialogues (`train.turns`), whose worth cannot be told
+from single answers.
 """
 
 from __future__ import annotations
@@ -34,11 +34,25 @@ from truegold.pipeline.select.candidates import Candidate, Judgement, known_pass
 from truegold.pipeline.select.choice import Choice, choose
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.reasons import DropReason
-from truegold.pipeline.tables.rows import ROW_SCHEMA, ProfileRow, Row, TableWriter, read_rows, row_key, write_rows
+from truegold.pipeline.tables.rows import (
+    PROFILE_SCHEMA,
+    ROW_SCHEMA,
+    ProfileRow,
+    Row,
+    TableWriter,
+    read_rows,
+    row_key,
+    write_rows,
+)
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = pa.schema(
-    [*ROW_SCHEMA, *(pa.field(name, pa.float64()) for name in ("pass_rate", "posterior_a", "posterior_b", "suspicion"))]
+    [
+        *ROW_SCHEMA,
+        pa.field("pass_rate", pa.float64()),
+        PROFILE_SCHEMA.field("posterior"),
+        pa.field("suspicion", pa.float64()),
+    ]
 )
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
@@ -127,8 +141,7 @@ def _record(candidate: Candidate) -> Row:
     return {
         **candidate.row,
         "pass_rate": known.mean,
-        "posterior_a": known.a,
-        "posterior_b": known.b,
+        "posterior": known.components(),
         "suspicion": candidate.suspicion,
     }
 

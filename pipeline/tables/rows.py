@@ -27,6 +27,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from truegold.pipeline.rates.posterior import Component
 from truegold.verifiers.conversation import Message, write_out
 
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -36,6 +37,10 @@ Int32 = Annotated[int, pa.int32()]
 TextList = Annotated[list[str], pa.list_(pa.string())]
 Int32List = Annotated[list[int], pa.list_(pa.int32())]
 Float32List = Annotated[list[float], pa.list_(pa.float32())]
+Posterior = Annotated[
+    list[Component], pa.list_(pa.struct([(name, pa.float64()) for name in Component.__annotations__]))
+]
+"""What is known of a pass rate."""
 
 NOTES = "truegold"
 """What truegold notes of a row stands under this name in `meta`: its language, licence, origin."""
@@ -105,9 +110,8 @@ class Row(TypedDict):
     """The messages before the prompt as JSON text, where there are any (`tables.conversation`)."""
     pass_rate: NotRequired[float]
     """The expected one. Selection adds it, and what follows, to the rows that it chooses (SELECTED_SCHEMA)."""
-    posterior_a: NotRequired[float]
-    posterior_b: NotRequired[float]
-    """What the profile knows of the pass rate: Beta(a, b)."""
+    posterior: NotRequired[list[Component]]
+    """What the profile knows of the pass rate, a mixture of Beta distributions (`rates.posterior`)."""
     suspicion: NotRequired[float]
     """How probable it is that its label is at fault."""
 
@@ -277,11 +281,16 @@ class ProfileRow(RowReference):
     """The ends of Wilson's 95 % interval of the pass rate."""
     pass_at: str
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
-    posterior_a: float | None
-    posterior_b: float | None
-    """What is known of the pass rate, Beta(a, b), with the prior of all problems of training (`prior`); None where
-    nothing could be judged. `pass_rate` of a problem that got further samples because of its first ones is biased, this
-    is not."""
+    posterior: Posterior
+    """What is known of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates of
+    all problems of its kind (`rates.posterior`); empty where nothing could be judged. `pass_rate` of a problem that got
+    further samples because of its first ones is biased, this is not."""
+    expected_rate: float | None
+    expected_deviation: float | None
+    """Its mean and standard deviation."""
+    likely_low: float | None
+    likely_high: float | None
+    """The ends of its 90 % interval."""
     decision: str | None
     """What the pass rate most probably means for training (`PassRateBand`)."""
     decision_probability: float | None

@@ -11,40 +11,67 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from feed import tokens_to
-from profile_simulation import SAMPLES, Known, compare, fixed, reinforce_ada, sprt
+from feed_simulation import break_even
+from profile_simulation import (
+    POPULATIONS,
+    SAMPLES,
+    Known,
+    Problems,
+    draw_problems,
+    fixed,
+    measure,
+    reinforce_ada,
+    truegold,
+)
 
 
-def outcomes(*passes: set[int]) -> np.ndarray:
+def problems(*passes: set[int]) -> Problems:
     """Return rows of which the samples of these numbers pass."""
-    return np.array([[sample in row for sample in range(SAMPLES)] for row in passes])
+    outcomes = np.array([[sample in row for sample in range(SAMPLES)] for row in passes])
+    return Problems(outcomes.mean(axis=1), np.zeros(len(passes), dtype=int), outcomes)
 
 
 def test_reinforce_ada_goes_on_until_a_round_has_shown_what_it_waits_for() -> None:
-    rows = outcomes(set(), {0}, {5}, set(range(16)), {0, 1, 2, 3, 4, 5, 6, 7})
+    rows = problems(set(), {0}, {5}, set(range(16)), {0, 1, 2, 3, 4, 5, 6, 7})
     assert reinforce_ada(balanced=False)(rows).tolist() == [16, 4, 8, 4, 4]
     assert reinforce_ada(balanced=True)(rows).tolist() == [16, 4, 8, 16, 12]
 
 
-def test_walds_test_ends_where_every_boundary_is_settled() -> None:
-    lengths = sprt(outcomes(set(), set(range(16)), set(range(0, 16, 2))))
-    # At a boundary of 1/32 even sixteen failures say little against three times its odds.
-    assert lengths.tolist()[:2] == [16, 16]
-    assert 4 < lengths[2] < 16
+def test_a_selection_shares_the_rows_that_are_alike() -> None:
+    rows = problems(set(), set(), {0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 9, 11, 13, 15})
+    known = Known(rows, fixed(16)(rows))
+    # Of the two in the middle one half teaches, which is nearly always; of the others none.
+    assert known.selected(0.25) == pytest.approx(1 - 2 / 256)
+    assert known.selected(0.75) == pytest.approx((1 - 2 / 256) * 2 / 3)
 
 
 def test_intervals_of_posteriors_hold_nine_of_ten_rates() -> None:
-    generator = np.random.default_rng(3)
-    rates = generator.beta(2, 3, 5000)
-    drawn = generator.random((5000, SAMPLES)) < rates[:, None]
-    assert Known(drawn, fixed(8)(drawn)).covers(rates) == pytest.approx(0.9, abs=0.02)
+    drawn = draw_problems(POPULATIONS["A"], 3000, 3)
+    held = Known(drawn, fixed(8)(drawn)).intervals()
+    assert held["covers"] > 0.88
+    assert held["covers_between"] > 0.85
 
 
-def test_the_profiles_rule_decides_as_all_samples_do_with_fewer() -> None:
-    rates = np.random.default_rng(1).beta(1, 1, 6000)
-    figures = {figure["rule"]: figure for figure in compare(rates, seed=1)}
-    assert figures["truegold"]["tokens"] < 0.5
-    assert figures["truegold"]["alike"] > 0.94
-    assert figures["truegold"]["alike"] > figures["fixed, 8"]["alike"]
+def test_the_profiles_rule_selects_better_than_as_many_samples_of_each() -> None:
+    figures = measure(POPULATIONS["F"], 3000, seed=1)
+    for name, cut in (("truegold, half", 0.5), ("truegold, quarter", 0.25)):
+        assert figures[name][f"gain {cut}"] > 0.4 * figures[name][f"gap {cut}"] > 0
+    assert figures["quotas"]["met"] == 1.0
+
+
+def test_other_draws_of_a_population_take_as_many_samples() -> None:
+    tokens = [
+        Known(drawn, truegold(0.5)(drawn)).tokens
+        for drawn in (draw_problems(POPULATIONS["C"], 4000, seed) for seed in range(3))
+    ]
+    assert max(tokens) / min(tokens) < 1.1
+
+
+def test_a_training_is_ahead_from_where_it_stays_ahead() -> None:
+    without = [(0, 0), (100, 50), (200, 100), (300, 150)]
+    assert break_even([(40, 0), (100, 60), (200, 90), (300, 160)], without) == 300
+    assert break_even([(40, 0), (100, 20), (200, 110), (300, 170)], without) == 200
+    assert break_even([(40, 0), (300, 140)], without) is None
 
 
 def test_the_tokens_to_an_accuracy_lie_between_the_evaluations_around() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from truegold.flows.config import load_config
 from truegold.flows.plan import plan
+from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError
 
 ENVIRONMENT = """
@@ -37,6 +38,26 @@ def config_path(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatc
 def test_rows_go_to_training_as_curation_left_them(config_path: Path) -> None:
     names = [stage.name for stage in plan(load_config(config_path))]
     assert names[names.index("settle") :] == ["settle", "take_rows", "export", "train", "report"]
+
+
+def test_a_training_may_begin_without_a_profile(config_path: Path) -> None:
+    stages = {stage.name: stage for stage in plan(load_config(config_path, ["train.turns=null", "profile=null"]))}
+    names = list(stages)
+    assert names[names.index("settle") :] == ["settle", "take_rows", "export", "train", "report"]
+    assert "samples" not in stages["train"].inputs
+    for phase in (Phase.PROFILE, Phase.SELECT):
+        with pytest.raises(ConfigError, match="needs a profile"):
+            plan(load_config(config_path, ["profile=null"]), phase)
+    with pytest.raises(ConfigError, match="synth needs to know which rows"):
+        load_config(config_path, ["profile=null", "synth={}", "train.turns=null"])
+
+
+def test_the_profile_is_told_what_will_be_selected_and_the_one_after_training_is_not(config_path: Path) -> None:
+    changes = ["train.turns=null", "select.max_rows=10", "select.quotas={domain:math: 0.5}", "train.group_size=6"]
+    stages = {stage.name: stage for stage in plan(load_config(config_path, changes))}
+    before, after = stages["profile"].config, stages["profile_after"].config
+    assert (before.rows_to_select, before.quotas, before.group_size) == (10, {"domain:math": 0.5}, 6)
+    assert (after.rows_to_select, after.quotas, after.group_size) == (None, {}, 6)
 
 
 @pytest.mark.parametrize(

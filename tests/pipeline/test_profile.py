@@ -20,6 +20,7 @@ from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
 from truegold.pipeline.tables.reasons import AskedModel, asked_schema
 from truegold.pipeline.tables.rows import row_reference, write_rows
+from truegold.verifiers import ConfigError
 
 RIGHT = "so \\boxed{5}"
 WRONG = "so \\boxed{6}"
@@ -196,3 +197,68 @@ def test_a_judge_is_asked_only_about_what_the_verifier_left_open(tmp_path: Path)
     assert asked == ["oracle", None, None, "oracle", None, None, None, None]
     assert judged["score"].to_list()[:1] == [1.0]
     assert None not in judged["score"].to_list()[4:]
+
+
+VERIFIERS = """
+from truegold.verifiers import verifier
+
+
+@verifier(version="1")
+def strict(response: str, gold: str) -> bool:
+    return f"\\boxed{{{gold}}}" in response
+
+
+@verifier(version="1")
+def loose(response: str, gold: str) -> bool:
+    return "boxed" in response
+
+
+@verifier(version="1")
+def swapped(response: str, gold: str) -> bool:
+    from truegold.verifiers import equivalent
+
+    return response in (gold, f"\\boxed{{{gold}}}") or equivalent(response, gold=gold).score == 0.0
+
+
+@verifier(version="1")
+def nothing(response: str, gold: str) -> bool:
+    return False
+"""
+
+
+def profile_by(folder: Path, name: str, notes: Progress | None = None) -> StageReport:
+    """Profile ten problems by a verifier of VERIFIERS."""
+    (folder / "checks.py").write_text(VERIFIERS)
+    rows = [
+        {**make_row(number, "train", str(10 * number + 3)), "verifier": f"{folder / 'checks.py'}:{name}"}
+        for number in range(1, 11)
+    ]
+    write_rows(folder / "rows.parquet", rows)
+    script = [{"prompt": f"<{number}>", "completions": [RIGHT] * 4} for number in range(1, 11)]
+    (folder / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
+    settings = ProfileConfig(engine=ScriptedEngineConfig(path=str(folder / "script.jsonl")), samples=4)
+    (folder / "profile").mkdir()
+    return profile({"rows": folder / "rows.parquet"}, settings, folder / "profile", notes or NullProgress())
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("swapped", "prefers wrong answers"), ("nothing", "none of 10 golds is right")]
+)
+def test_a_profile_by_a_verifier_that_cannot_tell_right_from_wrong_is_refused(
+    tmp_path: Path, name: str, why: str
+) -> None:
+    with pytest.raises(ConfigError, match=why):
+        profile_by(tmp_path, name)
+    assert not (tmp_path / "profile" / "samples.parquet").exists()
+
+
+def test_a_profile_by_a_verifier_that_pays_wrong_answers_is_warned_of(tmp_path: Path) -> None:
+    notes = Notes()
+    report = profile_by(tmp_path, "loose", notes)
+    assert [line for line in notes.lines if "fails its audit: it pays 100% of the right answers and 100%" in line]
+    (youden,) = report.facts["audits"].values()
+    assert youden == 0.0
+
+
+def test_a_built_in_verifier_is_not_audited_again(tmp_path: Path) -> None:
+    assert run_profile(tmp_path, {1: [RIGHT] * 4}).facts["audits"] == {}

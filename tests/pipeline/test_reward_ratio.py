@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import polars as pl
 import pytest
 
 from truegold.pipeline.report.reward_ratios import measure_reward_ratios
+
+POSTERIORS = {
+    (4, 2): [{"weight": 1.0, "a": 500.0, "b": 500.0}],
+    (4, 4): [{"weight": 1.0, "a": 300.0, "b": 1.0}],
+    (2, 1): [{"weight": 0.5, "a": 1.0, "b": 1.0}, {"weight": 0.5, "a": 2.0, "b": 1.0}],
+}
+"""What is known of the pass rate after so many samples and passes."""
 
 
 def tables(entries):
@@ -21,6 +26,7 @@ def tables(entries):
             "n": n,
             "judged": judged,
             "passes": passes,
+            "posterior": POSTERIORS.get((judged, passes), []),
         }
         | {"domain": "math", "verifier": verifier}
         for i, (source, split, verifier, n, judged, passes) in enumerate(entries)
@@ -61,10 +67,9 @@ def test_no_training_rows_no_ratios():
     assert measure_reward_ratios(profile, rows, None, 8) == []
 
 
-def test_the_prior_of_few_problems_is_that_of_all():
-    entries = [("big", "train", "math", 8, 8, i % 9) for i in range(90)] + [("small", "train", "math", 8, 8, 8)] * 3
-    profile, rows, _ = tables(entries)
-    ratios = {ratio.name: ratio for ratio in measure_reward_ratios(profile, rows, None, 8)}
-    assert (ratios["small"].prior_a, ratios["small"].prior_b) == (ratios["all"].prior_a, ratios["all"].prior_b)
-    assert ratios["small"].saturated < 1
-    assert not math.isclose(ratios["big"].prior_a, ratios["all"].prior_a)
+def test_shares_are_those_of_the_profiles_mixtures():
+    profile, rows, _ = tables([("a", "train", "math", 4, 2, 1)] * 3)
+    ratio = measure_reward_ratios(profile, rows, None, 2)[0]
+    # Beta(1, 1) and Beta(2, 1): means 1/2 and 2/3; both of two samples pass with 1/3 and 1/2, none with 1/3 and 1/6.
+    assert (ratio.ones, ratio.saturated, ratio.dead) == pytest.approx((7 / 12, 5 / 12, 1 / 4))
+    assert ratio.informative == pytest.approx(1 / 3)

@@ -19,7 +19,6 @@ from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.profile import stopping_rule
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.record_log import RecordLog
@@ -113,8 +112,7 @@ def drawn_in(store: Path) -> list[tuple[str, int]]:
     ]
 
 
-def test_further_samples_go_to_open_problems_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping_rule, "RARE_SHARE", 1e-4)  # In so few rows every decision is a rare one.
+def test_further_samples_go_to_open_problems_only(tmp_path: Path) -> None:
     report = run(tmp_path)
     _, summaries, _, _ = tables(tmp_path)
     train = summaries.filter(pl.col("split") == "train")

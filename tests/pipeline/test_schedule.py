@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Container, Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 from numbered_rows import make_row
 
-from truegold.pipeline.profile.schedule import SampledRow, Schedule
+from truegold.pipeline.profile.schedule import SampledRow, Schedule, Selection
 
 ROWS = 40
 FIRST, MOST = 4, 12
@@ -32,12 +33,14 @@ def run(
     stop_after: int | None = None,
     answer: Callable[[int, int], str | None] = lambda index, sample: None,
     kept: Container[tuple[int, int]] = (),
+    quotas: dict[str, float] | None = None,
 ) -> tuple[dict[int, int], Schedule]:
     """Draw until the end, verdicts in a random order; return how many samples each row got."""
     rows = [sampled_row(index, "heldout" if index in heldout else "train") for index in range(ROWS)]
     pilot_rows = [row for row in rows[:pilot] if row.index not in heldout]
     others: Iterator[SampledRow] = (row for row in rows if row not in pilot_rows)
-    schedule = Schedule(pilot_rows, others, FIRST, MOST, suspect_agreement=0.75, problems=ROWS)
+    selection = Selection(group_size=8, rows=ROWS // 2, quotas=quotas or {})
+    schedule = Schedule(pilot_rows, others, FIRST, MOST, 0.75, ROWS, selection)
     on_their_way: list[tuple[SampledRow, int]] = []
     samples: dict[int, int] = {}
     recorded = 0
@@ -65,6 +68,21 @@ def test_the_order_of_verdicts_changes_no_count(seed: int) -> None:
     assert schedule.settled == ROWS
 
 
+def test_quotas_and_sources_make_rules_of_their_own() -> None:
+    quotas = {"source:train.jsonl": 1.0}
+    samples, schedule = run(ROWS, random.Random(8), quotas=quotas)
+    assert schedule.allocation is not None
+    assert [block for _, block in schedule.allocation.chances] == [frozenset(quotas)]
+    assert samples == run(ROWS, random.Random(9), quotas=quotas)[0]
+
+
+def test_a_few_rows_of_the_pilot_get_all_samples_at_once() -> None:
+    rows = [sampled_row(index) for index in range(64)]
+    schedule = Schedule(rows, iter(()), FIRST, MOST, 0.75, 64, Selection(8, None))
+    drawn = Counter(sampled.index for sampled, _ in schedule.draws(1000))
+    assert sorted(drawn.values())[-3:] == [FIRST, MOST, MOST]
+
+
 def test_open_rows_get_more_than_obvious_ones() -> None:
     samples, schedule = run(ROWS, random.Random(1))
     assert min(samples.values()) == FIRST
@@ -81,16 +99,16 @@ def test_rows_whose_samples_agree_on_another_answer_get_all() -> None:
         return "7" if index < 3 and sample != 1 else str(sample)
 
     samples, _ = run(16, random.Random(4), score=never, answer=answer)
-    assert [samples[index] for index in range(5)] == [MOST, MOST, MOST, FIRST, FIRST]
-    passing, _ = run(16, random.Random(4), score=lambda index, sample: float(sample == 0), answer=answer)
-    assert passing[0] == passing[4]
+    assert [samples[index] for index in range(4)] == [MOST, MOST, MOST, FIRST]
+    once = lambda index, sample: float(sample == 0)  # noqa: E731
+    assert run(16, random.Random(4), score=once, answer=answer)[0] == run(16, random.Random(4), score=once)[0]
 
 
 def test_held_out_rows_get_all_samples_and_do_not_count() -> None:
     heldout = frozenset({3, 20, 39})
     samples, schedule = run(16, random.Random(2), heldout=heldout)
     assert all(samples[index] == MOST for index in heldout)
-    assert schedule.counts.total() == ROWS - len(heldout)
+    assert sum(counts.total() for counts in schedule.counts.values()) == ROWS - len(heldout)
 
 
 def test_rows_that_cannot_be_judged_end_after_their_first_samples() -> None:

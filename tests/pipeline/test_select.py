@@ -15,7 +15,7 @@ from numbered_rows import make_row
 from pydantic import ValidationError
 
 from truegold.pipeline.config.stages import SelectConfig
-from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates.posterior import Beta, Mixture
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select.stage import select
@@ -40,6 +40,8 @@ class Problem:
     blocks: bool = False
     is_flagged: bool = False
     truncated: float = 0.0
+    posterior: Sequence[dict[str, float]] | None = None
+    """What is known of the pass rate; by the prior Beta(1, 1) where it is left out."""
 
 
 class Notes(NullProgress):
@@ -70,7 +72,10 @@ def run_select(
         summary: dict[str, Any] = {**reference, "split": problem.split, "n": problem.judged, "judged": problem.judged}
         summary |= {"passes": problem.passes, "truncated": problem.truncated}
         if problem.judged:
-            summary |= {"posterior_a": known.a, "posterior_b": known.b, "pass_rate": problem.passes / problem.judged}
+            posterior = (
+                [{"weight": 1.0, "a": known.a, "b": known.b}] if problem.posterior is None else problem.posterior
+            )
+            summary |= {"posterior": posterior, "pass_rate": problem.passes / problem.judged}
         rows.append(row)
         profile.append(summary)
         suspicion.append(
@@ -121,12 +126,25 @@ def test_rows_whose_groups_would_hardly_teach_are_dropped_as_too_hard_or_too_eas
     assert report.rows_in == 6
 
 
+def test_a_row_that_is_either_easy_or_hopeless_is_judged_by_both(tmp_path: Path) -> None:
+    either = [{"weight": 0.5, "a": 0.002, "b": 200.0}, {"weight": 0.5, "a": 200.0, "b": 0.002}]
+    between = [{"weight": 1.0, "a": 5.0, "b": 5.0}]
+    known = Mixture.of(either)
+    assert known is not None and known.mean == pytest.approx(0.5)
+    run_select(tmp_path, [Problem(4, posterior=either), Problem(4, posterior=between)])
+    assert selected(tmp_path)["source_row"].to_list() == [2]
+    assert dropped(tmp_path)[1] in ("too_easy", "too_hard")
+
+
 def test_a_row_that_failed_a_few_times_is_not_taken_for_one_that_never_passes(tmp_path: Path) -> None:
     run_select(tmp_path, [Problem(0), Problem(8)])
     table = selected(tmp_path).sort("source_row")
     # Beta(1, 9): 1 - B(1, 17)/B(1, 9) - B(9, 9)/B(1, 9) = 1 - 9/17 - 0.00004.
     assert table["pass_rate"].to_list() == pytest.approx([0.1, 0.9])
-    assert table.select("posterior_a", "posterior_b").rows() == [(1.0, 9.0), (9.0, 1.0)]
+    assert table["posterior"].to_list() == [
+        [{"weight": 1.0, "a": 1.0, "b": 9.0}],
+        [{"weight": 1.0, "a": 9.0, "b": 1.0}],
+    ]
     assert run_select(tmp_path, [Problem(0), Problem(8)], min_teaching=0.4705).rows_out == 2
     with pytest.raises(InputError):
         run_select(tmp_path, [Problem(0), Problem(8)], min_teaching=0.4706)

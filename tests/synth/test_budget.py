@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from numbered_rows import make_row, plain_row
 
-from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates.posterior import Mixture
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow, is_guessable, tail_probability
@@ -22,7 +23,7 @@ def attempt(strategy: str = "retry", kept: bool = False, tokens: int = 100, numb
 
 
 def hard_row(number: int, rate: float = 0.02, suspicion: float = 0.0, **changes: Any) -> HardRow:
-    known = Beta(50 * rate, 50 * (1 - rate))
+    known = Mixture(np.ones(1), np.array([50 * rate]), np.array([50 * (1 - rate)]))
     row = HardRow(
         make_row(number), number, known, "hard", suspicion, False, False, "en", "hard", [attempt(number=None)]
     )

@@ -15,6 +15,10 @@ from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.groups import GroupScore
 
 
+def beta(a: float, b: float) -> list[dict[str, float]]:
+    return [{"weight": 1.0, "a": a, "b": b}]
+
+
 def rows(names: str, **fields: Any) -> list[Row]:
     return [cast("Row", {"id": name, **fields}) for name in names]
 
@@ -78,7 +82,7 @@ def test_a_restored_feed_goes_on_where_it_was(order: str) -> None:
 
 
 def test_rows_whose_groups_would_not_teach_are_skipped_and_those_that_would_are_not() -> None:
-    dead, useful = rows("d" * 50, posterior_a=0.1, posterior_b=60.0), rows("u" * 50, posterior_a=20.0, posterior_b=20.0)
+    dead, useful = rows("d" * 50, posterior=beta(0.1, 60.0)), rows("u" * 50, posterior=beta(20.0, 20.0))
     feed = make_feed(dead + useful)
     taken = ids(feed.take(40))
     assert taken.count("u") >= 38
@@ -89,8 +93,8 @@ def test_rows_whose_groups_would_not_teach_are_skipped_and_those_that_would_are_
 
 def test_a_skipped_row_comes_back_when_the_policy_has_moved() -> None:
     """All groups that are seen pass ever more often, so that the hard rows, never sampled, will be within reach."""
-    hard = rows("h" * 40, posterior_a=0.6, posterior_b=60.0)
-    middle = rows("m" * 40, posterior_a=10.0, posterior_b=10.0)
+    hard = rows("h" * 40, posterior=beta(0.6, 60.0))
+    middle = rows("m" * 40, posterior=beta(10.0, 10.0))
     feed = make_feed(hard + middle)
     shares = []
     for step in range(30):
@@ -102,7 +106,7 @@ def test_a_skipped_row_comes_back_when_the_policy_has_moved() -> None:
 
 
 def test_a_row_with_a_doubtful_label_is_taken_more_rarely() -> None:
-    known = {"posterior_a": 10.0, "posterior_b": 10.0}
+    known = {"posterior": beta(10.0, 10.0)}
     feed = make_feed(rows("s" * 100, suspicion=0.7, **known) + rows("c" * 100, **known))
     taken = "".join(ids(feed.take(20)) for _ in range(5))
     assert taken.count("c") > 4 * taken.count("s")
@@ -121,9 +125,9 @@ def test_rows_that_cannot_be_judged_are_taken_ever_more_rarely() -> None:
 
 def test_a_curriculum_begins_with_the_easy_rows_and_ends_with_all() -> None:
     pool = [
-        *rows("hhhh", posterior_a=1.0, posterior_b=9.0),
-        *rows("mmmm", posterior_a=5.0, posterior_b=5.0),
-        *rows("eeee", posterior_a=9.0, posterior_b=1.0),
+        *rows("hhhh", posterior=beta(1.0, 9.0)),
+        *rows("mmmm", posterior=beta(5.0, 5.0)),
+        *rows("eeee", posterior=beta(9.0, 1.0)),
     ]
     feed = make_feed(pool, order="curriculum")
     seen = []
@@ -138,7 +142,7 @@ def test_a_curriculum_begins_with_the_easy_rows_and_ends_with_all() -> None:
 
 
 def test_a_step_is_filled_even_where_hardly_any_row_would_teach() -> None:
-    feed = make_feed(rows("abc", posterior_a=0.01, posterior_b=500.0))
+    feed = make_feed(rows("abc", posterior=beta(0.01, 500.0)))
     assert len(feed.take(8)) == 8
 
 

@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from truegold.pipeline.rates.posterior import Mixture
 from truegold.train.grpo.forecast import STEPS, Floats, Forecast
 
 ROWS, SAMPLES, GROUP = 200, 8, 8
 EVIDENT = np.log(1000.0)
 Policy = Callable[[Floats, int], Floats]
 """The pass rates of all problems at a step, by those of the profile."""
+
+
+def beta(a: float, b: float) -> Mixture:
+    return Mixture(np.ones(1), np.array([a]), np.array([b]))
 
 
 def shifted(log_odds: float) -> Policy:
@@ -28,7 +33,7 @@ def run(policy: Policy, prompts: int, seed: int, steps: int = STEPS) -> tuple[in
     rates = np.clip(draw.beta(1, 3, 10 * ROWS), 1e-6, 1 - 1e-6)
     passed = draw.binomial(SAMPLES, rates)
     rates, passed = (values[(passed > 0) & (passed < SAMPLES)][:ROWS] for values in (rates, passed))
-    forecast = Forecast((1.0 + passed).tolist(), (3.0 + SAMPLES - passed).tolist())
+    forecast = Forecast([beta(1.0 + count, 3.0 + SAMPLES - count) for count in passed])
     seen = []
     for step in range(steps):
         rows = [int(row) for row in (np.arange(prompts) + step * prompts) % len(rates)]
@@ -67,21 +72,21 @@ def test_golds_of_other_rows_are_evident_from_the_first_step_on(policy: Policy, 
 
 def test_the_interval_of_each_step_holds_what_a_sound_policy_passes() -> None:
     rates = [0.25, 0.5]
-    forecast = Forecast([3.0, 5.0], [9.0, 5.0])
+    forecast = Forecast([beta(3.0, 9.0), beta(5.0, 5.0)])
     measured = forecast.observe([0, 1], [2, 4], [8, 8])
     assert 0 <= measured["forecast_low"] < np.mean(rates) < measured["forecast_high"] <= 1
     assert measured["profile_evidence"] == 0.0
 
 
 def test_problems_without_a_profile_say_nothing() -> None:
-    forecast = Forecast([None, 2.0], [None, 2.0])
+    forecast = Forecast([None, beta(2.0, 2.0)])
     assert forecast.observe([0], [0], [8]) == {}
     assert forecast.observe([1], [0], [0]) == {}
     assert forecast.observe([0, 1], [0, 4], [8, 8])["forecast_high"] <= 1.0
 
 
 def test_a_restored_forecast_goes_on_where_it_was() -> None:
-    first, second = (Forecast([2.0, 3.0], [6.0, 3.0]) for _ in range(2))
+    first, second = (Forecast([beta(2.0, 6.0), beta(3.0, 3.0)]) for _ in range(2))
     first.observe([0, 1, 1], [0, 1, 0], [8, 8, 8])
     second.restore(json.loads(json.dumps(first.state())))
     assert first.observe([0, 1], [0, 0], [8, 8]) == second.observe([0, 1], [0, 0], [8, 8])

@@ -18,7 +18,11 @@ def rows(posteriors: list[tuple[float | None, float | None]]) -> datasets.Datase
     """Return a set whose rows have these posteriors."""
     return datasets.Dataset.from_list(
         [
-            {"id": f"row {index}", "prompt": f"What is {index}?", "posterior_a": a, "posterior_b": b}
+            {
+                "id": f"row {index}",
+                "prompt": f"What is {index}?",
+                "posterior": [] if a is None else [{"weight": 1.0, "a": a, "b": b}],
+            }
             for index, (a, b) in enumerate(posteriors)
         ]
     )
@@ -69,7 +73,7 @@ def test_rewards_that_are_missing_count_as_nothing() -> None:
     dataset = rows([(3.0, 3.0)] * 10)
     sampler = PosteriorSampler(dataset, GROUP, PROMPTS, 1, seed=0)
     batch = list(sampler)[: GROUP * PROMPTS]
-    before = sampler._feed._posteriors.parameters()[0].copy()
+    before = sampler._feed._posteriors.means().copy()
     sampler.observe([f"row {index}" for index in batch], [None, float("nan")] * (len(batch) // 2))
-    assert sampler._feed._posteriors.parameters()[0] == pytest.approx(before, rel=0.2)
+    assert sampler._feed._posteriors.means() == pytest.approx(before, rel=0.2)
     assert set(sampler._feed._unjudged) == set(batch)

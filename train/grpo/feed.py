@@ -19,8 +19,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, expit, logit
+from scipy.special import betaln, expit, logit, logsumexp
 
+from truegold.pipeline.rates.posterior import (
+    Component,
+    Mixture,
+    moments,
+    posterior_weights,
+    stack_mixtures,
+    teaching_shares,
+)
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import FeedConfig, Order
 from truegold.train.grpo.forecast import Forecast
@@ -73,13 +81,11 @@ class Feed:
         self._rows, self._config, self._seed = len(rows), config, seed
         self._steps = steps
         self._label_right = np.array([1 - (row.get("suspicion") or 0.0) for row in self._pool])
-        # Nothing is known of a row without a profile.
-        a = [row.get("posterior_a") or 1.0 for row in self._pool]
-        b = [row.get("posterior_b") or 1.0 for row in self._pool]
-        self._easy_first = sorted(range(len(rows)), key=lambda index: -a[index] / (a[index] + b[index]))
-        self._posteriors = Posteriors(a, b, group_size)
-        profiled = [(row.get("posterior_a"), row.get("posterior_b")) for row in self._pool]
-        self._forecast = Forecast([a for a, _ in profiled], [b for _, b in profiled])
+        known = read_known([row.get("posterior") for row in self._pool])
+        self._posteriors = Posteriors(known, group_size)
+        expected = self._posteriors.means()
+        self._easy_first = sorted(range(len(rows)), key=lambda index: -expected[index])
+        self._forecast = Forecast(known)
         self._step = 0
         self._position = 0
         """Rows that came up in the stream, in a curriculum in its stage."""
@@ -108,18 +114,16 @@ class Feed:
 
     def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
         """Return the expected pass rates of the rows of the step's groups, as all groups before it have it."""
-        a, b = self._posteriors.parameters()
-        expected = a / (a + b)
+        expected = self._posteriors.means()
         return {group: float(expected[self._draws[group].index]) for group in groups}
 
     def finish_step(self, scores: Mapping[int, GroupScore]) -> dict[str, float]:
         """Learn from the step's groups, by their numbers, and return what the feed expected and did."""
         drawn = [(self._draws[group], score) for group, score in scores.items()]
         self.learn(drawn)
-        a, b = self._posteriors.parameters()
         metrics = {
             "feed_expected_teaching": sum(draw.teaching for draw, _ in drawn) / max(len(drawn), 1),
-            "feed_pass_rate": float((a / (a + b))[: self._rows].mean()),
+            "feed_pass_rate": float(self._posteriors.means()[: self._rows].mean()),
             "feed_drift": self._posteriors.drift,
             "feed_skipped": self._skipped / max(self._skipped + len(self._draws), 1),
         }
@@ -271,14 +275,35 @@ TEACHING_RATIOS = (0.25, 2.0)
 """The least and the greatest such ratio."""
 MOST_STRENGTH = 200.0
 """No pass rate is taken for better known than by so many samples: it is that of a policy that moves."""
+MOST_COMPONENTS = 4
+"""So many components of a profile's posterior are carried on; neighbours become one."""
+FURTHEST = 5.0
+"""A problem that never or always passed is taken to lie so far from one half in log-odds: training may reach it."""
+
+
+def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture | None]:
+    """Return what the profile knows of each problem, in few components; None where it has none. Problems with the same
+    counts share it."""
+    merged: dict[tuple[tuple[float, float, float], ...], Mixture | None] = {}
+    known = []
+    for posterior in posteriors:
+        key = tuple((part["weight"], part["a"], part["b"]) for part in posterior or ())
+        if key not in merged:
+            mixture = Mixture.of(posterior)
+            merged[key] = None if mixture is None else mixture.merge(MOST_COMPONENTS)
+        known.append(merged[key])
+    return known
 
 
 class Posteriors:
-    """Beta distributions of the pass rates of problems under the policy as it is now: the profile's, carried on.
+    """What is known of the pass rates of problems under the policy as it is now: the profile's posteriors, carried on.
 
         profile: 2 of 8                             Beta(3.7, 10.5)
         20 steps on, others pass far more often     Beta(3.1, 1.2): shifted with them, and less certain
         its own group comes out 3 of 8              Beta(6.1, 6.2)
+
+    Each is a mixture of Beta distributions (`pipeline.rates.posterior`), whose components are carried on side by side:
+    a problem that is either easy or out of reach is not taken for one between.
 
     Between a problem's visits all problems become easier or harder together: their log-odds are shifted by a drift,
     which a Kalman filter of one dimension (Kalman 1960) follows by comparing what each step's groups were expected to
@@ -294,17 +319,18 @@ class Posteriors:
     predicts too many teaching groups. So predicted shares are multiplied by the ratio in which the latest came true.
     """
 
-    def __init__(self, a: Sequence[float], b: Sequence[float], group_size: int) -> None:
-        """Begin with the profile's Beta(a, b) of each problem, of which groups of `group_size` will be sampled."""
+    def __init__(self, known: Sequence[Mixture | None], group_size: int) -> None:
+        """Begin with what the profile knows of each problem, None where it has none. Groups of `group_size` will be
+        sampled."""
         self._group_size = group_size
-        self._hopeless = np.full(len(a), HOPELESS)
+        self._hopeless = np.full(len(known), HOPELESS)
         """How probable it was, when each problem was seen last, that it never passes whatever the policy learns."""
-        self._seen = np.zeros(len(a))
+        self._seen = np.zeros(len(known))
         """The step at which each problem was seen last."""
         self._step = 0
         self._teaching_ratio = 1.0
         """How many of the latest groups taught, for each that was expected to."""
-        start = np.array(a, dtype=np.float64), np.array(b, dtype=np.float64)
+        start = stack_mixtures(known)
         self._tracks = [_Track(*start, forget) for forget in FORGET]
         self._scores = np.zeros(len(FORGET))
         """How well each track has predicted the latest groups: a discounted sum of log-likelihoods."""
@@ -318,22 +344,25 @@ class Posteriors:
         """By how much the log-odds of all problems have moved since the start."""
         return self._best.drift
 
-    def parameters(self) -> tuple[Floats, Floats]:
-        """Return a and b of each problem's Beta distribution. Shapes [problems], float64."""
+    def parameters(self) -> tuple[Floats, Floats, Floats]:
+        """Return weights, a and b of each problem's Beta distributions. Shapes [problems, components], float64."""
         return self._best.parameters()
+
+    def means(self) -> Floats:
+        """Return the expected pass rates. Shape [problems]."""
+        return moments(*self.parameters())[0]
 
     def teaching_shares(self, rows: Indices | slice = slice(None), sizes: Floats | None = None) -> Floats:
         """Return how often a group of each problem would have right and wrong completions. Shape [problems].
 
         rows: which problems; all where left out. sizes: of their groups; the usual one where left out.
         """
-        size = self._group_size if sizes is None else sizes
-        a, b = (values[rows] for values in self.parameters())
-        whole = betaln(a, b)
-        dead, saturated = (np.exp(betaln(a + right, b + size - right) - whole) for right in (0, size))
-        chance = (1 - dead - saturated) * (1 - self.hopeless_shares()[rows]) * self._teaching_ratio
-        shares: Floats = np.clip(chance, 0.0, 1.0)
-        return shares
+        size = float(self._group_size) if sizes is None else sizes[:, None]
+        weights, a, b = (values[rows] for values in self.parameters())
+        shares = teaching_shares(weights, a, b, size)
+        chance = shares * (1 - self.hopeless_shares()[rows]) * self._teaching_ratio
+        clipped: Floats = np.clip(chance, 0.0, 1.0)
+        return clipped
 
     def hopeless_shares(self) -> Floats:
         """Return how probable it is that each problem never passes; little by little that is forgotten."""
@@ -345,32 +374,31 @@ class Posteriors:
     ) -> None:
         """Learn from a step's groups: `right` of `judged` completions passed.
 
-        A problem may come more than once. chances: how probable it was that each was chosen, so that the moments are
-        those of all problems and not of the chosen ones alone.
+        A problem may come more than once: its groups count as one. chances: how probable it was that each was chosen,
+        so that the moments are those of all problems and not of the chosen ones alone.
         """
         counted = [index for index, count in enumerate(judged) if count]
         if not counted:
             return
-        rows = np.array(problems, dtype=np.int64)[counted]
-        passed, seen = np.array(right, dtype=np.float64)[counted], np.array(judged, dtype=np.float64)[counted]
-        weights = 1 / np.array(chances, dtype=np.float64)[counted]
-        expected = float(self.teaching_shares(rows, seen).sum())
-        taught = int(((passed > 0) & (passed < seen)).sum())
+        drawn: Indices = np.array(problems, dtype=np.int64)[counted]
+        passes, sizes = np.array(right, dtype=np.float64)[counted], np.array(judged, dtype=np.float64)[counted]
+        expected = float(self.teaching_shares(drawn, sizes).sum())
+        taught = int(((passes > 0) & (passes < sizes)).sum())
         ratio = self._teaching_ratio * (taught + RATIO_GROUPS) / (expected + RATIO_GROUPS)
         self._teaching_ratio = float(np.clip(ratio, *TEACHING_RATIOS))
+        rows, first, groups = np.unique(drawn, return_index=True, return_inverse=True)
+        passed = np.bincount(groups, weights=passes).astype(np.float64)
+        seen = np.bincount(groups, weights=sizes).astype(np.float64)
+        weights = 1 / np.array(chances, dtype=np.float64)[counted][first]
         self._learn_hopeless(rows, passed, seen)
         for index, track in enumerate(self._tracks):
             likelihood = track.observe(rows, passed, seen, weights)
             self._scores[index] = SCORE_MEMORY * self._scores[index] + likelihood
 
     def _learn_hopeless(self, rows: Indices, passed: Floats, seen: Floats) -> None:
-        """Compare how well "never" and the Beta distributions explain groups that are all wrong (Bayes). The groups of
-        a problem that came several times count as one."""
-        rows, groups = np.unique(rows, return_inverse=True)
-        passed = np.bincount(groups, weights=passed).astype(np.float64)
-        seen = np.bincount(groups, weights=seen).astype(np.float64)
-        a, b = (array[rows] for array in self.parameters())
-        by_chance = np.exp(betaln(a, b + seen) - betaln(a, b))
+        """Compare how well "never" and the Beta distributions explain groups that are all wrong (Bayes)."""
+        weights, a, b = (values[rows] for values in self.parameters())
+        by_chance = (weights * np.exp(betaln(a, b + seen[:, None]) - betaln(a, b))).sum(axis=1)
         before = self.hopeless_shares()[rows]
         self._hopeless[rows] = np.where(passed == 0, before / (before + (1 - before) * by_chance), 0.0)
         self._step += 1
@@ -398,51 +426,56 @@ class Posteriors:
 class _Track:
     """What is known with one rate of forgetting."""
 
-    def __init__(self, a: Floats, b: Floats, forget: float) -> None:
-        mean, strength = _mean_and_strength(a, b)
+    def __init__(self, weights: Floats, a: Floats, b: Floats, forget: float) -> None:
         self.forget = forget
         self.drift = 0.0
         self._drift_variance = 0.0
         self._step = 0
-        self._log_odds = logit(mean)
-        """Of the means, less the drift at the time they were seen."""
-        self._strength = np.minimum(strength, MOST_STRENGTH)
-        self._seen = np.zeros(len(mean))
+        self._weights = weights.copy()
+        """Of the components. Shape [problems, components], as are the next two."""
+        self._log_odds = np.clip(_log_odds(a, b), -FURTHEST, FURTHEST)
+        """Of the components' means, less the drift at the time they were seen."""
+        self._strength = np.minimum(a + b, MOST_STRENGTH)
+        self._seen = np.zeros(len(weights))
         """The step at which each problem was seen last."""
-        self._center = float(mean.mean())
-        self._spread = float(mean.var() + (mean * (1 - mean) / (strength + 1)).mean())
+        mean, _, variance = moments(weights, a, b)
+        self._center = min(max(float(mean.mean()), 1e-3), 1 - 1e-3)
+        whole = self._center * (1 - self._center)
+        self._spread = min(max(float(mean.var() + variance.mean()), whole / MOST_STRENGTH), 0.95 * whole)
         """Mean and variance of the pass rates of all problems, of late."""
 
-    def parameters(self) -> tuple[Floats, Floats]:
-        """Return a and b of each problem."""
-        weight = self.forget ** (self._step - self._seen)
+    def parameters(self, rows: Indices | slice = slice(None)) -> tuple[Floats, Floats, Floats]:
+        """Return weights, a and b of the components of each problem."""
+        weight = (self.forget ** (self._step - self._seen[rows]))[:, None]
         others = max(self._center * (1 - self._center) / self._spread - 1, 0.05)
-        kept, filled = weight * self._strength, (1 - weight) * others
-        a = kept * expit(self._log_odds + self.drift) + filled * self._center
-        return a, kept + filled - a
+        kept, filled = weight * self._strength[rows], (1 - weight) * others
+        a = kept * expit(self._log_odds[rows] + self.drift) + filled * self._center
+        return self._weights[rows], a, kept + filled - a
 
-    def observe(self, rows: Indices, passed: Floats, seen: Floats, weights: Floats) -> float:
-        """Learn from a step's groups, and return the log-likelihood at which they were expected."""
+    def observe(self, rows: Indices, passed: Floats, seen: Floats, chosen: Floats) -> float:
+        """Learn from a step's groups, one of each row, and return the log-likelihood at which they were expected.
+        chosen: the weights by which they stand for all problems."""
         self._step += 1
-        a, b = self.parameters()
-        likelihood = float((betaln(a[rows] + passed, b[rows] + seen - passed) - betaln(a[rows], b[rows])).sum())
-        self._follow_drift(*_mean_and_strength(a[rows], b[rows]), passed, seen)
-        self._follow_moments(passed, seen, weights)
-        a, b = self.parameters()
-        np.add.at(a, rows, passed)
-        np.add.at(b, rows, seen - passed)
-        mean, strength = _mean_and_strength(a[rows], b[rows])
-        self._log_odds[rows] = logit(mean) - self.drift
-        self._strength[rows] = np.minimum(strength, MOST_STRENGTH)
+        weights, a, b = self.parameters(rows)
+        right, wrong = passed[:, None], (seen - passed)[:, None]
+        with np.errstate(divide="ignore"):
+            logs = np.log(weights) + betaln(a + right, b + wrong) - betaln(a, b)
+        likelihood = float(logsumexp(logs, axis=1).sum())
+        self._follow_drift(weights, a, b, passed, seen)
+        self._follow_moments(passed, seen, chosen)
+        weights, a, b = self.parameters(rows)
+        self._weights[rows] = posterior_weights(weights, a, b, seen[:, None], right)
+        self._log_odds[rows] = _log_odds(a + right, b + wrong) - self.drift
+        self._strength[rows] = np.minimum(a + b + seen[:, None], MOST_STRENGTH)
         self._seen[rows] = self._step
         return likelihood
 
-    def _follow_drift(self, mean: Floats, strength: Floats, passed: Floats, seen: Floats) -> None:
+    def _follow_drift(self, weights: Floats, a: Floats, b: Floats, passed: Floats, seen: Floats) -> None:
         """Move the drift towards what makes the step's passes as many as expected."""
-        single = seen * mean * (1 - mean)
-        # The slope of a beta-binomial's mean in the log-odds, and its variance.
-        slope = float((single * strength / (strength + 1)).sum())
-        variance = float((single * (seen + strength) / (strength + 1)).sum())
+        mean, single, variance_of_rates = moments(weights, a, b)
+        # The variance of a single sample is the slope of the mean in the log-odds, too.
+        slope = float((seen * single).sum())
+        variance = float((seen * single + seen**2 * variance_of_rates).sum())
         self._drift_variance += DRIFT_PER_STEP**2
         gain = self._drift_variance * slope / (self._drift_variance * slope**2 + variance)
         self.drift += gain * float((passed - seen * mean).sum())
@@ -472,10 +505,11 @@ class _Track:
             setattr(self, name, np.array(value, dtype=np.float64) if name in _ARRAYS else value)
 
 
-_ARRAYS = ("_log_odds", "_strength", "_seen")
-"""The fields of a track with a number for each problem."""
+_ARRAYS = ("_weights", "_log_odds", "_strength", "_seen")
+"""The fields of a track with numbers for each problem."""
 
 
-def _mean_and_strength(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return a / (a + b), away from 0 and 1 so that it has log-odds, and a + b."""
-    return np.clip(a / (a + b), 1e-6, 1 - 1e-6), a + b
+def _log_odds(a: Floats, b: Floats) -> Floats:
+    """Return the log-odds of the means of Beta distributions, which are kept away from 0 and 1."""
+    log_odds: Floats = logit(np.clip(a / (a + b), 1e-6, 1 - 1e-6))
+    return log_odds

@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, expit, logit, logsumexp
 
+from truegold.pipeline.rates.posterior import Mixture, moments, stack_mixtures
+
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
@@ -46,22 +48,13 @@ Z_999 = 3.29
 class Forecast:
     """What the profile says of the first steps' groups, and how well it was right."""
 
-    def __init__(self, a: Sequence[float | None], b: Sequence[float | None]) -> None:
-        """Begin with the profile's Beta(a, b) of each problem; None where it has none."""
-        first, second = (np.array([math.nan if value is None else value for value in values]) for values in (a, b))
-        strength = np.minimum(first + second, MOST_STRENGTH)
-        self._mean = np.clip(first / (first + second), 1e-4, 1 - 1e-4)
-        # First the hypotheses that all is as it was in the profile, then those that something else is judged.
-        shifts = [*SOUND, *(-TOLERANCE - more for more in FURTHER)]
-        means = [expit(logit(self._mean) + shift) for shift in shifts]
-        parameters = [(mean * strength, (1 - mean) * strength) for mean in means]
-        parameters += [
-            (np.full(len(first), mean * SPREAD_STRENGTH), np.full(len(first), (1 - mean) * SPREAD_STRENGTH))
-            for mean in UNRELATED
-        ]
-        self._strength = strength
-        self._a, self._b = (np.stack(values, axis=1) for values in zip(*parameters, strict=True))
-        self._right, self._judged = np.zeros(len(first)), np.zeros(len(first))
+    def __init__(self, known: Sequence[Mixture | None]) -> None:
+        """Begin with what the profile knows of each problem; None where it has none."""
+        self._is_known = np.array([mixture is not None for mixture in known])
+        self._weights, a, b = stack_mixtures(known)
+        self._strength = np.minimum(a + b, MOST_STRENGTH)
+        self._means = np.clip(a / (a + b), 1e-4, 1 - 1e-4)
+        self._right, self._judged = np.zeros(len(known)), np.zeros(len(known))
         """Of each problem, as far as groups have come."""
         self._evidence: list[Floats] = []
         """By step, for each hypothesis that something else is judged."""
@@ -69,7 +62,7 @@ class Forecast:
     def observe(self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int]) -> dict[str, float]:
         """Take in a step's groups, and return the interval that was foretold for its pass rate and the evidence so far
         that something else is judged than in the profile."""
-        known = [index for index, row in enumerate(problems) if judged[index] and not math.isnan(self._mean[row])]
+        known = [index for index, row in enumerate(problems) if judged[index] and self._is_known[row]]
         if not known or len(self._evidence) >= STEPS:
             return {}
         # Groups of one problem count as one.
@@ -77,20 +70,39 @@ class Forecast:
         rows, groups = np.unique(indices, return_inverse=True)
         passed = np.bincount(groups, weights=np.array(right, dtype=np.float64)[known]).astype(np.float64)
         seen = np.bincount(groups, weights=np.array(judged, dtype=np.float64)[known]).astype(np.float64)
-        a = self._a[rows] + self._right[rows, None]
-        b = self._b[rows] + (self._judged - self._right)[rows, None]
-        likelihood = (betaln(a + passed[:, None], b + (seen - passed)[:, None]) - betaln(a, b)).sum(axis=0)
-        self._evidence.append(likelihood[len(SOUND) :] - likelihood[: len(SOUND)].max())
+        before = self._likelihoods(rows, self._right[rows], self._judged[rows])
         self._right[rows] += passed
         self._judged[rows] += seen
-        low, high = self._interval(self._mean[rows], self._strength[rows], seen)
+        likelihood = self._likelihoods(rows, self._right[rows], self._judged[rows]) - before
+        self._evidence.append(likelihood[len(SOUND) :] - likelihood[: len(SOUND)].max())
+        low, high = self._interval(rows, seen)
         return {"forecast_low": low, "forecast_high": high, "profile_evidence": self._weigh()}
 
-    def _interval(self, means: Floats, strength: Floats, seen: Floats) -> tuple[float, float]:
+    def _likelihoods(self, rows: Indices, right: Floats, judged: Floats) -> Floats:
+        """Return the log-likelihood of all counts of these problems by each hypothesis: first those that all is as it
+        was in the profile, then those that something else is judged. Shape [hypotheses]."""
+        log_odds, strength = logit(self._means[rows]), self._strength[rows]
+        passes, failures = right[:, None], (judged - right)[:, None]
+        with np.errstate(divide="ignore"):
+            weights = np.log(self._weights[rows])
+        likelihoods = []
+        for shift in (*SOUND, *(-TOLERANCE - more for more in FURTHER)):
+            mean = expit(log_odds + shift)
+            a, b = mean * strength, (1 - mean) * strength
+            likelihoods.append(logsumexp(weights + betaln(a + passes, b + failures) - betaln(a, b), axis=1).sum())
+        for unrelated in UNRELATED:
+            first, second = unrelated * SPREAD_STRENGTH, (1 - unrelated) * SPREAD_STRENGTH
+            likelihoods.append((betaln(first + passes, second + failures) - betaln(first, second)).sum())
+        return np.array(likelihoods, dtype=np.float64)
+
+    def _interval(self, rows: Indices, seen: Floats) -> tuple[float, float]:
         """Return the interval of the share that passes, the tolerance taken off below."""
+        weights, strength = self._weights[rows], self._strength[rows]
         bounds = []
-        for mean, sign in ((expit(logit(means) - TOLERANCE), -1), (means, 1)):
-            variance = (seen * mean * (1 - mean) * (strength + seen) / (strength + 1)).sum()
+        for shift, sign in ((-TOLERANCE, -1), (0.0, 1)):
+            means = expit(logit(self._means[rows]) + shift)
+            mean, single, variance_of_rates = moments(weights, means * strength, (1 - means) * strength)
+            variance = (seen * single + seen**2 * variance_of_rates).sum()
             bounds.append(float((seen * mean).sum() + sign * Z_999 * math.sqrt(variance)) / float(seen.sum()))
         return max(0.0, bounds[0]), min(1.0, bounds[1])
 

@@ -4,8 +4,8 @@
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)
 
 It is the feed of truegold's own training (`feed`, order `signal`): a prompt is drawn with a probability that grows with
-the share of its groups that will teach. It begins with the profile's posterior, which the exported set has in
-`posterior_a` and `posterior_b` (without them nothing is known at first), and learns from every group that is sampled.
+the share of its groups that will teach. It begins with the profile's posterior, which the exported set has in its
+column `posterior` (without it nothing is known at first), and learns from every group that is sampled.
 Draws have the layout of TRL's `RepeatSampler`: each prompt `num_generations` times, a batch again for every pass over
 its completions. The data loader reads about a batch ahead, so that the newest groups count from the batch after it.
 """
@@ -35,7 +35,7 @@ class PosteriorSampler:
         """Draw `prompts` at a time, each `group_size` times, and every batch `repeats` times over."""
         self._group_size, self._prompts, self._repeats, self._passed = group_size, prompts, repeats, passed
         self._rows = len(dataset)
-        names = [name for name in ("posterior_a", "posterior_b", "suspicion") if name in dataset.column_names]
+        names = [name for name in ("posterior", "suspicion") if name in dataset.column_names]
         known = {name: list(dataset[name]) for name in names}
         rows = [{name: values[index] for name, values in known.items()} for index in range(self._rows)]
         ids = list(dataset["id"]) if "id" in dataset.column_names else list(map(repr, dataset["prompt"]))
