@@ -123,8 +123,8 @@ class Terminal:
             self._bars.update(self._task, advance=steps, total=self._total, detail=detail)
         elif time.monotonic() - self._last_line >= PLAIN_EVERY_SECONDS:
             self._last_line = time.monotonic()
-            total = f"/{self._total:,}" if self._total else ""
-            self._print(f"{self._label} {self._done:,}{total}{self._eta()} {detail}".rstrip())
+            of_all = f"/{self._total:,}" if self._total else ""
+            self._print(f"{self._label} {self._done:,}{of_all}{self._eta()} {detail}".rstrip())
 
     def tell(self, text: str) -> None:
         """Print a line that stands for itself, without the stage in front."""
