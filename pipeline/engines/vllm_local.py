@@ -338,8 +338,8 @@ def _set_threads(configured: int | None, beside_trainer: bool) -> str:
 
 
 def _busy_cores() -> float:
-    """Return how many cores the other processes of this machine keep busy: as many as were ready to run in the last
-    minute, and are now. The first number alone has what this run did before, the second what lasts a moment."""
+    """Return how many cores the other processes of this machine would keep busy: as many as wanted to run in the last
+    minute, and do now. The first number alone has what this run did before, the second what lasts a moment."""
     lately, now = os.getloadavg()[0], _wanting_to_run()
     return lately if now is None else min(lately, now)
 

@@ -275,10 +275,8 @@ class ProfileSamples:
         self._planned = 0
         """The samples that the schedule has asked for."""
         self._problems = count_rows(rows)
-        self._first_planned = 0
-        """The samples that rows get in any case."""
         self._adaptive_rows = 0
-        """The rows that may get more."""
+        """Those that get further samples by the rule alone."""
         self._shown = 0
         """The samples that were reported."""
         self._shown_at = 0.0
@@ -373,9 +371,10 @@ class ProfileSamples:
         """How many samples there will be: those that rows get in any case, until the pilot tells how many more."""
         if self._schedule.finished or self._schedule.stopped:
             return self._planned
-        rule = self._schedule.allocation
-        further = 0.0 if rule is None else self._adaptive_rows * (rule.expected_samples - rule.first)
-        return max(self._planned, self._first_planned + round(further))
+        rule, config = self._schedule.allocation, self._config
+        each = config.first_samples or config.samples if rule is None else rule.expected_samples
+        whole = (self._problems - self._adaptive_rows) * config.samples
+        return max(self._planned, whole + round(self._adaptive_rows * each))
 
     def _show_progress(self, *, at_once: bool = False) -> None:
         """Report the samples that are finished: rows may be settled only late."""
@@ -431,7 +430,6 @@ class ProfileSamples:
                 training_rows += 1
                 in_pilot += [(index, row)] if index in pilot else []
         self._adaptive_rows = training_rows
-        self._first_planned = total * config.samples - self._adaptive_rows * (config.samples - first)
         indices = {index for index, _ in in_pilot}
         others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in indices)
         return Schedule(
