@@ -80,7 +80,8 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
             if not _FORMAT.search(aside[1]):
                 yield AnnouncedAnswer(aside[0], match["value"])
     for match in _CALLED.finditer(prompt):
-        if match[0].casefold().startswith(("the result", "the key")) and asks(prompt[match.end() :]):
+        # What a passage calls a result is asked for behind it.
+        if match[0].casefold().startswith(("the result", "the key")) and asks(prompt[match.start("value") :]):
             continue
         yield AnnouncedAnswer(
             match[0], re.split(r"[\s)\]\"'”](?![\d])", match["value"] or match["first"])[0].rstrip(",.;")
