@@ -20,7 +20,6 @@ import tomllib
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from importlib.resources import files
-from os.path import commonprefix
 
 from truegold.pipeline.text.prose import asks
 from truegold.verifiers.extract.listed_options import option_texts
@@ -76,8 +75,8 @@ def are_opposed(left: str, right: str) -> bool:
 def ask_otherwise(left: str, right: str) -> bool:
     """Whether two texts ask other questions of one context, or choose among other options."""
     left, right = (" ".join(text.replace("\n", " \n ").split(" ")) for text in (left, right))
-    start = len(commonprefix([left, right]))
-    end = len(commonprefix([left[start:][::-1], right[start:][::-1]]))
+    start = _count_shared(left, right)
+    end = _count_shared(left[start:][::-1], right[start:][::-1])
     longer = max(len(left), len(right))
     if start + end >= max(CONTEXT_CHARS, CONTEXT_SHARE * longer):
         opening = _SENTENCE_START.match(left[:start])
@@ -92,6 +91,12 @@ def ask_otherwise(left: str, right: str) -> bool:
     if not here or not there or min(map(len, here + there)) < OPTION_CHARS:
         return False
     return not all(any(_say_the_same(option, other) for other in there) for option in here)
+
+
+def _count_shared(left: str, right: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    differing = (index for index, (here, there) in enumerate(zip(left, right, strict=False)) if here != there)
+    return next(differing, min(len(left), len(right)))
 
 
 def _say_the_same(option: str, other: str) -> bool:

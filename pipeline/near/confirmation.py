@@ -13,8 +13,8 @@ Golds that differ say nothing about the texts, since a wrong label is what is lo
 of the texts than of pairs without gold where a corpus is full of siblings: in Chinese school books, one story is asked
 about in many ways (CHINESE_CONFLICT).
 
-0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`), and so are other
-   questions of one passage or table (`asked`).
+0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`), and so are
+   other questions of one passage or table (`asked`).
 1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
    order. Equal golds excuse one word exchanged for another.
 2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for

@@ -70,7 +70,8 @@ def test_amounts_that_measure_other_things(left, right, expected):
 
 
 PASSAGE = "The dock was built in 1911 by the harbour board. " + " ".join(
-    f"In year {year} the crane of berth {year - 1900} lifted {year * 3} tons of grain and coal." for year in range(1912, 1920)
+    f"In year {year} the crane of berth {year - 1900} lifted {year * 3} tons of grain and coal."
+    for year in range(1912, 1920)
 )
 
 
@@ -99,6 +100,7 @@ def test_one_question_of_one_passage_asks_the_same():
 
 def test_a_choice_among_other_options_asks_otherwise():
     stem = "下列关于合同的说法正确的是:"
-    first = stem + "A:合同自双方签字之日起成立并且生效;B:口头合同在任何情形下都没有法律效力;C:一方违约时另一方应当赔偿全部损失"
+    oral = "口头合同在任何情形下都没有法律效力"
+    first = stem + f"A:合同自双方签字之日起成立并且生效;B:{oral};C:一方违约时另一方应当赔偿全部损失"
     assert not ask_otherwise(first, first.replace("签字之日", "签字当日"))
-    assert ask_otherwise(first, first.replace("口头合同在任何情形下都没有法律效力", "租赁房屋的合同应当采用书面的形式订立"))
+    assert ask_otherwise(first, first.replace(oral, "租赁房屋的合同应当采用书面的形式订立"))
