@@ -22,7 +22,8 @@ from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSL
 from truegold.pipeline.tables.rows import RowReference
 
 CONFIDENCE = 0.9
-"""How sure it is that one of the labels of copies is wrong; now and then both are right, in other words."""
+"""How sure it is that one of the labels of copies is wrong; now and then both are right, in other words. Two blind
+readers find 6 of 6 right, of two corpora; 12 more, which they called wrong, are flagged no more."""
 REWORDED_CONFIDENCE = 0.06
 """The same of rewordings: two blind readers find 2 of 33 right, of 14 corpora; the others are siblings."""
 MAX_SHOWN = 10

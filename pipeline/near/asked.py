@@ -6,6 +6,11 @@
 
 Rewordings name a quantity or do not name it, and hardly ever name another: of 967 labelled pairs that are the same
 problem none is opposed, of 241 that are not 18 are.
+
+Rows of a reading set share a passage, a table or a statute, and differ in their questions; there each word of the
+question counts (`ask_otherwise`), and so do options:
+
+    "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
 """
 
 from __future__ import annotations
@@ -13,7 +18,20 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from importlib.resources import files
+
+from truegold.pipeline.text.prose import asks
+from truegold.verifiers.extract.listed_options import option_texts
+
+CONTEXT_CHARS = 300
+"""Texts that have so many characters in common at their two ends share a context."""
+CONTEXT_SHARE = 0.8
+"""The least part of the longer text that a context makes."""
+OPTION_CHARS = 15
+"""Shorter options are numbers and names, which are compared as those of the text are."""
+SAME_OPTION = 0.8
+"""How alike two options are that say the same: "within three months", "within 3 months"."""
 
 _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
 """A sentence that ends in a question mark, or the last one: "Find the area."."""
@@ -21,6 +39,12 @@ _ASKED: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("asked_quantities.toml").read_text("utf-8")
 )
 """What may be asked for, in English and in Chinese."""
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_START = re.compile(r".*(?:[.!?。！？؟।]\s*|\n)", re.DOTALL)
+_ORDERING_WORDS = frozenset(
+    "find determine compute calculate evaluate please what is are the a an value of tell state".split()
+)
+"""Words that one question has and another with the same meaning has not: "Find the", "What is the value of the"."""
 
 
 def asked_quantities(text: str, *tables: str) -> frozenset[str]:
@@ -46,3 +70,34 @@ def are_opposed(left: str, right: str) -> bool:
     return (stay_here and go_there and not go_here and not stay_there) or (
         stay_there and go_here and not go_there and not stay_here
     )
+
+
+def ask_otherwise(left: str, right: str) -> bool:
+    """Whether two texts ask other questions of one context, or choose among other options."""
+    left, right = (" ".join(text.replace("\n", " \n ").split(" ")) for text in (left, right))
+    start = _count_shared(left, right)
+    end = _count_shared(left[start:][::-1], right[start:][::-1])
+    longer = max(len(left), len(right))
+    if start + end >= max(CONTEXT_CHARS, CONTEXT_SHARE * longer):
+        opening = _SENTENCE_START.match(left[:start])
+        start = opening.end() if opening else 0
+        closing = re.search(r"[.!?。！？؟।\n]", left[len(left) - end :])
+        end -= closing.start() if closing else end
+        questions = [text[start : len(text) - end].strip() for text in (left, right)]
+        words = [[word for word in _WORD.findall(text.casefold()) if word not in _ORDERING_WORDS] for text in questions]
+        is_marked = closing is not None and closing[0] in "?？؟"
+        return words[0] != words[1] and (is_marked or all(map(asks, questions)))
+    here, there = option_texts(left), option_texts(right)
+    if not here or not there or min(map(len, here + there)) < OPTION_CHARS:
+        return False
+    return not all(any(_say_the_same(option, other) for other in there) for option in here)
+
+
+def _count_shared(left: str, right: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    differing = (index for index, (here, there) in enumerate(zip(left, right, strict=False)) if here != there)
+    return next(differing, min(len(left), len(right)))
+
+
+def _say_the_same(option: str, other: str) -> bool:
+    return SequenceMatcher(None, option, other, autojunk=False).ratio() >= SAME_OPTION

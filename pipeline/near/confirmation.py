@@ -13,7 +13,8 @@ Golds that differ say nothing about the texts, since a wrong label is what is lo
 of the texts than of pairs without gold where a corpus is full of siblings: in Chinese school books, one story is asked
 about in many ways (CHINESE_CONFLICT).
 
-0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`).
+0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`), and so are
+   other questions of one passage or table (`asked`).
 1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
    order. Equal golds excuse one word exchanged for another.
 2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for
@@ -41,7 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
-from truegold.pipeline.near.asked import are_opposed
+from truegold.pipeline.near.asked import are_opposed, ask_otherwise
 from truegold.pipeline.near.corpus import Corpus, text_ranks
 from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
 from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
@@ -264,16 +265,18 @@ class _GroupReader:
             self._read_copies(others[self._is_near[others]])
             self._read_stories(others[~self._is_near[others]])
             self.is_read[part] = True
-            self._tell_signs_apart(part[self.score[part] >= self._cuts.least_scores(agreement)])
+            self._tell_apart(part[self.score[part] >= self._cuts.least_scores(agreement)])
             self.is_same[part] = self.score[part] >= self._cuts.least_scores(agreement)
 
-    def _tell_signs_apart(self, pairs: Ints) -> None:
-        """Score the pairs as other problems whose texts differ in mathematical signs alone."""
+    def _tell_apart(self, pairs: Ints) -> None:
+        """Score the pairs as other problems that differ in signs alone, or ask other questions of one context."""
         left, right = (
             [self._group.texts[text] for text in texts[pairs].tolist()]
             for texts in (self._group.left, self._group.right)
         )
         self.score[pairs[differ_in_signs(left, right)]] = OTHER_SCORE
+        otherwise = np.array([ask_otherwise(*texts) for texts in zip(left, right, strict=True)], dtype=bool)
+        self.score[pairs[otherwise]] = OTHER_SCORE
 
     def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
         """Return the texts of the pairs that are near copies but for the names of persons, with the same names."""

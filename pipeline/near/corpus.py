@@ -21,14 +21,14 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints, places_in
-from truegold.pipeline.near.exact_copies import tidy_prompts
+from truegold.pipeline.near.exact_copies import change_marked, tidy_prompts
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.gold_keys import NO_GOLD, gold_column, gold_keys
 from truegold.pipeline.near.row_quality import row_quality
 from truegold.pipeline.near.tokens import MAX_CHARS, lower_texts
 
 HELD_CHARS = 6_000
-"""Of a longer text only the beginning is held."""
+"""Of a longer text the two ends are held, of which one has the question, and a number that stands for its middle."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,12 @@ def text_ranks(corpus: Corpus) -> Ints:
     return ranks
 
 
+def _without_middle(texts: pl.Series) -> pl.Series:
+    half = HELD_CHARS // 2
+    middle = texts.str.slice(half).str.head(-half).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+    return texts.str.head(half) + "\n" + middle.hash(seed=7).cast(pl.String) + "\n" + texts.str.tail(half)
+
+
 class TextFile:
     """Takes texts in order (`add`) and gives back those with some numbers (`read`). The file goes with the object."""
 
@@ -181,7 +187,7 @@ class TextFile:
 
     def add(self, texts: pl.Series) -> None:
         """Add more texts."""
-        cut = texts.str.slice(0, HELD_CHARS)
+        cut = change_marked(texts, (texts.str.len_chars() > HELD_CHARS).to_numpy(), _without_middle)
         ends = self._size + np.cumsum(cut.str.len_bytes().to_numpy().astype(np.int64))
         data = memoryview("".join(cut.to_list()).encode())
         while data:

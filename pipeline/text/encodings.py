@@ -17,6 +17,9 @@ _QUESTION_MARK_LETTER = re.compile(r"[a-z]\?{1,3}[a-z]")
 _WRONG_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1251", "koi8_r", "cp850")
 _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
+MIN_DISTINCT = 3
+"""Text has so many different bytes; the same sign again and again, "××××", masks a name or a number."""
+_URL = re.compile(r"https?://\S+|www\.\S+")
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
@@ -43,6 +46,7 @@ def repair_mojibake(text: str) -> str:
 
 def misread_as(text: str) -> tuple[str, str] | None:
     """Return a sign that the text was decoded wrongly, and the part that shows it; None where there is none."""
+    text = _URL.sub(" ", text)
     if match := _QUESTION_MARK_LETTER.search(text):
         return "a question mark inside a word", text[max(0, match.start() - 20) : match.end() + 20]
     if text.isascii():
@@ -65,7 +69,8 @@ def _sign(run: str, latin: int) -> str | None:
         restored = _recode(run, charset, "utf-8")
         if restored is not None and len(restored) < len(run) and not restored.isascii() and restored.isprintable():
             return f"UTF-8 read as {charset}"
-    if match := _HIGH_LATIN.search(run):
+    match = _HIGH_LATIN.search(run)
+    if match is not None and len(set(match[0])) >= MIN_DISTINCT and any(map(str.isalpha, match[0])):
         for charset in _ASIAN_CHARSETS:
             restored = _recode(match[0], "latin-1", charset)
             if restored is not None and all("\u3041" <= char <= "\uffef" for char in restored):

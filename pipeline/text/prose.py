@@ -14,6 +14,7 @@ Codes are ISO 639-1; Chinese and its varieties are all `zh`, because few prompts
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
@@ -32,10 +33,10 @@ _FORMULAS = re.compile(
     r"|(?<!\\)\$(?!\d[\d.,]*[\s,.?!;)-][^$\\]{0,400}[a-z]{4})(?=\S)[^$]{1,400}(?<!\\)\$",
     re.DOTALL,
 )
-_SENTENCE_END = re.compile(r"(?<=[.?!])[\"'”’)\]]*\s+|(?<=[。？！；])|\n\s*\n")
+_SENTENCE_END = re.compile(r"(?<=[.?!؟।])[\"'”’)\]]*\s+|(?<=[。？！；])|\n\s*\n")
 
 _QUESTION = re.compile(
-    r"[?？]|_{2,}|\\_|（\s*）|\(\s*\)"
+    r"[?？؟]|_{2,}|\\_|（\s*）|\(\s*\)"
     r"|\bhow\s+(?:many|much|long|far|old|tall|fast|big|heavy|often)\b"
     r"|(?:^|[,:;]\s*|[.!]\s+|\n)(?:and\s+|then\s+)?(?:how|what|which|who|whose|when|where|why)\b"
     r"|\bwhat\s+(?:is|are|was|were|will|would)\b|\bwhich\s+of\b"
@@ -81,6 +82,9 @@ MAX_HALVES = 60
 MIN_HALF = 0.3
 """Of two halves that say the same neither has fewer letters than this share of the other's."""
 MIN_SHARED_NUMBERS = 2
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
+_ENGLISH = frozenset("the and are has have how what which find with each from if".split())
+"""Two of these are enough to tell English, where names and numbers mislead a guess."""
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
@@ -136,6 +140,20 @@ def sure_language(text: str) -> str:
     """Return the code that py3langid is nearly certain of, or UNKNOWN: for a sentence rather than a whole prompt."""
     code, confidence = _identifier().classify(_NOT_PROSE.sub(" ", text)[:MAX_CHARS])
     return _VARIETIES.get(code, code) if confidence >= SURE_CONFIDENCE else UNKNOWN
+
+
+def may_be_in(text: str, languages: Collection[str]) -> bool:
+    """Whether the words of a text may be of these languages; of a few words in Latin letters nothing is known.
+
+    `may_be_in("أوجد قيمة س", ("en", "zh"))` is False by the script alone.
+    """
+    prose = _NOT_PROSE.sub(" ", DELIMITED.sub(_drop_formula, text[: 10 * MAX_CHARS]))[:MAX_CHARS]
+    letters, latin = len(_LETTER.findall(prose)), len(_LATIN.findall(prose))
+    if HAN_WORTH * (letters - latin) > latin:
+        return language_of(text) in languages if _HAN.search(prose) else False
+    if "en" in languages and len(_ENGLISH & set(re.findall(r"[a-z]+", prose.lower()))) > 1:
+        return True
+    return language_of(text) in {UNKNOWN, *languages}
 
 
 def is_said_twice(text: str) -> bool:

@@ -29,8 +29,8 @@ _PATTERNS = (
         rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-J])\}}?\s{{0,2}}[)）]"
         r"(?:(?:\s|\\ |~){0,3}\}){0,2}"
     ),
-    # The labels are A.   A、   A)   A:   at the start of a line, behind a blank or behind the end of the question.
-    re.compile(r"(?:(?<=\s)|^|(?<=[?？。:：）)$]))\**([A-J])\**\s{0,2}[.．、)）:：](?!=)", re.MULTILINE),
+    # The labels are A.   A、   A)   A:   at the start of a line, behind a blank, a question or a semicolon.
+    re.compile(r"(?:(?<=\s)|^|(?<=[?？。:：）)$;；]))\**([A-J])\**\s{0,2}[.．、)）:：](?!=)", re.MULTILINE),
     # The labels are (a)   a)   each on a line of its own, where parts of a question stand as well.
     re.compile(r"^\s{0,8}\(?([a-j])[.)](?=\s)", re.MULTILINE),
 )

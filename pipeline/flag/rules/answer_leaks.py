@@ -17,7 +17,7 @@ from itertools import chain
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.announced_answers import AnnouncedAnswer, announced_answers, gives_away
-from truegold.pipeline.text.prose import ending
+from truegold.pipeline.text.prose import asks, ending
 from truegold.verifiers.extract.listed_options import find_options
 
 MAX_PROMPT_CHARS = 50_000
@@ -80,11 +80,15 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
             if not _FORMAT.search(aside[1]):
                 yield AnnouncedAnswer(aside[0], match["value"])
     for match in _CALLED.finditer(prompt):
+        # What a passage calls a result is asked for behind it.
+        if match[0].casefold().startswith(("the result", "the key")) and asks(prompt[match.start("value") :]):
+            continue
         yield AnnouncedAnswer(
             match[0], re.split(r"[\s)\]\"'”](?![\d])", match["value"] or match["first"])[0].rstrip(",.;")
         )
     first = re.match(rf"\W{{0,3}}{re.escape(gold)}\s*(?:[\])|:](?=\s)|\n|--|-\s|→)", prompt)
-    if first and len(gold) > 1 and not prompt.lstrip()[:1].isalpha():
+    is_row = prompt.split("\n", 1)[0].count("|") > 1
+    if first and not is_row and len(gold) > 1 and not prompt.lstrip()[:1].isalpha():
         yield AnnouncedAnswer(first[0], gold)
 
 
@@ -97,7 +101,7 @@ def _is_premise(announced: AnnouncedAnswer, prompt: str) -> bool:
     return bool(_SUPPOSES.search(before))
 
 
-@detector("answer_in_prompt", version="3")
+@detector("answer_in_prompt", version="4")
 def answer_in_prompt(row: Row) -> list[Finding]:
     """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]

@@ -27,6 +27,7 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.prose import may_be_in
 
 PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text("utf-8"))
 """The lists of words and patterns of the built-in rules, by name."""
@@ -75,17 +76,26 @@ class FunctionDetector:
     name: str
     version: str
     function: Callable[[Row], list[Finding]]
+    languages: tuple[str, ...] | None = None
+    """The languages of its words, None where it needs none."""
 
     def detect(self, row: Row) -> list[Finding]:
-        """Return the findings of the function."""
-        return self.function(row)
+        """Return the findings of the function; none for a prompt in a language that it cannot read."""
+        findings = self.function(row)
+        return findings if self.languages is None or not findings or may_be_in(row["prompt"], self.languages) else []
 
 
-def detector(name: str, *, version: str) -> Callable[[Callable[[Row], list[Finding]]], FunctionDetector]:
-    """Make a detector of a function from a row to its findings."""
+def detector(
+    name: str, *, version: str, languages: tuple[str, ...] | None = None
+) -> Callable[[Callable[[Row], list[Finding]]], FunctionDetector]:
+    """Make a detector of a function from a row to its findings.
+
+    `languages` are ISO 639-1 codes, such as ("en", "zh"), for a rule that goes by words: of prompts that are in another
+    language it says nothing.
+    """
 
     def wrap(function: Callable[[Row], list[Finding]]) -> FunctionDetector:
-        return FunctionDetector(name, version, function)
+        return FunctionDetector(name, version, function, languages)
 
     return wrap
 

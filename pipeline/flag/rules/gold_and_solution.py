@@ -44,7 +44,7 @@ _SENTENCE = re.compile(
 """A sentence with one number: "It is 100.", "There are 1640 in total."."""
 
 
-@detector("gold_wrapped", version="1")
+@detector("gold_wrapped", version="2")
 def gold_wrapped(row: Row) -> list[Finding]:
     """Gold has a heading, markup, a remark or a sentence around the answer."""
     gold = (row["gold"] or "").strip()

@@ -71,10 +71,11 @@ _SHAPE_AS_SHOWN = re.compile(
 )
 """A shape that is in a picture: "The triangle has sides as shown.", "the rectangle below"."""
 _POINTER_CHINESE = re.compile(
-    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|(?<!地)图中|图示|如下?表|(?<!一)下表(?!面)|见图|看图(?!书)|(?:图|表)所示"
+    r"如[下上左右]?图(?!书)|(?<![以如])[下上左右]图(?!书|画|形)|(?<![地意企试])图(?:中|示)|如下?表(?![述示达明态现])"
+    r"|(?<![一以如])下表(?![面述示达明态现决彰])|见图(?!书)|看图(?!书)|(?:图|(?<!代)表)所示"
     r"|统计图(?:中|如|表示|显示)"
 )
-"""如图, 下图, 图中; not 下图书, 一下表, 下表面 or 地图中."""
+"""如图, 下图, 图中; not 下图书, 下表面, 地图中 or 以下表述."""
 _EMBEDDED = re.compile(
     r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics|<image(?:[_ ]?\d+)?>|\[image(?:[_ ]?\d+)?\]", re.IGNORECASE
 )
@@ -195,7 +196,7 @@ def _may_be_incomplete(row: Row) -> bool:
     return row["domain"] != "code" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
-@detector("truncated_text", version="4")
+@detector("truncated_text", version="5", languages=("en", "zh"))
 def truncated_text(row: Row) -> list[Finding]:
     """The prompt stops in the middle of a sentence or a formula."""
     text = row["prompt"].strip()
@@ -232,7 +233,7 @@ def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
     return shown[0].lstrip()[0] in ":：" or _SHAPE.search(sentence) is None
 
 
-@detector("missing_figure", version="5")
+@detector("missing_figure", version="6")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
@@ -247,7 +248,7 @@ def missing_figure(row: Row) -> list[Finding]:
     return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
 
 
-@detector("no_question", version="4")
+@detector("no_question", version="5", languages=("en", "zh"))
 def no_question(row: Row) -> list[Finding]:
     """The sentences tell a story and ask nothing."""
     prompt = row["prompt"].strip()

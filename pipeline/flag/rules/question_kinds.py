@@ -57,11 +57,17 @@ _SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
 _PROOF = re.compile(
     r"(?:^|[.;:?!,，。；：]\s*|\)\s*|\b(?:and|then|please|hence)\s+)((?:prove|show)(?:\s+(?:that|the\s+following)\b|\s*:))"
     r"|(?:^|[.;:?!]\s*)(prove\s+(?!it\b)\S+)"
-    r"|(求证|(?<!身份)(?<!学历)证明(?=[:：，,]|(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
+    r"|(求证(?=[:：，,]?\s*[^，。；、]*[A-Za-z\d∠△⟦角边线形数])"
+    r"|(?:^|[。；;，,：:！？\s）)试请并再求能来])证明(?=[:：]|[:：，,]?\s*(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
     re.IGNORECASE,
 )
 """An order to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证; not "he can prove
-that", "prove it", or the certificates 身份证明 and 学历证明."""
+that", "prove it", or the evidence of 予以证明, 证明文件 and 举证证明."""
+_MATHEMATICS = re.compile(
+    FORMULA + rf"|[=<>≤≥∠△]|\d\s?[-+*/^]\s?\d|\b[b-hj-zA-HJ-Z]\b|\b{any_of('proved_things')}\b"
+    r"|[整质素奇偶有理实复]数|函数|数列|方程|不等式|[角边]形|直线|平面|向量|矩阵|集合|定理"
+)
+"""What a proof is about; prose of law and science shows and proves as well, without an order to the reader."""
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant
@@ -130,12 +136,14 @@ def multi_part(row: Row) -> list[Finding]:
     return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
 
 
-@detector("proof", version="2")
+@detector("proof", version="3")
 def proof(row: Row) -> list[Finding]:
     """A proof is asked for, which no comparison with a gold answer can judge."""
     prose = without_formulas(row["prompt"]).strip()
     match = _PROOF.search(prose)
     if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose) or _has_options(row):
+        return []
+    if _MATHEMATICS.search(prose) is None:
         return []
     return [Finding("proof", evidence={"asks": next(group for group in match.groups() if group)})]
 

@@ -90,7 +90,7 @@ _CONTENT = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
 
-@detector("mojibake", version="1")
+@detector("mojibake", version="2")
 def mojibake(row: Row) -> list[Finding]:
     """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
     for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
@@ -122,7 +122,7 @@ _SHORT_SLIPS = _short_slips()
 """Other slips of short number words are words themselves too often."""
 
 
-@detector("garbled_number", version="3")
+@detector("garbled_number", version="4", languages=("en",))
 def garbled_number(row: Row) -> list[Finding]:
     """A number in the prompt is misspelt, or has letters among its digits."""
     prose = without_formulas(row["prompt"][:MAX_CHARS])

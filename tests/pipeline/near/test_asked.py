@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truegold.pipeline.near.asked import are_opposed, asked_quantities
+from truegold.pipeline.near.asked import are_opposed, ask_otherwise, asked_quantities
 from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
 
 
@@ -67,3 +67,40 @@ def test_only_the_last_question_counts():
 def test_amounts_that_measure_other_things(left, right, expected):
     assert dimensions_differ(read_dimensions(left), read_dimensions(right)) is expected
     assert dimensions_differ(read_dimensions(right), read_dimensions(left)) is expected
+
+
+PASSAGE = "The dock was built in 1911 by the harbour board. " + " ".join(
+    f"In year {year} the crane of berth {year - 1900} lifted {year * 3} tons of grain and coal."
+    for year in range(1912, 1920)
+)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("How many berths are named?", "Which berths are named?"),
+        ("What was paid to the board?", "What was paid by the board?"),
+        ("هل رفعت الرافعة حبوبا؟", "هل رفعت الرافعة فحما؟"),
+        ("哪一年吊起的货物最多？", "哪一年吊起的货物最少？"),
+        ("किस वर्ष सबसे अधिक भार उठाया गया?", "किस वर्ष सबसे कम भार उठाया गया?"),
+        ("Compute the tons of 1912.", "Compute the tons of coal."),
+    ],
+)
+def test_other_questions_of_one_passage_ask_otherwise(left, right):
+    for before, after in ((PASSAGE + "\n", ""), ("", "\n" + PASSAGE)):
+        assert ask_otherwise(before + left + after, before + right + after)
+
+
+def test_one_question_of_one_passage_asks_the_same():
+    assert not ask_otherwise(PASSAGE + "\nWhat is the sum?", PASSAGE + "\nFind the sum.")
+    assert not ask_otherwise(PASSAGE + "\nWhat is the sum?", PASSAGE + "\n\nwhat is the sum")
+    assert not ask_otherwise(PASSAGE + " How many berths?", PASSAGE.replace("harbour", "harbor") + " How many berths?")
+    assert not ask_otherwise("How many pens has Tom?", "Which pens has Tom?")
+
+
+def test_a_choice_among_other_options_asks_otherwise():
+    stem = "下列关于合同的说法正确的是:"
+    oral = "口头合同在任何情形下都没有法律效力"
+    first = stem + f"A:合同自双方签字之日起成立并且生效;B:{oral};C:一方违约时另一方应当赔偿全部损失"
+    assert not ask_otherwise(first, first.replace("签字之日", "签字当日"))
+    assert ask_otherwise(first, first.replace(oral, "租赁房屋的合同应当采用书面的形式订立"))
