@@ -137,7 +137,7 @@ def test_a_conflict_of_copies_holds_rows_back_and_one_of_rewordings_advises_wher
     flags = {flag["source_row"]: (flag["blocks"], flag["confidence"]) for flag in result.flags}
     assert result.kept == [1, 2, 3, 4]
     assert flags[1] == flags[2] == (True, 0.9)
-    assert flags[3] == flags[4] == (False, 0.1)
+    assert flags[3] == flags[4] == (False, 0.06)
 
 
 def test_the_evidence_of_a_large_conflict_is_bounded(tmp_path):
