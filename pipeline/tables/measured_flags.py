@@ -42,7 +42,7 @@ class Readers(StrEnum):
 
     TWO_BLIND = "two blind readers"
     MIXED = "two blind readers, and one for older rows"
-    ONE = "one reader"
+    SINGLE = "one reader"
     """Who knew the reason, and not the confidence."""
     PLANTED = "planted"
     """Nobody: the rows were damaged for it."""

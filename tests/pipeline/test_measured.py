@@ -39,7 +39,7 @@ def test_the_table_is_what_the_labels_say():
         read, older = blind[reason], all_of[reason]
         is_enough = len(read) >= MIN_BLIND and len({corpus for corpus, _ in read}) >= MIN_CORPORA
         rows = read if is_enough else read + older
-        by = Readers.TWO_BLIND if is_enough or not older else Readers.MIXED if read else Readers.ONE
+        by = Readers.TWO_BLIND if is_enough or not older else Readers.MIXED if read else Readers.SINGLE
         if measured.by is not Readers.PLANTED:
             corpora = {corpus for corpus, _ in rows}
             assert measured == Measured(
@@ -64,15 +64,15 @@ def test_no_row_was_read_twice_for_a_rule():
 
 
 def test_a_flag_blocks_only_where_it_was_right_nearly_always():
-    assert not Measured(4, 4, 3, Readers.ONE).blocks
-    assert not Measured(9, 10, 3, Readers.ONE).blocks
-    assert Measured(10, 10, 3, Readers.ONE).blocks
+    assert not Measured(4, 4, 3, Readers.SINGLE).blocks
+    assert not Measured(9, 10, 3, Readers.SINGLE).blocks
+    assert Measured(10, 10, 3, Readers.SINGLE).blocks
     assert not Measured(10, 10, 3, Readers.PLANTED).blocks
-    assert not Measured(10, 10, 3, Readers.ONE, advises=True).blocks
+    assert not Measured(10, 10, 3, Readers.SINGLE, advises=True).blocks
 
 
 def test_a_flag_that_was_read_on_fewer_than_three_corpora_only_advises():
-    assert not Measured(20, 20, 2, Readers.ONE).blocks
+    assert not Measured(20, 20, 2, Readers.SINGLE).blocks
     assert {"missing_figure", "proof", "solution_contradicts_gold"} <= {
         reason for reason, measured in MEASURED.items() if measured.blocks
     }
