@@ -25,11 +25,7 @@ CONFIDENCE = 0.9
 """How sure it is that one of the labels of copies is wrong; now and then both are right, in other words. Two blind
 readers find 6 of 6 right, of two corpora; 12 more, which they called wrong, are flagged no more."""
 REWORDED_CONFIDENCE = 0.06
-<<<<<<< HEAD
 """The same of rewordings: two blind readers find 2 of 33 right, of 14 corpora; the others are siblings."""
-=======
-"""The same of rewordings: two blind readers find 2 of 33 right, and the others siblings that read alike."""
->>>>>>> house-mend2
 MAX_SHOWN = 10
 """Golds and rows named in a conflict's evidence: ten thousand copies of one prompt must not each list ten thousand."""
 GOLD_CHARS = 200
