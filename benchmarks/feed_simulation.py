@@ -76,14 +76,14 @@ def _train(feed: Feed, rates: Floats, steps: int, seed: int, samples: int) -> li
     taught, course = 0, [(samples, 0)]
     position = {row["id"]: index for index, row in enumerate(feed.all_rows())}
     for _ in range(steps):
-        at = np.array([position[row["id"]] for row in feed.take(GROUPS)])
-        right = generator.binomial(GROUP_SIZE, 1 / (1 + np.exp(-log_odds[at])))
+        drawn = np.array([position[row["id"]] for row in feed.take(GROUPS)])
+        right = generator.binomial(GROUP_SIZE, 1 / (1 + np.exp(-log_odds[drawn])))
         groups = {
             group: GroupScore(int(count), GROUP_SIZE, teaches=0 < count < GROUP_SIZE)
             for group, count in enumerate(right)
         }
         feed.finish_step(groups)
-        teaching = sum(score.teaches for score in groups.values())
+        teaching = int(sum(score.teaches for score in groups.values()))
         taught += teaching
         samples += GROUPS * GROUP_SIZE
         # Infinite log-odds stay where they are.
@@ -99,8 +99,10 @@ def break_even(with_profile: Sequence[tuple[int, int]], without: Sequence[tuple[
     for count, groups in with_profile:
         if count > samples[-1]:
             break
-        is_ahead = groups > np.interp(count, samples, taught)
-        ahead = (count if ahead is None else ahead) if is_ahead else None
+        if groups <= np.interp(count, samples, taught):
+            ahead = None
+        elif ahead is None:
+            ahead = count
     return ahead
 
 
@@ -109,11 +111,19 @@ def _taught_at(course: Sequence[tuple[int, int]], samples: float) -> float:
     return float(np.interp(samples, counts, taught))
 
 
+def _steps_until_ahead(draws: Sequence[Mapping[str, list[tuple[int, int]]]], arm: str, without: str) -> str:
+    if arm == without:
+        return "—"
+    evens = [break_even(draw[arm], draw[without]) for draw in draws]
+    known = [even / GROUPS / GROUP_SIZE for even in evens if even is not None]
+    return f"{np.median(known):.0f}" if len(known) == len(evens) else "never"
+
+
 def report(figures: Mapping[str, list[dict[str, list[tuple[int, int]]]]], rows: int, steps: int) -> str:
     """Return the tables."""
     shown = [step for step in SHOWN if step <= steps]
     lines = [
-        "| population | arm | " + " | ".join(f"{step} steps" for step in shown) + " | ahead of signal from step |",
+        "| population | arm | " + " | ".join(f"{step} steps" for step in shown) + " | ahead of uniform, of signal |",
         "|---" * (3 + len(shown)) + "|",
     ]
     for key, draws in figures.items():
@@ -122,16 +132,15 @@ def report(figures: Mapping[str, list[dict[str, list[tuple[int, int]]]]], rows: 
                 np.mean([_taught_at(draw[arm], step * GROUPS * GROUP_SIZE) for draw in draws]) / (step * GROUPS)
                 for step in shown
             ]
-            from_step = "—"
-            if arm != "signal":
-                evens = [break_even(draw[arm], draw["signal"]) for draw in draws]
-                known = [even / GROUPS / GROUP_SIZE for even in evens if even is not None]
-                from_step = f"{np.median(known):.0f} ({len(known)} of {len(evens)})" if known else "never"
-            lines.append(f"| {key} | {arm} | " + " | ".join(f"{mean:.3f}" for mean in means) + f" | {from_step} |")
+            evens = [_steps_until_ahead(draws, arm, without) for without in ("uniform", "signal")]
+            lines.append(
+                f"| {key} | {arm} | " + " | ".join([*(f"{mean:.3f}" for mean in means), ", ".join(evens)]) + " |"
+            )
     titles = "\n".join(f"- {key}: {POPULATIONS[key].title}" for key in figures)
     draws = len(next(iter(figures.values())))
     return f"""{rows:,} problems, {draws} draws of each population; 64 groups of 8 a step. Groups that have taught, as a
-share of those that the samples so far would make: a profile's samples count. It selects {SELECTED:.0%} of the rows.
+share of those that the samples so far would make: a profile's samples count. It selects {SELECTED:.0%} of the rows. The
+last column has the step from which on a training stays ahead of the one by uniform, and by signal, without a profile.
 
 {titles}
 

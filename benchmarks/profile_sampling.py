@@ -1,7 +1,7 @@
 """Compares a profile with bare vLLM in tokens per CPU-second, and the rule of further samples with a fixed count.
 
     python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--max-tokens 96] [--texts]
-    python benchmarks/profile_sampling.py decisions RUN [--rows 512] [--samples 16]
+    python benchmarks/profile_sampling.py selection RUN [--rows 512] [--samples 16]
 
 RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken. Each side of a comparison
 is a process of its own, whose CPU time counts from the moment its engine is loaded to that before it is ended. Bare
@@ -32,7 +32,6 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile import sample_store
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.profile.sample_store import prompt_key
-from truegold.pipeline.profile.stopping_rule import decide
 from truegold.pipeline.rates.posterior import fit_prior
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import read_rows, write_rows
@@ -40,8 +39,7 @@ from truegold.pipeline.tables.rows import read_rows, write_rows
 STORE = ".samples"
 """The folder of a run's samples."""
 FIRST_SAMPLES = 4
-DECISIVE = 0.8
-"""A decision by all samples counts where it has this probability."""
+GROUP_SIZE = 8
 
 
 def cpu_seconds() -> float:
@@ -135,8 +133,9 @@ def throughput(arguments: argparse.Namespace) -> None:
     print(f"tokens per CPU-second, profile / generate: median {median(ratios):.3f} of {sorted(ratios)}")
 
 
-def decisions(arguments: argparse.Namespace) -> None:
-    """Profile the same rows with all samples and with the rule, and compare what is decided."""
+def selection(arguments: argparse.Namespace) -> None:
+    """Profile the same rows with all samples and with the rule, and compare what the best rows teach: those
+    by the rule, by a fixed count of as many samples, and by all."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
@@ -151,19 +150,31 @@ def decisions(arguments: argparse.Namespace) -> None:
         full, fewer = (pl.read_parquet(out / side / "profile.parquet") for side in ("all", "rule"))
     tokens = samples.with_columns(tokens=pl.col("token_ids").list.len()).join(fewer.select("id", "n"), on="id")
     share = tokens.filter(pl.col("sample") < pl.col("n"))["tokens"].sum() / tokens["tokens"].sum()
-    prior = fit_prior(Counter(zip(full["judged"], full["passes"], strict=True)))
+    count = round(fewer["n"].mean())
+    alike = (
+        samples.filter(pl.col("sample") < count)
+        .group_by("id")
+        .agg(judged=pl.col("score").count(), passes=(pl.col("score") == 1.0).sum())
+    )
+    counts = {"all": full, f"the rule, {fewer['n'].mean():.1f} of each": fewer, f"{count} of each": alike}
+    foretold = {name: _teaching(table) for name, table in counts.items()}
+    print(f"{share:.3f} of the tokens")
+    for cut in (0.5, 0.25):
+        for name, known in foretold.items():
+            best = sorted(known, key=lambda row: (-known[row], row))[: round(cut * len(known))]
+            mean = sum(foretold["all"][row] for row in best) / len(best)
+            print(f"  the best {cut:.0%} by {name}: {mean:.3f} of the groups teach, by all samples")
+
+
+def _teaching(counts: pl.DataFrame) -> dict[str, float]:
+    """Return the teaching share of each row, with the prior of these counts."""
+    rows = counts.select("id", "judged", "passes").rows()
+    prior = fit_prior(Counter((judged, passes) for _, judged, passes in rows))
     assert prior is not None
-    agreed: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    early = dict(zip(fewer["id"], fewer["decision"], strict=True))
-    for row_id, judged, passes in full.select("id", "judged", "passes").iter_rows():
-        decision, probability = decide(prior.after(judged, passes))
-        if probability >= DECISIVE:
-            total[decision] += 1
-            agreed[decision] += early[row_id] == decision
-    print(f"{share:.3f} of the tokens; {sum(agreed.values())} of {total.total()} decisive rows decided alike")
-    for decision, count in total.items():
-        print(f"  {decision}: {agreed[decision]} of {count}")
+    known = {
+        cell: prior.after(*cell).teaching_share(GROUP_SIZE) for cell in {(judged, passes) for _, judged, passes in rows}
+    }
+    return {row_id: known[judged, passes] for row_id, judged, passes in rows}
 
 
 def _make_folder(folder: Path) -> Path:
@@ -174,19 +185,19 @@ def _make_folder(folder: Path) -> Path:
 def main() -> None:
     """Run the chosen comparison, or one side of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("throughput", "decisions", "profile", "generate"))
+    parser.add_argument("what", choices=("throughput", "selection", "profile", "generate"))
     parser.add_argument("run", type=Path)
     parser.add_argument("--rows", type=int, default=512)
-    parser.add_argument("--samples", type=int, help="of each row: 8, or 16 where decisions are compared")
+    parser.add_argument("--samples", type=int, help="of each row: 8, or 16 where selections are compared")
     parser.add_argument("--max-tokens", type=int, help="the run's where left out")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--texts", action="store_true", help="let the bare call return texts")
     arguments = parser.parse_args()
-    arguments.samples = arguments.samples or (16 if arguments.what == "decisions" else 8)
+    arguments.samples = arguments.samples or (16 if arguments.what == "selection" else 8)
     if arguments.what == "throughput":
         throughput(arguments)
-    elif arguments.what == "decisions":
-        decisions(arguments)
+    elif arguments.what == "selection":
+        selection(arguments)
     else:
         changes = {"max_tokens": arguments.max_tokens} if arguments.max_tokens else {}
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None, **changes)

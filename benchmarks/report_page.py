@@ -92,7 +92,8 @@ def make_long_run(data: Path, work: Path) -> Path:
         rows.append({**key, **row, "solution": solution or None, "meta": "{}"})
         passes = draw.randint(0, SAMPLES)
         rates = {"n": SAMPLES, "judged": SAMPLES, "passes": passes, "pass_rate": passes / SAMPLES}
-        profiles.append({**key, **rates, "posterior_a": 1.0 + passes, "posterior_b": 1.0 + SAMPLES - passes})
+        known = {"posterior": [{"weight": 1.0, "a": 1.0 + passes, "b": 1.0 + SAMPLES - passes}]}
+        profiles.append({**key, **rates, **known})
         for sample in range(SAMPLES):
             completion = lengthen("", COMPLETION_CHARS) + f"\n\\boxed{{{gold}}}"
             verdict = {"score": float(sample < passes), "reason": "match" if sample < passes else "mismatch"}

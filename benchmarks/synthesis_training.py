@@ -64,12 +64,9 @@ def _tables(work: Path) -> dict[str, Path]:
     ones."""
     profile = pl.read_parquet(work / "profile" / "profile.parquet")
     rows = pl.read_parquet(work / "profile" / "rows.parquet").join(
-        profile.select(*KEY, "posterior_a", "posterior_b"), on=KEY, maintain_order="left"
+        profile.select(*KEY, "posterior", pass_rate="expected_rate"), on=KEY, maintain_order="left"
     )
-    known = rows.with_columns(
-        (pl.col("posterior_a") / (pl.col("posterior_a") + pl.col("posterior_b"))).alias("pass_rate"),
-        pl.lit(0.0).alias("suspicion"),
-    )
+    known = rows.with_columns(pl.lit(0.0).alias("suspicion"))
     tables = {name: work / f"train-{name}.parquet" for name in ("rows", "heldout", "reserve")}
     write_rows(tables["rows"], known.select(SELECTED_SCHEMA.names).to_dicts(), SELECTED_SCHEMA)
     write_rows(tables["heldout"], family_rows(HELD_OUT, held_out=True, rng=random.Random("heldout")))

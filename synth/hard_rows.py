@@ -163,7 +163,7 @@ def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[Hard
     rows: dict[RowKey, HardRow] = {}
     for origin, row in _candidates(inputs, profile):
         summary, key = profile[row_key(row)], row_key(row)
-        known = Mixture.of(summary["posterior"])
+        known = Mixture.from_components(summary["posterior"])
         if known is None or suspicion.get(key, 0.0) > MAX_SUSPICION or key in rows:
             continue
         rows[key] = HardRow(

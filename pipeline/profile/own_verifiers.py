@@ -40,9 +40,9 @@ def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | Non
         if judges_solutions(resolve(name)):
             continue
         progress.start(f"auditing {name}")
-        own = golds.filter(pl.col("verifier") == name)
-        arguments = own["verifier_args"].value_counts(sort=True)["verifier_args"][0]
-        chosen = own.filter(pl.col("verifier_args") == arguments)["gold"].to_list()
+        its_golds = golds.filter(pl.col("verifier") == name)
+        arguments = its_golds["verifier_args"].value_counts(sort=True)["verifier_args"][0]
+        chosen = its_golds.filter(pl.col("verifier_args") == arguments)["gold"].to_list()
         report = audit(name, chosen, info=orjson.loads(arguments), limit=GOLDS, seconds=SECONDS)
         youden = report.youden
         measured[name] = None if youden is None else round(youden.j, 4)

@@ -17,7 +17,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truegold.pipeline.profile.stopping_rule import MOST_BLOCKS, Allocation, Block, allocate, find_cuts
+from truegold.pipeline.profile.stopping_rule import MOST_STRATA, Allocation, Stratum, allocate, find_cuts
 from truegold.pipeline.rates.posterior import Group, fit_priors
 from truegold.pipeline.tables.rows import Row, row_key
 
@@ -78,9 +78,9 @@ class Selection:
 
 Cell = tuple[str, str]
 """A source and a domain."""
-BlockKey = tuple[Group, frozenset[str]]
+StratumKey = tuple[Group, frozenset[str]]
 """The group whose prior a row has, and the quotas that it counts for."""
-ALL_OTHERS: BlockKey = ((None, None), frozenset())
+ALL_OTHERS: StratumKey = ((None, None), frozenset())
 
 
 class Schedule:
@@ -124,8 +124,8 @@ class Schedule:
         """Which samples may still be planned, where sampling has stopped."""
         self._rules: dict[bool, Allocation] = {}
         """The stopping rule for rows of the pilot (True) and for others, once the pilot has shown the prior."""
-        self._blocks: dict[Cell, BlockKey] = {}
-        """The block of each source and domain."""
+        self._strata: dict[Cell, StratumKey] = {}
+        """The stratum of each source and domain."""
         self.counts: dict[Cell, Counter[tuple[int, int]]] = {}
         """The settled rows of training by source and domain, and by judged samples and passes."""
         self.settled = 0
@@ -221,8 +221,8 @@ class Schedule:
             return False
         identity = "-".join(map(str, row_key(sampled.row)))
         draw = random.Random(f"{self._seed}-{identity}-{sampled.judged}-{self._rounds}")
-        block = self._blocks.get(_cell(sampled.row))
-        return self._rule(sampled).is_enough(block, sampled.judged, sampled.passes, draw)
+        stratum = self._strata.get(_cell(sampled.row))
+        return self._rule(sampled).is_enough(stratum, sampled.judged, sampled.passes, draw)
 
     def _rest(self, sampled: SampledRow) -> None:
         """Let a row wait for the next rule, which is made once all rows of the pilot wait for it."""
@@ -246,18 +246,18 @@ class Schedule:
         if priors is None:
             return
         keys = {cell: (priors.group(*cell), self._selection.quotas_of(*cell)) for cell in counts}
-        sizes: Counter[BlockKey] = Counter()
+        sizes: Counter[StratumKey] = Counter()
         for cell, key in keys.items():
             sizes[key] += counts[cell].total()
-        largest = sorted(sizes, key=lambda key: (-sizes[key], str(key)))[: MOST_BLOCKS - 1]
-        self._blocks = {cell: key if key in largest else ALL_OTHERS for cell, key in keys.items()}
-        sums: dict[BlockKey, Counter[tuple[int, int]]] = {}
+        largest = sorted(sizes, key=lambda key: (-sizes[key], str(key)))[: MOST_STRATA - 1]
+        self._strata = {cell: key if key in largest else ALL_OTHERS for cell, key in keys.items()}
+        sums: dict[StratumKey, Counter[tuple[int, int]]] = {}
         for cell in sorted(counts):
-            sums.setdefault(self._blocks[cell], Counter()).update(counts[cell])
-        blocks = {key: Block(priors.of(key[0]), counted, key[1]) for key, counted in sums.items()}
+            sums.setdefault(self._strata[cell], Counter()).update(counts[cell])
+        strata = {key: Stratum(priors.of_group(key[0]), counted, key[1]) for key, counted in sums.items()}
         for is_pilot in (True, False) if self._is_whole else (True,):
             self._rules[is_pilot] = allocate(
-                blocks,
+                strata,
                 self._first,
                 self._most,
                 group_size=self._selection.group_size,

@@ -46,7 +46,7 @@ NEARBY = 1.25
 """The rule serves selections of so many times more and fewer rows, too: the share of rows that are worth it varies."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
 """The selections that the rule serves where nothing is known of the one to come."""
-MOST_BLOCKS = 12
+MOST_STRATA = 12
 """So many groups of rows have chances of their own; the smallest ones share theirs."""
 TOLERANCE = 1e-9
 
@@ -69,7 +69,7 @@ def decide(known: Mixture) -> tuple[PassRateBand, float]:
 
 
 @dataclass(frozen=True)
-class Block:
+class Stratum:
     """Problems whose pass rates have one distribution, and that count for the same quotas."""
 
     prior: Mixture
@@ -85,7 +85,7 @@ class Allocation:
     levels: tuple[int, ...]
     """The samples at which a problem may end, from the first ones to all."""
     chances: Mapping[Any, Mapping[int, Array]]
-    """For each block and level, by passes: with which chance a problem goes on. Shapes [level + 1]."""
+    """For each stratum and level, by passes: with which chance a problem goes on. Shapes [level + 1]."""
     expected_samples: float
     """The samples a problem, on average."""
     expected_teaching: float
@@ -97,10 +97,10 @@ class Allocation:
         """Return how many samples a problem has when it goes on from `planned` ones."""
         return next((level for level in self.levels if level > planned), planned)
 
-    def is_enough(self, block: Hashable, judged: int, passes: int, draw: random.Random) -> bool:
-        """Return whether a problem needs no further samples. One of an unknown block is taken as of the last one, and
+    def is_enough(self, stratum: Hashable, judged: int, passes: int, draw: random.Random) -> bool:
+        """Return whether a problem needs no further samples. One of an unknown stratum is taken as of the last one, and
         one with an unusual number of judged samples as one of the level below with the same share of passes."""
-        chances = self.chances.get(block) or list(self.chances.values())[-1]
+        chances = self.chances.get(stratum) or list(self.chances.values())[-1]
         level = max((each for each in self.levels if each <= judged), default=self.levels[0])
         known_passes = passes if level == judged else round(passes * level / judged)
         return draw.random() >= float(chances[level][known_passes])
@@ -123,7 +123,7 @@ def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
 
 
 def allocate(
-    blocks: Mapping[Any, Block],
+    strata: Mapping[Any, Stratum],
     first: int,
     most: int,
     *,
@@ -134,20 +134,19 @@ def allocate(
 ) -> Allocation:
     """Return the stopping rule for problems that have `first` samples or more and get `most` at most, which is more.
 
-    quotas: the shares of the selection that the blocks which name them may have. is_fresh: whether the rule is for
+    quotas: the shares of the selection that the strata which name them may have. is_fresh: whether the rule is for
     other problems like these, which have their first samples only.
     """
-    states = {
-        key: _States(block, find_levels(first, most), group_size, is_fresh=is_fresh) for key, block in blocks.items()
-    }
-    return _Program(states, find_levels(first, most), cuts, quotas or {}).solve()
+    levels = find_levels(first, most)
+    states = {key: _States(stratum, levels, group_size, is_fresh=is_fresh) for key, stratum in strata.items()}
+    return _Program(states, levels, cuts, quotas or {}).solve()
 
 
 class _States:
-    """The states of the problems of a block, level by level, and how one level leads to the next."""
+    """The states of the problems of a stratum, level by level, and how one level leads to the next."""
 
-    def __init__(self, block: Block, levels: Sequence[int], group_size: int, *, is_fresh: bool) -> None:
-        prior, self.quotas = block.prior, block.quotas
+    def __init__(self, stratum: Stratum, levels: Sequence[int], group_size: int, *, is_fresh: bool) -> None:
+        prior, self.quotas = stratum.prior, stratum.quotas
         self.teaching: dict[int, Array] = {}
         """The teaching share at each level, by passes. Shapes [level + 1]."""
         self._pass_rates: list[Array] = []
@@ -161,9 +160,9 @@ class _States:
         self.starts = {level: np.zeros(level + 1) for level in levels}
         """The problems that are in each state now."""
         if is_fresh:
-            self.starts[levels[0]] += sum(block.counts.values()) * self.lead(0, levels[0])[0]
+            self.starts[levels[0]] += sum(stratum.counts.values()) * self.lead(0, levels[0])[0]
             return
-        for (judged, passes_now), rows in sorted(block.counts.items()):
+        for (judged, passes_now), rows in sorted(stratum.counts.items()):
             level = max((each for each in levels if each <= judged), default=levels[0])
             known_passes = passes_now if level == judged else round(passes_now * level / max(judged, 1))
             self.starts[level][known_passes] += rows
@@ -198,7 +197,7 @@ class _Program:
             self._goals.append(range(start, start + len(together)))
             start += len(together)
         self._index: dict[tuple[Any, int], slice] = {}
-        """The states of each block and level."""
+        """The states of each stratum and level."""
         size = 0
         for key in states:
             for level in levels:
@@ -232,12 +231,12 @@ class _Program:
         reached = ended + going_on
         chances = np.where(reached > TOLERANCE, going_on / np.maximum(reached, TOLERANCE), 0.0).clip(0.0, 1.0)
         selected = solution[2 * size :].reshape(cuts, size) @ self._teaching / self._cuts
-        by_block = {key: {level: chances[self._index[key, level]] for level in self._levels} for key in self._states}
+        by_stratum = {key: {level: chances[self._index[key, level]] for level in self._levels} for key in self._states}
         drawn = sum(
             float(self._starts[self._index[key, level]].sum()) * level for key in self._states for level in self._levels
         )
         expected = drawn + float(costs @ going_on)
-        return Allocation(self._levels, by_block, expected, float(selected.mean()), float(np.mean(by_all)))
+        return Allocation(self._levels, by_stratum, expected, float(selected.mean()), float(np.mean(by_all)))
 
     def _flow(self) -> tuple[Array, Any]:
         """Return the samples of going on from each state, and the matrix of what is reached."""

@@ -109,7 +109,7 @@ class Mixture:
     b: Array
 
     @classmethod
-    def of(cls, components: Iterable[Component] | None) -> Mixture | None:
+    def from_components(cls, components: Iterable[Component] | None) -> Mixture | None:
         """Return the mixture that a table keeps, None where it has no component."""
         records = list(components or ())
         if not records:
@@ -270,9 +270,8 @@ def _make_components() -> tuple[Array, Array]:
     means = 1 / (1 + np.exp(-log_odds))
     # The variance of log-odds is about 1 / (strength * mean * (1 - mean)).
     strengths = 1 / (DEVIATION**2 * means * (1 - means))
-    never, always = SPIKE, SPIKE[::-1]
-    a = np.concatenate([[never[0]], means * strengths, [always[0]]])
-    b = np.concatenate([[never[1]], (1 - means) * strengths, [always[1]]])
+    a = np.concatenate([[SPIKE[0]], means * strengths, [SPIKE[1]]])
+    b = np.concatenate([[SPIKE[1]], (1 - means) * strengths, [SPIKE[0]]])
     return a, b
 
 
@@ -331,7 +330,7 @@ class Priors:
                 return group
         return None, None
 
-    def of(self, group: Group) -> Mixture:
+    def of_group(self, group: Group) -> Mixture:
         """Return the distribution of a group's pass rates."""
         return self.groups.get(group, self.whole)
 
@@ -339,7 +338,7 @@ class Priors:
         """Return what is known of the pass rate of a row after `passes` of `judged` samples."""
         key = self.group(source, domain), judged, passes
         if key not in self._posteriors:
-            self._posteriors[key] = self.of(key[0]).after(judged, passes)
+            self._posteriors[key] = self.of_group(key[0]).after(judged, passes)
         return self._posteriors[key]
 
 

@@ -93,7 +93,7 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, group_size: int) 
     known = [
         (mixture, rows)
         for components, rows in cells.filter(pl.col("judged") > 0).select("posterior", "rows").iter_rows()
-        if (mixture := Mixture.of(components)) is not None
+        if (mixture := Mixture.from_components(components)) is not None
     ]
     rows, judged_rows = int(cells["rows"].sum()), sum(rows for _, rows in known)
     samples = int((cells["rows"] * cells["n"]).sum())

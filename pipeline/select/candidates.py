@@ -155,7 +155,7 @@ class Judgement:
 
 def known_pass_rate(row: ProfileRow) -> Mixture | None:
     """Return what the profile knows of a row's pass rate, None where none of its samples could be judged."""
-    return Mixture.of(row["posterior"])
+    return Mixture.from_components(row["posterior"])
 
 
 def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict[str, object]:

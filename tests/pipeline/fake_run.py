@@ -231,7 +231,9 @@ class FakeRun:
             rates = {"pass_rate": passed / 4, "low": 0.1, "high": 0.9, "pass_at": "{}", "truncated": 0.0}
             counts = {"n": 4, "judged": 4, "passes": passed, "unread": 0, "tokens_mean": 12.0, "tokens_max": 20}
             majority = {"majority_answer": "99" if not passed else row["gold"], "majority_agreement": 0.75}
-            profiles.append({**key, **rates, **counts, **majority})
+            known = {"posterior": [{"weight": 1.0, "a": 1.0 + passed, "b": 5.0 - passed}]}
+            known |= {"expected_rate": (1 + passed) / 6, "expected_deviation": 0.2}
+            profiles.append({**key, **rates, **counts, **known, **majority})
             for sample in range(4):
                 right = sample < passed
                 answer = {

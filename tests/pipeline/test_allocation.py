@@ -11,8 +11,8 @@ import pytest
 
 from truegold.pipeline.profile.stopping_rule import (
     Allocation,
-    Block,
     PassRateBand,
+    Stratum,
     allocate,
     decide,
     find_cuts,
@@ -33,17 +33,17 @@ HALF_HOPELESS = mixture((0.5, 0.002, 200.0), (0.5, 1.0, 8.0))
 
 def fresh(prior: Mixture, cuts: tuple[tuple[float, ...], ...] = ((0.5,),), first: int = FIRST) -> Allocation:
     """Return the rule for problems of which nothing is known yet."""
-    block = Block(prior, {(first, 0): 1})
-    return allocate({"all": block}, first, MOST, group_size=GROUP, cuts=cuts, is_fresh=True)
+    stratum = Stratum(prior, {(first, 0): 1})
+    return allocate({"all": stratum}, first, MOST, group_size=GROUP, cuts=cuts, is_fresh=True)
 
 
-def play(rule: Allocation, outcomes: np.ndarray, block: str = "all") -> np.ndarray:
+def play(rule: Allocation, outcomes: np.ndarray, stratum: str = "all") -> np.ndarray:
     """Return how many samples each problem gets. Shape [problems]."""
     lengths = []
     for index, row in enumerate(outcomes):
         judged = rule.levels[0]
         while judged < rule.levels[-1]:
-            if rule.is_enough(block, judged, int(row[:judged].sum()), random.Random(f"{index}-{judged}")):
+            if rule.is_enough(stratum, judged, int(row[:judged].sum()), random.Random(f"{index}-{judged}")):
                 break
             judged = rule.next_level(judged)
         lengths.append(judged)
@@ -128,18 +128,18 @@ def test_where_nearly_none_passes_the_few_do_not_take_the_samples_of_all() -> No
 
 def test_problems_that_have_more_samples_already_are_counted_with_them() -> None:
     counts = {(4, 0): 50, (4, 2): 30, (16, 5): 20}
-    rule = allocate({"all": Block(HALF_HOPELESS, counts)}, FIRST, MOST, group_size=GROUP, cuts=((0.2,),))
+    rule = allocate({"all": Stratum(HALF_HOPELESS, counts)}, FIRST, MOST, group_size=GROUP, cuts=((0.2,),))
     assert rule.expected_samples >= (80 * 4 + 20 * 16) / 100
 
 
 def test_a_quota_has_its_rows_looked_at_although_they_teach_less() -> None:
-    blocks: Mapping[str, Block] = {
-        "easy": Block(mixture((1.0, 8.0, 8.0)), {(4, 0): 80}, frozenset({"source:easy"})),
-        "hard": Block(HALF_HOPELESS, {(4, 0): 20}, frozenset({"source:hard"})),
+    strata: Mapping[str, Stratum] = {
+        "easy": Stratum(mixture((1.0, 8.0, 8.0)), {(4, 0): 80}, frozenset({"source:easy"})),
+        "hard": Stratum(HALF_HOPELESS, {(4, 0): 20}, frozenset({"source:hard"})),
     }
 
     def samples_of_hard(quotas: dict[str, float]) -> float:
-        rule = allocate(blocks, FIRST, MOST, group_size=GROUP, cuts=((0.2,),), quotas=quotas, is_fresh=True)
+        rule = allocate(strata, FIRST, MOST, group_size=GROUP, cuts=((0.2,),), quotas=quotas, is_fresh=True)
         return float(rule.chances["hard"][FIRST].sum())
 
     assert samples_of_hard({}) == 0
@@ -164,6 +164,6 @@ def test_priors_of_sources_make_rules_of_their_own() -> None:
     counts = {("book", "math"): drawn(generator.beta(8, 2, 600)), ("web", "math"): drawn(generator.beta(0.3, 3, 2400))}
     priors = fit_priors(counts)
     assert priors is not None
-    blocks = {cell: Block(priors.of((cell[0], None)), cells) for cell, cells in counts.items()}
-    rule = allocate(blocks, FIRST, MOST, group_size=GROUP, cuts=find_cuts(0.5))
+    strata = {cell: Stratum(priors.of_group((cell[0], None)), cells) for cell, cells in counts.items()}
+    rule = allocate(strata, FIRST, MOST, group_size=GROUP, cuts=find_cuts(0.5))
     assert rule.chances["book", "math"][FIRST].tolist() != rule.chances["web", "math"][FIRST].tolist()

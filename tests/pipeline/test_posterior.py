@@ -147,10 +147,10 @@ def test_tables_keep_a_mixture_without_what_hardly_counts():
     kept = known.components()
     assert [component["a"] for component in kept] == [1, 3]
     assert sum(component["weight"] for component in kept) == pytest.approx(1)
-    read = Mixture.of(kept)
+    read = Mixture.from_components(kept)
     assert read is not None
     assert read.mean == pytest.approx(known.mean, abs=4e-4)
-    assert Mixture.of([]) is None
+    assert Mixture.from_components([]) is None
 
 
 def test_stacked_mixtures_have_the_moments_of_each_and_none_is_any_rate():
@@ -232,7 +232,7 @@ def test_large_sources_and_domains_have_priors_of_their_own_and_small_ones_that_
     few = drawn(generator.beta(8, 2, 100), 3)
     priors = fit_priors({("book", "algebra"): easy, ("web", "algebra"): hard, ("quiz", "logic"): few})
     assert priors is not None
-    assert priors.of(("book", None)).mean == pytest.approx(0.8, abs=0.03)
+    assert priors.of_group(("book", None)).mean == pytest.approx(0.8, abs=0.03)
     assert priors.group("book", "algebra") == ("book", None)
     assert priors.group("web", "new") == ("web", None)
     assert priors.group("quiz", "logic") == (None, None)

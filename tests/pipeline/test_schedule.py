@@ -72,7 +72,7 @@ def test_quotas_and_sources_make_rules_of_their_own() -> None:
     quotas = {"source:train.jsonl": 1.0}
     samples, schedule = run(ROWS, random.Random(8), quotas=quotas)
     assert schedule.allocation is not None
-    assert [block for _, block in schedule.allocation.chances] == [frozenset(quotas)]
+    assert [stratum for _, stratum in schedule.allocation.chances] == [frozenset(quotas)]
     assert samples == run(ROWS, random.Random(9), quotas=quotas)[0]
 
 

@@ -129,7 +129,7 @@ def test_rows_whose_groups_would_hardly_teach_are_dropped_as_too_hard_or_too_eas
 def test_a_row_that_is_either_easy_or_hopeless_is_judged_by_both(tmp_path: Path) -> None:
     either = [{"weight": 0.5, "a": 0.002, "b": 200.0}, {"weight": 0.5, "a": 200.0, "b": 0.002}]
     between = [{"weight": 1.0, "a": 5.0, "b": 5.0}]
-    known = Mixture.of(either)
+    known = Mixture.from_components(either)
     assert known is not None and known.mean == pytest.approx(0.5)
     run_select(tmp_path, [Problem(4, posterior=either), Problem(4, posterior=between)])
     assert selected(tmp_path)["source_row"].to_list() == [2]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truegold.pipeline.rates.posterior import Mixture
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import FeedConfig
 from truegold.train.grpo.feed import Feed
@@ -160,3 +161,24 @@ def test_what_groups_since_a_checkpoint_have_taught_can_be_forgotten_and_the_str
     assert sorted(seen) == list("abcdefgh")
     untaught.take(8)
     assert feed.pass_rates(range(4)) == untaught.pass_rates(range(4)) == before
+
+
+def test_a_training_hands_on_what_it_has_learnt_in_the_columns_of_the_profile() -> None:
+    pool = [
+        cast("Row", {"id": str(number), "source": "a", "source_row": number, "posterior": beta(2.0, 6.0)})
+        for number in range(4)
+    ]
+    feed = make_feed(pool, order="uniform")
+    for _ in range(6):
+        taken = feed.take(4)
+        feed.finish_step({group: score(0 if row["id"] == "0" else 7) for group, row in enumerate(taken)})
+    known = {record["id"]: record for record in feed.known_rates()}
+    assert known["1"]["source_row"] == 1
+    assert known["1"]["expected_rate"] > 0.7
+    # One that was all wrong while the others passed probably never passes.
+    never = known["0"]["posterior"][0]
+    assert never["weight"] > 0.5 and never["a"] < 0.01
+    for record in known.values():
+        mixture = Mixture.from_components(record["posterior"])
+        assert mixture is not None
+        assert mixture.mean == pytest.approx(record["expected_rate"], abs=1e-2)

@@ -12,7 +12,7 @@ the order that selection gave it, and from the stream once the reserve is used u
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import betaln, expit, logit, logsumexp
 
 from truegold.pipeline.rates.posterior import (
+    SPIKE,
     Component,
     Mixture,
     moments,
@@ -29,7 +30,7 @@ from truegold.pipeline.rates.posterior import (
     stack_mixtures,
     teaching_shares,
 )
-from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.tables.rows import Posterior, Row, RowReference, row_reference
 from truegold.train.config.grpo import FeedConfig, Order
 from truegold.train.grpo.forecast import Forecast
 
@@ -68,6 +69,13 @@ class Draw:
     """How probable it was that the row is taken when it comes up."""
     teaching: float
     """How probable it was that its group teaches."""
+
+
+class KnownRate(RowReference):
+    """A row of `pass_rates.parquet`: what a training has learnt of a problem, in the columns of the profile."""
+
+    posterior: Posterior
+    expected_rate: float
 
 
 class Feed:
@@ -150,6 +158,11 @@ class Feed:
     def all_rows(self) -> Sequence[Row]:
         """Return all rows and the reserve."""
         return self._pool
+
+    def known_rates(self) -> Iterator[KnownRate]:
+        """Yield what is known of the pass rate of each row and of the reserve, under the policy as it is."""
+        for row, known in zip(self._pool, self._posteriors.known(), strict=True):
+            yield {**row_reference(row), "posterior": known.components(), "expected_rate": known.mean}
 
     def row(self, draw: Draw) -> Row:
         """Return the row of a draw."""
@@ -289,7 +302,7 @@ def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture
     for posterior in posteriors:
         key = tuple((part["weight"], part["a"], part["b"]) for part in posterior or ())
         if key not in merged:
-            mixture = Mixture.of(posterior)
+            mixture = Mixture.from_components(posterior)
             merged[key] = None if mixture is None else mixture.merge(MOST_COMPONENTS)
         known.append(merged[key])
     return known
@@ -347,6 +360,12 @@ class Posteriors:
     def parameters(self) -> tuple[Floats, Floats, Floats]:
         """Return weights, a and b of each problem's Beta distributions. Shapes [problems, components], float64."""
         return self._best.parameters()
+
+    def known(self) -> Iterator[Mixture]:
+        """Yield what is known of each problem, with the probability that it never passes."""
+        for never, weights, a, b in zip(self.hopeless_shares(), *self.parameters(), strict=True):
+            shares = np.concatenate([[never], (1 - never) * weights])
+            yield Mixture(shares, np.concatenate([[SPIKE[0]], a]), np.concatenate([[SPIKE[1]], b]))
 
     def means(self) -> Floats:
         """Return the expected pass rates. Shape [problems]."""

@@ -17,6 +17,7 @@ from truegold.pipeline.engines.chat import encode_row, load_encoder
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.rows import arrow_schema, write_rows
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
 from truegold.train.model.training_log import MetricsLog, changes_of, record_settings
 
@@ -43,8 +44,8 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     profile and the `distilled` positives of `synth`, where there are any.
 
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
-    alarms.jsonl, quarantine/, and checkpoints/: of the last step and the best, those of `save_every`, and while it is
-    unfinished what a killed run goes on from.
+    alarms.jsonl, quarantine/, pass_rates.parquet (what it has learnt of each row), and checkpoints/: of the last step
+    and the best, those of `save_every`, and while it is unfinished what a killed run goes on from.
     """
     progress.start("loading vLLM")
     from truegold.train.grpo import start_checks
@@ -133,7 +134,8 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
     from torch import OutOfMemoryError
 
     from truegold.pipeline.running.disk import is_full
-    from truegold.train.model.distributed import world_size
+    from truegold.train.grpo.feed import KnownRate
+    from truegold.train.model.distributed import rank, world_size
     from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening
     from truegold.train.model.engine import NoRoomError
 
@@ -157,6 +159,8 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
                 log.write(config.steps, last_evaluation)
             responder.finish(config.steps, last_evaluation)
             end_if_asked()
+            if rank() == 0:
+                write_rows(out_dir / "pass_rates.parquet", trainer.feed.known_rates(), arrow_schema(KnownRate))
         except EndAsked:
             progress.start("saving what is finished")
             raise ended(responder.save_finished(first_step)) from None
