@@ -122,10 +122,13 @@ def test_a_changed_share_samples_and_curates_nothing_again(run_dir):
     folder = run_dir.parent.parent
     values = settings(folder)
     values["data"][0]["quota"] = 1 / 3
-    names = ("ingest", "clean", "decontaminate", "dedup", "profile")
+    names = ("ingest", "clean", "decontaminate", "dedup")
     before = [json.loads((run_dir / name / "stage.json").read_text())["key"] for name in names]
+    samples = pl.read_parquet(run_dir / "profile" / "samples.parquet")
     run(values, "select")
     assert [json.loads((run_dir / name / "stage.json").read_text())["key"] for name in names] == before
+    # The profile looks anew which samples the other share needs, and finds all of them there.
+    assert pl.read_parquet(run_dir / "profile" / "samples.parquet").equals(samples)
     selected = pl.read_parquet(run_dir / "select" / "selected.parquet")
     assert selected.filter(source="maths").height == 4
 
