@@ -178,7 +178,9 @@ def gather_card(
 def _dtype(kind: pa.DataType) -> str:
     """Return a column's type as Hugging Face's `dataset_info` names it."""
     names: dict[Any, str] = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64"}
-    return f"list[{names[kind.value_type]}]" if pa.types.is_list(kind) else names[kind]
+    if pa.types.is_struct(kind):
+        return "{" + ", ".join(f"{part.name}: {_dtype(part.type)}" for part in kind) + "}"
+    return f"list[{_dtype(kind.value_type)}]" if pa.types.is_list(kind) else names[kind]
 
 
 def _ordered(counts: Counter[str]) -> dict[str, int]:
@@ -287,10 +289,16 @@ def _front_matter(card: DataCard) -> dict[str, Any]:
     return head
 
 
-def _feature(name: str, dtype: str) -> dict[str, str]:
+def _feature(name: str, dtype: str) -> dict[str, Any]:
     """Return a column as `dataset_info` describes it."""
     entries = dtype.removeprefix("list[")
-    return {"name": name, "dtype": dtype} if entries == dtype else {"name": name, "list": entries.removesuffix("]")}
+    if entries == dtype:
+        return {"name": name, "dtype": dtype}
+    entry = entries.removesuffix("]")
+    if not entry.startswith("{"):
+        return {"name": name, "list": entry}
+    parts = [part.split(": ") for part in entry.strip("{}").split(", ")]
+    return {"name": name, "list": [{"name": part, "dtype": kind} for part, kind in parts]}
 
 
 def _list_counts(counts: Mapping[str, int]) -> str:

@@ -33,14 +33,14 @@ def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | Non
     None stands for a verifier of which nothing could be told: no gold has a form of which right and wrong answers are
     made. Raises ConfigError for one that prefers wrong answers, or by which no gold is right.
     """
-    known = pl.scan_parquet(rows).filter(pl.col("gold").is_not_null() & ~pl.col("verifier").is_in(list(BUILT_IN)))
-    golds = known.select("verifier", "verifier_args", "gold").collect(engine="streaming")
+    known = pl.scan_parquet(rows).filter(pl.col("gold").is_not_null()).select("verifier", "verifier_args", "gold")
+    names = known.select("verifier").unique().collect(engine="streaming")["verifier"].to_list()
     measured: dict[str, float | None] = {}
-    for name in golds["verifier"].unique().sort():
+    for name in sorted(set(names) - BUILT_IN.keys()):
         if judges_solutions(resolve(name)):
             continue
         progress.start(f"auditing {name}")
-        its_golds = golds.filter(pl.col("verifier") == name)
+        its_golds = known.filter(pl.col("verifier") == name).collect(engine="streaming")
         arguments = its_golds["verifier_args"].value_counts(sort=True)["verifier_args"][0]
         chosen = its_golds.filter(pl.col("verifier_args") == arguments)["gold"].to_list()
         report = audit(name, chosen, info=orjson.loads(arguments), limit=GOLDS, seconds=SECONDS)
