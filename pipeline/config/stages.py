@@ -344,7 +344,8 @@ class ProfileConfig(VerdictConfig):
     """The samples of one group in training; `train.group_size` where it is left out."""
     rows_to_select: int | None = Field(default=None, ge=1)
     """The rows that selection will take; `select.max_rows` where it is left out. Where neither is set, samples are
-    drawn for selections of a quarter and of half of the rows."""
+    drawn for selections of a quarter and of half of the rows. A finished profile stays when this changes, or the
+    `quotas` or `group_size`."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; those of the selection where they are left out."""
     budget_tokens: int | None = Field(default=None, ge=1)

@@ -9,7 +9,8 @@ stage may take up its work again, and renames it to `NAME` when done. What anoth
 `.superseded/NAME-KEY` and comes back from there with its configuration.
 
 Settings that a stage declares as `tunable` are no part of the key of unfinished work: with a lower learning rate a
-training goes on where it stopped. A finished stage's key has them all.
+training goes on where it stopped. A finished stage's key has them all. Settings that are `aims` are no part of that
+one: a profile that was drawn for a selection of 1,000 rows serves one of 2,000, too.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class Stage:
     """The processes of an isolated stage."""
     tunable: tuple[str, ...] = ()
     """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
+    aims: tuple[str, ...] = ()
+    """Settings that only say what the output will be used for: when they change, a finished one stays."""
     store: str | None = None
     """The folder of the stage's store in the run, where it has one. What lies there never decides the output, only how
     much of it has to be worked out again."""
@@ -119,6 +122,7 @@ def stage_function(
     isolated: bool = False,
     judges: str | None = None,
     tunable: tuple[str, ...] = (),
+    aims: tuple[str, ...] = (),
     store: str | None = None,
 ) -> Callable[[Function], Function]:
     """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` explain the arguments.
@@ -132,6 +136,7 @@ def stage_function(
             "isolated": isolated,
             "judges": judges,
             "tunable": tunable,
+            "aims": aims,
             "store": store,
         }
         return function
@@ -204,8 +209,8 @@ def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
 
 
 def stage_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:
-    """Return 32 hex digits that change whenever the stage's output could."""
-    return _key(stage, stage.config.model_dump(mode="json"), run_dir, digests)
+    """Return 32 hex digits that change whenever the stage's output could, save by its aims."""
+    return _key(stage, stage.config.model_dump(mode="json", exclude=set(stage.aims)), run_dir, digests)
 
 
 def work_key(stage: Stage, run_dir: Path, digests: DigestCache) -> str:

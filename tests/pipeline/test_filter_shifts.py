@@ -72,10 +72,10 @@ def test_held_out_rows_and_a_handful_of_drops_do_not_count(tmp_path: Path) -> No
 def test_a_pass_rate_moves_by_deviations_of_observed_rates_not_of_expected_ones(tmp_path: Path) -> None:
     made = rows(100)
     # Of 4 samples each, none or one passes, which moves what is expected of a row by .04 alone.
-    known = [(0.8, 9.2, 0.0) if index < 50 else (1.2, 8.8, 0.25) for index in range(100)]
+    known = [(0.08, 0.0) if index < 50 else (0.12, 0.25) for index in range(100)]
     profile = [
-        {**row_reference(row), "posterior_a": a, "posterior_b": b, "pass_rate": observed}
-        for row, (a, b, observed) in zip(made, known, strict=True)
+        {**row_reference(row), "expected_rate": expected, "pass_rate": observed}
+        for row, (expected, observed) in zip(made, known, strict=True)
     ]
     for stage in ("select", "profile"):
         (tmp_path / stage).mkdir()

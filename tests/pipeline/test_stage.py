@@ -115,6 +115,18 @@ def test_a_finished_stage_runs_anew_with_other_tunable_settings_and_comes_back(t
     assert calls(text) == 2
 
 
+def test_a_finished_stage_stays_where_its_aims_change_and_unfinished_work_starts_over(
+    text: Path, tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "run"
+    loud, quiet = (replace(stage(text, mark=mark), aims=("mark",)) for mark in "!.")
+    assert (go(loud, run_dir).path / "shouted.txt").read_text() == "HELLO!"
+    assert (go(quiet, run_dir).path / "shouted.txt").read_text() == "HELLO!"
+    assert calls(text) == 1
+    digests = DigestCache(run_dir / ".digests.json")
+    assert work_key(loud, run_dir, digests) != work_key(quiet, run_dir, digests)
+
+
 def test_finished_work_that_a_kill_left_under_other_tunable_settings_is_set_aside(text: Path, tmp_path: Path) -> None:
     run_dir = tmp_path / "run"
     loud, quiet = (replace(stage(text, mark=mark), tunable=("mark",)) for mark in "!.")
