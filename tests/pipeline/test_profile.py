@@ -13,7 +13,7 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.profile import drawing, stopping_rule
+from truegold.pipeline.profile import drawing
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
@@ -117,7 +117,6 @@ def test_progress_expects_what_the_rule_expects_once_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drawing, "SHOWN_EVERY_S", 0.0)
-    monkeypatch.setattr(stopping_rule, "RARE_SHARE", 1e-4)  # In so few rows every decision is a rare one.
     shown = Shown()
     completions = {number: [RIGHT] * number + [WRONG] * (16 - number) for number in range(1, 17)}
     report = run_profile(tmp_path, completions, heldout=[1, 2], progress=shown, samples=16, first_samples=4)
