@@ -105,6 +105,10 @@ _LABELLED_VALUES = re.compile(
 )
 """A table on one line: "pine 12, oak 9, elm 15"."""
 _PICTURE = re.compile(rf"\b{any_of('pictures')}\b|[图表]", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[。！？；!?;]|\.(?!\d)")
+_VALUE_NO_YEAR = re.compile(r"(?<![\d.])(?!(?:19|20)\d\d(?!\d))\d+(?:\.\d+)?")
+MIN_VALUES_TOLD = 2
+"""A sentence about a chart with as many numbers, years aside, tells what is to be seen in it."""
 _TABLE = re.compile(r"\b(?:tables?|figures|charts?|pictographs?|histograms?|graphs?)\b|表|统计图", re.IGNORECASE)
 _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
@@ -233,7 +237,7 @@ def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
     return shown[0].lstrip()[0] in ":：" or _SHAPE.search(sentence) is None
 
 
-@detector("missing_figure", version="6")
+@detector("missing_figure", version="7")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
@@ -243,9 +247,17 @@ def missing_figure(row: Row) -> list[Finding]:
     pointer = _POINTER.search(text) or _SHAPE_AS_SHOWN.search(text[:MAX_SHAPE_CHARS]) or _POINTER_CHINESE.search(text)
     if pointer is None or _HAS_DRAWING.search(text) or _has_table(text) or _is_shown_behind(text, pointer):
         return []
-    if _TABLE.search(pointer[0]) and _LABELLED_VALUES.search(text):
+    if _TABLE.search(pointer[0]) and (_LABELLED_VALUES.search(text) or _tells_values(text[pointer.end() - 1 :])):
         return []
     return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
+
+
+def _tells_values(behind: str) -> bool:
+    """Tell whether the sentence of a chart goes on with its numbers: "The chart shows: 45 % walk, 30 % ride." """
+    end = _SENTENCE_END.search(behind)
+    if end is None or end[0] in "?？":
+        return False
+    return len(_VALUE_NO_YEAR.findall(behind[: end.start()])) >= MIN_VALUES_TOLD
 
 
 @detector("no_question", version="5", languages=("en", "zh"))
