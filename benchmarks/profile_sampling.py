@@ -1,7 +1,7 @@
 """Compares a profile with bare vLLM in tokens per CPU-second, and the rule of further samples with a fixed count.
 
     python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--max-tokens 96] [--texts]
-    python benchmarks/profile_sampling.py selection RUN [--rows 512] [--samples 16]
+    python benchmarks/profile_sampling.py selection RUN [--rows 512] [--samples 16] [--selected 0.5]
 
 RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken. Each side of a comparison
 is a process of its own, whose CPU time counts from the moment its engine is loaded to that before it is ended. Bare
@@ -144,7 +144,8 @@ def selection(arguments: argparse.Namespace) -> None:
         if (arguments.run / STORE).exists():
             shutil.copytree(arguments.run / STORE, inputs["store"])
         profile_stage.profile(inputs, config, _make_folder(out / "all"), NullProgress())
-        rule = config.model_copy(update={"first_samples": FIRST_SAMPLES})
+        selected = None if arguments.selected is None else round(arguments.selected * arguments.rows)
+        rule = config.model_copy(update={"first_samples": FIRST_SAMPLES, "rows_to_select": selected})
         profile_stage.profile(inputs, rule, _make_folder(out / "rule"), NullProgress())
         samples = pl.read_parquet(out / "all" / "samples.parquet", columns=["id", "sample", "score", "token_ids"])
         full, fewer = (pl.read_parquet(out / side / "profile.parquet") for side in ("all", "rule"))
@@ -189,6 +190,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--samples", type=int, help="of each row: 8, or 16 where selections are compared")
+    parser.add_argument("--selected", type=float, help="the share of the rows that the rule is told will be selected")
     parser.add_argument("--max-tokens", type=int, help="the run's where left out")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--texts", action="store_true", help="let the bare call return texts")
