@@ -99,6 +99,9 @@ QUESTIONS: Mapping[str, Question] = {
     "missing_quantity": Question(
         'Is a quantity that the answer depends on left open ("some apples"), so that it cannot be computed?'
     ),
+    "impossible_quantity": Question("Does the problem give a quantity that cannot be, such as 4.5 pupils or 12:75?"),
+    "foreign_question": Question("Does the question belong to another story than the one that is told?"),
+    "garbled_word": Question("Is a word spoilt by a sign that does not belong into it?"),
     "fractional_count": Question("Is the gold a fraction of something that comes in whole pieces only?"),
     "arithmetic_error": Question("Is a computing step of the solution false?", "solution"),
     "conflicting_labels": Question(

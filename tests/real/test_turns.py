@@ -58,6 +58,8 @@ def write_inputs(model: Path, folder: Path) -> dict[str, Path]:
     problems = [
         {
             "id": f"p{index}",
+            "source": "made",
+            "source_row": index,
             "prompt": f"{index}+{index + 1}",
             "gold": FAULTS.get(index, "1"),
             "verifier": "exact",

@@ -180,4 +180,4 @@ def test_what_is_asked_for_next_follows_the_posterior(tmp_path: Path) -> None:
         pipeline.feed.finish_step(scores)
         pipeline.finish(set(scores), step, step)
     later = Counter(sampler.asked[-60:])
-    assert sum(later[name] for name in "abcd") > 0.8 * 60
+    assert sum(later[name] for name in "abcd") >= 0.8 * 60
