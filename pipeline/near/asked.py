@@ -28,6 +28,8 @@ CONTEXT_CHARS = 300
 """Texts that have so many characters in common at their two ends share a context."""
 CONTEXT_SHARE = 0.8
 """The least part of the longer text that a context makes."""
+CONTEXT_LINES = 4
+"""So many lines in common are a context as well, of which the last line asks: "the team before algeria"."""
 OPTION_CHARS = 15
 """Shorter options are numbers and names, which are compared as those of the text are."""
 SAME_OPTION = 0.8
@@ -74,6 +76,10 @@ def are_opposed(left: str, right: str) -> bool:
 
 def ask_otherwise(left: str, right: str) -> bool:
     """Whether two texts ask other questions of one context, or choose among other options."""
+    above, last = zip(*(text.strip().rpartition("\n")[::2] for text in (left, right)), strict=True)
+    if above[0] == above[1] and above[0].count("\n") + 1 >= CONTEXT_LINES:
+        asked = [_asked_words(line) for line in last]
+        return asked[0] != asked[1] and all(asked)
     left, right = (" ".join(text.replace("\n", " \n ").split(" ")) for text in (left, right))
     start = _count_shared(left, right)
     end = _count_shared(left[start:][::-1], right[start:][::-1])
@@ -84,13 +90,17 @@ def ask_otherwise(left: str, right: str) -> bool:
         closing = re.search(r"[.!?。！？؟।\n]", left[len(left) - end :])
         end -= closing.start() if closing else end
         questions = [text[start : len(text) - end].strip() for text in (left, right)]
-        words = [[word for word in _WORD.findall(text.casefold()) if word not in _ORDERING_WORDS] for text in questions]
+        words = [_asked_words(text) for text in questions]
         is_marked = closing is not None and closing[0] in "?？؟"
         return words[0] != words[1] and (is_marked or all(map(asks, questions)))
     here, there = option_texts(left), option_texts(right)
     if not here or not there or min(map(len, here + there)) < OPTION_CHARS:
         return False
     return not all(any(_say_the_same(option, other) for other in there) for option in here)
+
+
+def _asked_words(question: str) -> list[str]:
+    return [word for word in _WORD.findall(question.casefold()) if word not in _ORDERING_WORDS]
 
 
 def _count_shared(left: str, right: str) -> int:

@@ -101,7 +101,7 @@ def _is_premise(announced: AnnouncedAnswer, prompt: str) -> bool:
     return bool(_SUPPOSES.search(before))
 
 
-@detector("answer_in_prompt", version="4")
+@detector("answer_in_prompt", version="5", languages=("en", "zh"))
 def answer_in_prompt(row: Row) -> list[Finding]:
     """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]

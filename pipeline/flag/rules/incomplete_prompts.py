@@ -105,6 +105,8 @@ _LABELLED_VALUES = re.compile(
 )
 """A table on one line: "pine 12, oak 9, elm 15"."""
 _PICTURE = re.compile(rf"\b{any_of('pictures')}\b|[图表]", re.IGNORECASE)
+_BARS = re.compile(r"(?:^[^\n|]*(?:\|[^\n|]*){2,}(?:\n|$)){3}", re.MULTILINE)
+"""Three lines in a row with two bars or more."""
 _SENTENCE_END = re.compile(r"[。！？；!?;]|\.(?!\d)")
 _VALUE_NO_YEAR = re.compile(r"(?<![\d.])(?!(?:19|20)\d\d(?!\d))\d+(?:\.\d+)?")
 MIN_VALUES_TOLD = 2
@@ -200,16 +202,21 @@ def _may_be_incomplete(row: Row) -> bool:
     return row["domain"] != "code" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
-@detector("truncated_text", version="5", languages=("en", "zh"))
+@detector("truncated_text", version="6", languages=("en", "zh"))
 def truncated_text(row: Row) -> list[Finding]:
-    """The prompt stops in the middle of a sentence or a formula."""
+    """The prompt stops in the middle of a sentence or a formula. Behind a table, questions are seldom sentences."""
     text = row["prompt"].strip()
+    if _has_table(text):
+        return []
     sign = next(_signs_of_a_cut(text, _may_complete(row["gold"], text)), None) if _may_be_incomplete(row) else None
     return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": ending(text, 60)})]
 
 
 def _has_table(text: str) -> bool:
-    """Whether lines in a row, with a number in them, have as many cells each, or a label and its values."""
+    """Whether lines in a row, with a number in them, have as many cells each, or a label and its values, or several
+    of them cells of any length between bars."""
+    if _BARS.search(text):
+        return True
     lines = [line.replace("$", "").strip() for line in text.split("\n")]
     lines = ["" if _ENUMERATED.match(line) or len(line) > MAX_ROW_CHARS else line for line in lines if line]
     if any(_LABELLED_ROW.fullmatch(line) and _LABELLED_ROW.fullmatch(following) for line, following in pairwise(lines)):
@@ -260,11 +267,11 @@ def _tells_values(behind: str) -> bool:
     return len(_VALUE_NO_YEAR.findall(behind[: end.start()])) >= MIN_VALUES_TOLD
 
 
-@detector("no_question", version="5", languages=("en", "zh"))
+@detector("no_question", version="6", languages=("en", "zh"))
 def no_question(row: Row) -> list[Finding]:
-    """The sentences tell a story and ask nothing."""
+    """The sentences tell a story and ask nothing. Behind a table anything is a question."""
     prompt = row["prompt"].strip()
-    if row["domain"] != "math" or _ASKS.search(prompt) or find_options(prompt) is not None:
+    if row["domain"] != "math" or _ASKS.search(prompt) or find_options(prompt) is not None or _has_table(prompt):
         return []
     prose = without_formulas(prompt)
     if FORMULA in prose or not prose.endswith((".", "!", "。")) or prose.endswith(".."):

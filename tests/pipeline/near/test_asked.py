@@ -104,3 +104,31 @@ def test_a_choice_among_other_options_asks_otherwise():
     first = stem + f"A:合同自双方签字之日起成立并且生效;B:{oral};C:一方违约时另一方应当赔偿全部损失"
     assert not ask_otherwise(first, first.replace("签字之日", "签字当日"))
     assert ask_otherwise(first, first.replace(oral, "租赁房屋的合同应当采用书面的形式订立"))
+
+
+TABLE = "Nation | Gold | Silver\nAruba | 2 | 1\nBelize | 0 | 3\nCuba | 7 | 4\n"
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("the nation before cuba", "the nation with the most golds"),
+        ("how many golds has aruba?", "which nation has two golds?"),
+        ("number of nations", "silvers of aruba and belize"),
+    ],
+)
+def test_other_last_lines_below_the_same_lines_ask_otherwise(left, right):
+    assert ask_otherwise(TABLE + left, TABLE + right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (TABLE + "What is the sum of golds?", TABLE + "Find the sum of golds."),
+        (TABLE + "What is the sum of golds?", TABLE + "what is the sum of golds"),
+        (TABLE + "What is the sum of golds?", TABLE + "What is the sum of golds?\n"),
+        ("Ann has 3 pens.\nHow many has she?", "Ann has 3 pens.\nWhat number of pens does she own?"),
+    ],
+)
+def test_the_same_question_in_other_words_or_below_few_lines_is_not_other(left, right):
+    assert not ask_otherwise(left, right)
