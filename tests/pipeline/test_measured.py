@@ -19,7 +19,7 @@ from truegold.pipeline.tables.measured_flags import (
 )
 
 DATA = Path(__file__).parents[1] / "data"
-ONLY_ADVISE = {"foreign_question", "gold_wrapped", "missing_quantity", "multi_part"}
+ONLY_ADVISE = {"foreign_question", "gold_wrapped", "missing_quantity", "multi_part", "negative_count"}
 WIDENED = {"missing_quantity"}
 """What blind readers have read of these was said by a narrower rule, and does not count."""
 OF_THE_GOLD_STAGE = {"gold_unmatchable", "solution_contradicts_gold"}

@@ -92,6 +92,10 @@ _ASKS_SEVERAL = re.compile(
 
 MAX_NAME_WORDS = 12
 _NAME_WORD = re.compile(r"[(“\"']?(?:[A-Z][^\W\d_]*(?:['’.&/-][^\W\d_]*)*|\d+(?:st|nd|rd|th))[)”\"']?|[+&/-]")
+_NAME_CODE = re.compile(r"[A-Z]+\d+[A-Z\d]*")
+"""`S15`, `C7M`: a word of a name with digits in it."""
+_NAME_NUMBER = re.compile(r"['’]?\d{2,4}(?:\.\d)?(?:[-–]\d{2,4})?|\d\.\d")
+"""One of these may stand in a name: "2007 Surfing Pro", "Radio 101.9 Davao"."""
 _SMALL_WORDS = frozenset(
     "a against an and as at between by de del di du for from in into la le of on over per the through to under upon "
     "van von with".split()
@@ -125,9 +129,11 @@ def is_name(gold: str) -> bool:
     if _CODE.fullmatch(gold):
         return True
     words = gold.split()
-    capitals = [word for word in words if _NAME_WORD.fullmatch(word)]
-    is_named = all(word in _SMALL_WORDS or _NAME_WORD.fullmatch(word) for word in words[1:])
-    return 1 < len(words) <= MAX_NAME_WORDS and bool(_NAME_WORD.fullmatch(words[0])) and is_named and len(capitals) > 1
+    numbers = [word for word in words if _NAME_NUMBER.fullmatch(word)]
+    words = [word for word in words if word not in numbers]
+    capitals = [word for word in words if _NAME_WORD.fullmatch(word) or _NAME_CODE.fullmatch(word)]
+    is_named = bool(words) and words[0] in capitals and all(word in _SMALL_WORDS or word in capitals for word in words)
+    return is_named and len(numbers) <= 1 and 1 < len(capitals) and len(words) <= MAX_NAME_WORDS
 
 
 def shorter_answers(gold: str) -> list[str]:
