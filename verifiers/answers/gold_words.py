@@ -133,7 +133,7 @@ def is_name(gold: str) -> bool:
     words = [word for word in words if word not in numbers]
     capitals = [word for word in words if _NAME_WORD.fullmatch(word) or _NAME_CODE.fullmatch(word)]
     is_named = bool(words) and words[0] in capitals and all(word in _SMALL_WORDS or word in capitals for word in words)
-    return is_named and len(numbers) <= 1 and 1 < len(capitals) and len(words) <= MAX_NAME_WORDS
+    return is_named and len(numbers) <= 1 and len(capitals) > 1 and len(words) <= MAX_NAME_WORDS
 
 
 def shorter_answers(gold: str) -> list[str]:
