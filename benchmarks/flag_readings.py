@@ -70,7 +70,7 @@ QUESTIONS: Mapping[str, Question] = {
     "truncated_text": Question(
         "Is a part of the problem's text missing, so that it breaks off, or leaves out what is asked of a statement?"
     ),
-    "no_question": Question("Does the text fail to ask for anything, in whatever form?"),
+    "no_question": Question("Does the text fail to ask for anything, in any form?"),
     "generator_talk": Question(
         "Does the text have words about how it was made (a generator's talk), beside the problem?"
     ),
