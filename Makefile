@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 3
 READY := $(VENV)/.ready
 # Left out of make smoke: they wait for processes and servers, or try thousands of texts.
-SLOW := pipeline/test_row_workers.py pipeline/test_server_pool.py pipeline/test_suspicion_files.py \
+SLOW := pipeline/test_parts.py pipeline/test_server_pool.py pipeline/test_suspicion_files.py \
   pipeline/test_bad_records.py pipeline/test_shared_report.py pipeline/test_python_api.py \
   verifiers/test_math_grammar_properties.py verifiers/test_math_hostile.py
 

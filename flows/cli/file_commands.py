@@ -183,6 +183,7 @@ def flag(
     from truegold.pipeline.suspicion.stage import sample_files, summary_lines
     from truegold.pipeline.tables.ledger import FLAGS_FILE
     from truegold.pipeline.tables.reasons import SUSPICION_FILE
+    from truegold.pipeline.tables.rows import copy_table
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
     settings: dict[str, Any] = {"model": _asked_model(model, replies)}
@@ -193,7 +194,7 @@ def flag(
     with open_run(config) as run_dir:
         page = report_stage(f"flags of {data.name}", [stage.name for stage in stages], GROUP_SIZE)
         execute([*stages, page], run_dir, stage_caller(run_dir, Terminal(errors)))
-        shutil.copyfile(run_dir / last_flagging(config) / FLAGS_FILE, out / FLAGS_FILE)
+        copy_table(run_dir / last_flagging(config) / FLAGS_FILE, out / FLAGS_FILE)
         shutil.copyfile(run_dir / "suspect" / SUSPICION_FILE, out / SUSPICION_FILE)
         names = {"flag", last_flagging(config), "suspect"}
         reports = {name: (load_record(run_dir / name) or {})["report"] for name in names}

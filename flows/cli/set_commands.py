@@ -14,7 +14,6 @@ what it keeps in the folder `work`.
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -293,6 +292,7 @@ def vet(
     """Vet the tests of every problem in a file."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
+    from truegold.pipeline.tables.rows import copy_table
     from truegold.pipeline.verify.vet.suite_report import markdown, read_suites, source_lines, summary_lines
 
     sections: dict[str, dict[str, Any]] = {
@@ -304,7 +304,7 @@ def vet(
     with open_run(config) as run_dir:
         vetted = execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))[-1].report
         for name in TABLES:
-            shutil.copyfile(run_dir / "vet_tests" / name, out / name)
+            copy_table(run_dir / "vet_tests" / name, out / name)
         suites = read_suites(out / "suites.parquet")
         (out / "report.md").write_text(markdown(data.name, suites), encoding="utf-8")
     for line in (*summary_lines(suites), *source_lines(vetted.facts.get("sources", {}))):

@@ -15,8 +15,7 @@ What is noted of a row stands in `meta.truegold` and is no edit, unless somethin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,8 +23,8 @@ import orjson
 
 from truegold.pipeline.clean.edits import Boilerplate, Edit, clean_code, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
+from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import (
@@ -34,7 +33,6 @@ from truegold.pipeline.tables.rows import (
     ROW_SCHEMA,
     Row,
     TableWriter,
-    count_rows,
     dump_json,
     read_rows,
 )
@@ -54,36 +52,33 @@ _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with what there is and what is allowed."""
 
 
-@stage_function(version=5)
+@stage_function(version=5, tunable=("workers",), aims=("workers",))
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Clean every row; drop those without a usable prompt or gold."""
+    """Clean every row; drop those without a usable prompt or gold. Done part by part."""
     # The language model takes 80 MB, and the workers alone need it.
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
         )
-    total = count_rows(inputs["rows"])
-    cleaned_rows = map_rows(read_rows(inputs["rows"]), total, partial(_make_cleaner, config), config.workers)
-    with Ledger(out_dir, "clean") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
-        for row, (cleaned, changes, fault) in paced(cleaned_rows, progress, "cleaning", total):
-            if fault is not None:
+    work = PartWork(f"{__name__}:clean_part", config)
+    return sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))
+
+
+def clean_part(part: Part, config: CleanConfig, shared: None, progress: Progress) -> StageReport:
+    """Clean the rows of one part."""
+    cleaner = Cleaner(config)
+    rows_in = 0
+    with Ledger(part.output, "clean") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:
+        for row in paced(read_rows(part.inputs["rows"]), progress, "cleaning"):
+            rows_in += 1
+            cleaned, changes = clean_row(row, config, cleaner)
+            if (fault := _find_fault(cleaned, config)) is not None:
                 ledger.drop(row, fault[0], **fault[1])
                 continue
             for column, edit in changes:
                 ledger.edit(row, edit.reason, edit.before, edit.after, column=column)
             rows.write(cleaned)
-    return StageReport(total, rows.rows, dict(ledger.counts))
-
-
-def _make_cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, _Changes, _Fault | None]]:
-    """Return a function that cleans one row, and gives its edits and the fault for which it has to go."""
-    cleaner = Cleaner(config)
-
-    def clean_and_check(row: Row) -> tuple[Row, _Changes, _Fault | None]:
-        cleaned, changes = clean_row(row, config, cleaner)
-        return cleaned, changes, _find_fault(cleaned, config)
-
-    return clean_and_check
+    return StageReport(rows_in, rows.rows, ledger.counts)
 
 
 def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Changes]:

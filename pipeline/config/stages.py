@@ -574,6 +574,14 @@ class SelectConfig(StageConfig):
         return self
 
 
+class PartsConfig(StageConfig):
+    """How tables are cut into parts, which are worked on side by side. Nothing that is written in them depends on it,
+    and stages that are finished stay as they are."""
+
+    rows: int = Field(default=5_000, ge=1)
+    """Rows of a part. A table of fewer is one file."""
+
+
 class CurationConfig(StageConfig):
     """Everything that `truegold curate` needs. Sections that are left out take their defaults."""
 
@@ -596,6 +604,8 @@ class CurationConfig(StageConfig):
     decisions: tuple[str, ...] = ()
     """The reviewers' decisions: a folder (JSON Lines, one file a reviewer), a file, or a list of them. Where no folder
     is named, `decisions` in the run's folder is one of them, if it is there."""
+    parts: PartsConfig = PartsConfig()
+    """How tables are cut into parts."""
     max_rejected: float | None = Field(default=None, ge=0, le=1)
     """The run ends with an error where a larger share of the records could not become rows; any share passes where not
     given, as long as a row is left."""

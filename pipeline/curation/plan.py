@@ -285,7 +285,7 @@ def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
     """
     stages, source, files = _source(config)
     may_hold_code = resolve_sources(source, files)
-    stages.append(plan_stage("ingest", ingest, source, files))
+    stages.append(plan_stage("ingest", ingest, source, files, part_rows=config.parts.rows))
     is_list = isinstance(source, SeveralSources)
     priority: dict[str, Path | Output] = {"sources": Output("ingest", SOURCES_FILE)} if is_list else {}
     vets = config.vet_tests.enabled and not isinstance(config.data, DemoSource) and may_hold_code

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ import polars as pl
 from truegold.pipeline.config.stages import DecontaminateConfig, EvalSetConfig, MatchKind
 from truegold.pipeline.decontaminate.matches import find_matches
 from truegold.pipeline.problems import BATCH_ROWS, Batch, ProblemColumns
-from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.parts import split_inputs, sum_reports
+from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import Ledger
@@ -54,16 +55,20 @@ def decontaminate(
     matches = pl.read_parquet(out_dir / MATCHES_FILE)
     by_row = matches.partition_by("row", as_dict=True, maintain_order=True)
     matching: Counter[str] = Counter(matches.unique(["row", "against"])["against"].to_list())
-    total = count_rows(path)
-    with Ledger(out_dir, "decontaminate") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
-        for row_number, row in enumerate(paced(read_rows(path), progress, "dropping what matches", total), 1):
-            row_matches = by_row.get((row_number,))
-            if row_matches is None or not _drops(row, row_matches, config, ledger):
-                rows.write(row)
-        counts = dict(ledger.counts)
+    progress.start("dropping what matches", count_rows(path))
+    numbers = count(1)
+    reports = []
+    for part in split_inputs(inputs, out_dir):
+        with Ledger(part.output, "decontaminate") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:
+            for row in read_rows(part.inputs["rows"]):
+                row_matches = by_row.get((next(numbers),))
+                if row_matches is None or not _drops(row, row_matches, config, ledger):
+                    rows.write(row)
+        reports.append(StageReport(part.count_rows(), rows.rows, ledger.counts))
+        progress.advance(part.count_rows())
     sizes = items_by_set(out_dir / MATCHES_FILE)
     compared = {name: {"items": size, "rows": matching[name]} for name, size in sizes.items()}
-    return StageReport(total, rows.rows, counts, {"against": compared})
+    return sum_reports(reports, {"against": compared})
 
 
 def problem_columns(entry: EvalSetConfig) -> ProblemColumns:

@@ -21,8 +21,10 @@ rewordings (some 500 bytes for each row that is no copy), for the evidence, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -38,14 +40,16 @@ from truegold.pipeline.dedup.rewordings import (
     read_heldout,
     read_ranks,
 )
+from truegold.pipeline.near.arrays import Ints
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.near.measures import Relation
+from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSLATION
-from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, count_rows, read_rows
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 
 ROWS_FILE = "rows.parquet"
 OVERRULED = "conflict_with_better_source"
@@ -68,38 +72,74 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
         outcome = keep_all_but_copies(copies)
     if ranks is not None:
         outcome = overrule(outcome, ranks, read_heldout(path))
-    kept_rows, conflicts = _KeptRows(path, outcome), _read_conflicts(path, outcome)
-    translations = translation_evidence(path, outcome.kept_translations)
-    with (
-        Ledger(out_dir, "dedup") as ledger,
-        TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
-        TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
-    ):
-        for position, row in enumerate(paced(read_rows(path), progress, "deduplicating", total)):
-            winner = int(outcome.winner[position])
-            if winner != position:
-                split, kept, kept_id = kept_rows.identity(winner)
-                leaked = split == "heldout" and row["split"] != "heldout"
-                reason = "leaked_heldout" if leaked else _drop_reason(outcome, position)
-                evidence = outcome.drop_evidence(position)
-                if ranks is not None and ranks[winner] < ranks[position] and split == row["split"]:
-                    evidence["priority"] = f"{kept.rpartition(':')[0]} before {row['source']}"
-                if reason == OVERRULED:
-                    evidence |= conflicts[int(outcome.conflict[winner])].evidence()
-                ledger.drop(row, reason, kept=kept, kept_id=kept_id, **evidence)
-                continue
-            rows.write(row)
-            are_copies = bool(outcome.copies_conflict[position])
-            conflict = int(outcome.conflict[position])
-            if conflict >= 0 and (are_copies or config.reworded_conflicts):
-                evidence = conflicts[conflict].evidence()
-                ledger.flag(row, CONFLICTING_LABELS, **evidence)
-                is_settled = outcome.settled is not None and bool(outcome.settled[position])
-                flags.write(conflict_flag(row, evidence, are_copies, is_settled))
-            for evidence in translations.get(position, ()):
-                ledger.flag(row, POSSIBLE_TRANSLATION, **evidence)
-                flags.write(translation_flag(row, evidence))
-    return StageReport(total, rows.rows, dict(ledger.counts))
+    decided = _Decided(
+        outcome,
+        _KeptRows(path, outcome),
+        _read_conflicts(path, outcome),
+        translation_evidence(path, outcome.kept_translations),
+        ranks,
+        config.reworded_conflicts,
+    )
+    progress.start("deduplicating", total)
+    reports, start = [], 0
+    for part in split_inputs(inputs, out_dir):
+        reports.append(decided.write(part, start))
+        start += reports[-1].rows_in
+        progress.advance(reports[-1].rows_in)
+    return sum_reports(reports)
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """What was decided about the rows of all parts, by their positions."""
+
+    outcome: DedupOutcome
+    kept_rows: _KeptRows
+    conflicts: Sequence[Conflict]
+    translations: Mapping[int, Sequence[dict[str, Any]]]
+    ranks: Ints | None
+    reworded_conflicts: bool
+
+    def write(self, part: Part, start: int) -> StageReport:
+        """Write the rows of a part that stay, what is said of them, and those that go; the first is at `start`."""
+        with (
+            Ledger(part.output, "dedup") as ledger,
+            TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows,
+            TableWriter(part.output(FLAGS_FILE), FLAG_SCHEMA) as flags,
+        ):
+            for position, row in enumerate(read_rows(part.inputs["rows"]), start):
+                if int(self.outcome.winner[position]) == position:
+                    rows.write(row)
+                    self._flag(row, position, ledger, flags)
+                else:
+                    self._drop(row, position, ledger)
+        return StageReport(part.count_rows(), rows.rows, ledger.counts)
+
+    def _drop(self, row: Row, position: int, ledger: Ledger) -> None:
+        outcome, ranks = self.outcome, self.ranks
+        winner = int(outcome.winner[position])
+        split, kept, kept_id = self.kept_rows.identity(winner)
+        leaked = split == "heldout" and row["split"] != "heldout"
+        reason = "leaked_heldout" if leaked else _drop_reason(outcome, position)
+        evidence = outcome.drop_evidence(position)
+        if ranks is not None and ranks[winner] < ranks[position] and split == row["split"]:
+            evidence["priority"] = f"{kept.rpartition(':')[0]} before {row['source']}"
+        if reason == OVERRULED:
+            evidence |= self.conflicts[int(outcome.conflict[winner])].evidence()
+        ledger.drop(row, reason, kept=kept, kept_id=kept_id, **evidence)
+
+    def _flag(self, row: Row, position: int, ledger: Ledger, flags: TableWriter) -> None:
+        outcome = self.outcome
+        are_copies = bool(outcome.copies_conflict[position])
+        conflict = int(outcome.conflict[position])
+        if conflict >= 0 and (are_copies or self.reworded_conflicts):
+            evidence = self.conflicts[conflict].evidence()
+            ledger.flag(row, CONFLICTING_LABELS, **evidence)
+            is_settled = outcome.settled is not None and bool(outcome.settled[position])
+            flags.write(conflict_flag(row, evidence, are_copies, is_settled))
+        for evidence in self.translations.get(position, ()):
+            ledger.flag(row, POSSIBLE_TRANSLATION, **evidence)
+            flags.write(translation_flag(row, evidence))
 
 
 def _drop_reason(outcome: DedupOutcome, position: int) -> str:

@@ -49,7 +49,16 @@ from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_reasons, describe_rejects, first_rejects
 from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
-from truegold.pipeline.tables.rows import BATCH_ROWS, PROFILE_SCHEMA, Row, RowKey, dump_json, read_rows, row_key
+from truegold.pipeline.tables.rows import (
+    BATCH_ROWS,
+    PROFILE_SCHEMA,
+    Row,
+    RowKey,
+    dump_json,
+    read_rows,
+    read_table,
+    row_key,
+)
 from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import (
     ConfigError,
@@ -387,9 +396,7 @@ def _typed(column: pa.Field) -> pa.Field:
 
 def _records(path: Path) -> Iterable[Mapping[str, Any]]:
     if path.suffix == ".parquet":
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(BATCH_ROWS):
-                yield from batch.to_pylist()
+        yield from read_table(path, dict)
         return
     with path.open("rb") as lines:
         while chunk := list(islice(lines, BATCH_ROWS)):

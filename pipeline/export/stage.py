@@ -27,7 +27,7 @@ from truegold.pipeline.export.card import COUNTED, RowCounts, SplitFile, count_r
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
 from truegold.pipeline.sources.provenance import provenance_of_row
-from truegold.pipeline.tables.rows import RowKey, TableWriter, read_rows, row_key
+from truegold.pipeline.tables.rows import RowKey, TableWriter, read_rows, row_key, table_schema
 from truegold.pipeline.tables.run_files import RunFiles
 
 CARD = "README.md"
@@ -71,7 +71,7 @@ def write_splits(
     Without held-out rows there is no file of them. The tables share the columns of ROW_SCHEMA; columns that only some
     have are null in the others' rows.
     """
-    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len)
+    schema = max((table_schema(path).remove_metadata() for path in tables), key=len)
     for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):
         schema = schema.append(column)
     (out_dir / DATA_DIR).mkdir(exist_ok=True)

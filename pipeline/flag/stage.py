@@ -9,95 +9,99 @@ A built-in rule's confidence, and whether its flags hold rows back, follow from 
 user's own rule says both itself.
 
 `flags.parquet` holds the flags of the earlier stages as well, so that one table is enough to settle them; the ledger
-holds the new ones only. A reason in `advise_only` is reported and holds no row back. A detector that raises on a row
-gives no finding for it; its errors are counted as `error:NAME`, and the first of them is noted.
+holds the new ones only. The flags of a row stand together, in the order of the stages, and the rows in theirs; flags
+of a row that has been dropped since are left out. A reason in `advise_only` is reported and holds no row back. A
+detector that raises on a row gives no finding for it; its errors are counted as `error:NAME`, and the first of them is
+noted.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import FlagConfig
 from truegold.pipeline.flag.rules import BUILT_IN, Detector, Finding, load_detectors
+from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.conversation import read_compared_rows
+from truegold.pipeline.tables.conversation import find_shared_systems, read_compared_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import measured_flag
-from truegold.pipeline.tables.rows import Row, RowKey, TableWriter, count_rows, read_table, row_key
+from truegold.pipeline.tables.rows import Row, TableWriter, group_by_row, read_table, row_key
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
 
 
-@stage_function(version=2)
+@stage_function(version=3, tunable=("workers",), aims=("workers",))
 def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Run the detectors over `rows` and gather all flags: `rows.parquet`, `flags.parquet` and the ledger."""
+    """Run the detectors over `rows`, part by part, and gather all flags: `rows.parquet`, `flags.parquet` and the
+    ledger."""
     detectors = load_detectors(config.detectors)
-    total = count_rows(inputs["rows"])
-    flagged: set[RowKey] = set()
-    blocked: set[RowKey] = set()
-    errors: Counter[str] = Counter()
-
-    with Ledger(out_dir, "flag") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
-
-        def write_flag(record: FlagRecord) -> None:
-            record["blocks"] = record["blocks"] and record["reason"] not in config.advise_only
-            flags.write(record)
-            key = row_key(record)
-            flagged.add(key)
-            if record["blocks"]:
-                blocked.add(key)
-
-        for path in (inputs[name] for name in EARLIER_FLAGS if name in inputs):
-            for record in read_table(path, FlagRecord):
-                write_flag(record)
-        compared = read_compared_rows(inputs["rows"])
-        flagged_rows = map_rows(compared, total, partial(_flagger, config.detectors), config.workers)
-        for row, (records, failures) in paced(flagged_rows, progress, "flag", total):
-            for name, message in failures:
-                if name not in errors:
-                    progress.note(f"Detector {name} failed on {row['source']}:{row['source_row']} ({message}).")
-                errors[name] += 1
-            for record in records:
-                write_flag(record)
-                ledger.flag(row, record["reason"], detector=record["detector"], confidence=record["confidence"])
-
-    shutil.copyfile(inputs["rows"], out_dir / "rows.parquet")
-    return StageReport(
-        rows_in=total,
-        rows_out=total,
-        counts={**ledger.counts, **{f"error:{name}": count for name, count in sorted(errors.items())}},
-        facts={
+    shared = sorted(find_shared_systems(inputs["rows"]))
+    parts = split_inputs(inputs, out_dir, *EARLIER_FLAGS)
+    reports = run_parts(PartWork(f"{__name__}:flag_part", config, shared), parts, progress, "flag")
+    errors: dict[str, str] = {}
+    for report in reports:
+        errors = {**report.facts["errors"], **errors}
+    for name, message in errors.items():
+        progress.note(f"Detector {name} failed on {message}.")
+    return sum_reports(
+        reports,
+        {
             "detectors": {detector.name: detector.version for detector in detectors},
-            "flagged_rows": len(flagged),
-            "blocked_rows": len(blocked),
+            "flagged_rows": sum(report.facts["flagged_rows"] for report in reports),
+            "blocked_rows": sum(report.facts["blocked_rows"] for report in reports),
         },
     )
 
 
-def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[FlagRecord], list[tuple[str, str]]]]:
-    """Return a function from a row to its flag records and the detectors that raised on it, with their errors."""
-    detectors = load_detectors(names)
+def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], progress: Progress) -> StageReport:
+    """Flag the rows of one part; `shared` are the system messages that are templates, each with its source."""
+    detectors = load_detectors(config.detectors)
+    earlier = group_by_row(
+        chain.from_iterable(read_table(part.inputs[name], FlagRecord) for name in EARLIER_FLAGS if name in part.inputs)
+    )
+    templates = {(source, message) for source, message in shared}
+    rows = flagged = blocked = 0
+    counts: Counter[str] = Counter()
+    errors: dict[str, str] = {}
+    with Ledger(part.output, "flag") as ledger, TableWriter(part.output(FLAGS_FILE), FLAG_SCHEMA) as flags:
+        for row in paced(read_compared_rows(part.inputs["rows"], shared=templates), progress, "flag"):
+            rows += 1
+            records, failures = _find_flags(row, detectors)
+            for name, message in failures:
+                errors.setdefault(name, f"{row['source']}:{row['source_row']} ({message})")
+                counts[f"error:{name}"] += 1
+            for record in records:
+                ledger.flag(row, record["reason"], detector=record["detector"], confidence=record["confidence"])
+            row_flags = [*earlier.get(row_key(row), ()), *records]
+            for record in row_flags:
+                record["blocks"] = record["blocks"] and record["reason"] not in config.advise_only
+                flags.write(record)
+            flagged += bool(row_flags)
+            blocked += any(record["blocks"] for record in row_flags)
+    shutil.copyfile(part.inputs["rows"], part.output("rows.parquet"))
+    facts = {"errors": errors, "flagged_rows": flagged, "blocked_rows": blocked}
+    return StageReport(rows, rows, {**ledger.counts, **dict(sorted(counts.items()))}, facts)
 
-    def find_flags(row: Row) -> tuple[list[FlagRecord], list[tuple[str, str]]]:
-        records: list[FlagRecord] = []
-        failures: list[tuple[str, str]] = []
-        for detector in detectors:
-            # A detector's own code may raise anything, and must not stop the others.
-            try:
-                records += [_record(row, detector, finding) for finding in detector.detect(row)]
-            except Exception as error:
-                failures.append((detector.name, f"{type(error).__name__}: {error}"))
-        return records, failures
 
-    return find_flags
+def _find_flags(row: Row, detectors: Sequence[Detector]) -> tuple[list[FlagRecord], list[tuple[str, str]]]:
+    """Return a row's flag records, and the detectors that raised on it, with their errors."""
+    records: list[FlagRecord] = []
+    failures: list[tuple[str, str]] = []
+    for detector in detectors:
+        # A detector's own code may raise anything, and must not stop the others.
+        try:
+            records += [_record(row, detector, finding) for finding in detector.detect(row)]
+        except Exception as error:
+            failures.append((detector.name, f"{type(error).__name__}: {error}"))
+    return records, failures
 
 
 def _record(row: Row, detector: Detector, finding: Any) -> FlagRecord:

@@ -21,7 +21,7 @@ The steps of MathQ-Verify (arXiv 2505.13903) are among the kinds of faults, and 
 
 What a model's word is worth differs, so that flags have a confidence only where it was measured (`fault_likelihood`),
 and hold rows back only then. Rows are neither changed nor dropped. Held-out rows are asked about like others. One batch
-of rows is held in memory; a killed stage begins again.
+of rows is held in memory; a killed stage goes on with the parts that are not done.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from time import time_ns
 
 from truegold.pipeline.config.stages import Fault, WellPosedConfig
 from truegold.pipeline.engines import build_engine
@@ -55,6 +57,7 @@ from truegold.pipeline.flag.fault_questions import (
     read_defence,
     read_faults,
 )
+from truegold.pipeline.running.parts import Part, PartWork, run_here, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
@@ -63,10 +66,11 @@ from truegold.pipeline.tables.reasons import ASKED_FILE, AskedModel, AskedRecord
 from truegold.pipeline.tables.rows import (
     RowReference,
     TableWriter,
-    count_rows,
+    group_by_row,
     problem_of,
     read_shards,
     read_table,
+    row_key,
     row_reference,
 )
 
@@ -188,16 +192,15 @@ def _conclude(
     return Asked(outcomes.get(defence, Outcome.REFUTED), reply.faults, defence or reply.answer, replies)
 
 
-@stage_function(version=3, isolated=True, store=".samples")
+@stage_function(version=4, isolated=True, store=".samples")
 def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Ask the checkpoint in the folder `model`, which an engine of the type scripted, chat or replies does without,
     about `rows`, and before about the problems of `known`. What lies in `store` is not paid for again.
 
-    Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` first, the ledger,
-    `asked.parquet`, what was measured of the model, and the prompts that a file of replies has none to.
+    Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` as well, the ledger,
+    `asked.parquet`, what was measured of the model, and the prompts that a file of replies has none to. Parts are asked
+    about one after the other.
     """
-    total = count_rows(inputs["rows"])
-    counts: Counter[str] = Counter()
     progress.start("loading the model")
     engine, encoder = build_engine(
         config.engine, config.chat, inputs.get("model"), inputs.get(STORE, out_dir / SCRATCH) / REPLIES
@@ -205,41 +208,62 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
     measured = _measure(inputs.get("known"), engine, encoder, config, progress)
     if measured is not None:
         measured.save(out_dir / MEASURED_FILE)
-    progress.start("asking", total)
-    with (
-        Ledger(out_dir, "well_posed") as ledger,
-        TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
-        TableWriter(
-            out_dir / ASKED_FILE,
-            asked_schema(AskedModel(config.prior, *(measured.outcomes() if measured else ({}, {})))),
-        ) as table,
-    ):
-        for record in read_table(inputs["flags"], FlagRecord):
-            flags.write(record)
-        for shard in read_shards(inputs["rows"], config.batch_size):
-            problems = [
-                AskedProblem(f"{row['source']}:{row['source_row']}", problem_of(row), row["gold"]) for row in shard
-            ]
-            for row, asked in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
-                counts[str(asked.outcome)] += 1
-                table.write(_record(row, asked, measured))
-                if asked.outcome is Outcome.FAULTY:
-                    flags.write(_flag(row, asked, config, measured))
-                    ledger.flag(row, asked.verdict, detector=DETECTOR, model=config.name)
-            progress.advance(len(shard))
+    # Stored replies cost nothing, and those that are missing are listed of all rows: no part counts as done before.
+    shared = time_ns() if isinstance(engine, RepliesEngine) else None
+    work = PartWork(f"{__name__}:ask_part", config, shared)
+    runner = partial(run_here, engine=engine, encoder=encoder, measured=measured)
+    reports = run_parts(work, split_inputs(inputs, out_dir, "flags"), progress, "asking", runner)
     costs = report_costs([engine.facts()], progress)
     if isinstance(engine, RepliesEngine) and engine.missing:
         engine.write_missing(out_dir / UNANSWERED_FILE)
         progress.note(f"{len(engine.missing):,} prompts have no reply: {UNANSWERED_FILE}")
     engine.close()
-    shutil.copyfile(inputs["rows"], out_dir / "rows.parquet")
+    outcomes: Counter[str] = Counter()
+    for report in reports:
+        outcomes.update(report.facts["asked"])
     facts = {
         "model": config.name,
         "measured": measured is not None,
-        "asked": dict(sorted(counts.items())),
+        "asked": dict(sorted(outcomes.items())),
         "costs": costs,
     }
-    return StageReport(total, total, dict(ledger.counts), facts)
+    return sum_reports(reports, facts)
+
+
+def ask_part(
+    part: Part,
+    config: WellPosedConfig,
+    shared: int | None,
+    progress: Progress,
+    engine: Engine,
+    encoder: PromptEncoder,
+    measured: MeasuredModel | None,
+) -> StageReport:
+    """Ask about the rows of one part."""
+    outcomes: Counter[str] = Counter()
+    earlier = group_by_row(read_table(part.inputs["flags"], FlagRecord))
+    schema = asked_schema(AskedModel(config.prior, *(measured.outcomes() if measured else ({}, {}))))
+    with (
+        Ledger(part.output, "well_posed") as ledger,
+        TableWriter(part.output(FLAGS_FILE), FLAG_SCHEMA) as flags,
+        TableWriter(part.output(ASKED_FILE), schema) as table,
+    ):
+        for shard in read_shards(part.inputs["rows"], config.batch_size):
+            problems = [
+                AskedProblem(f"{row['source']}:{row['source_row']}", problem_of(row), row["gold"]) for row in shard
+            ]
+            for row, asked in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
+                outcomes[str(asked.outcome)] += 1
+                table.write(_record(row, asked, measured))
+                for record in earlier.get(row_key(row), ()):
+                    flags.write(record)
+                if asked.outcome is Outcome.FAULTY:
+                    flags.write(_flag(row, asked, config, measured))
+                    ledger.flag(row, asked.verdict, detector=DETECTOR, model=config.name)
+            progress.advance(len(shard))
+    shutil.copyfile(part.inputs["rows"], part.output("rows.parquet"))
+    rows = outcomes.total()
+    return StageReport(rows, rows, ledger.counts, {"asked": outcomes})
 
 
 def _measure(

@@ -32,8 +32,10 @@ import numpy as np
 import orjson
 
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources, heldout_label
+from truegold.pipeline.config.stages import PartsConfig
 from truegold.pipeline.ingest.source_facts import as_json, find_source_facts
 from truegold.pipeline.running.disk import written_aside
+from truegold.pipeline.running.part_files import table_parts
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import Layout
@@ -56,7 +58,7 @@ from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldo
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.losses import LOSSES, REJECTED, Cause, LossCount
-from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
+from truegold.pipeline.tables.rows import ROW_SCHEMA, PartsWriter, TableWriter, read_rows
 from truegold.verifiers import InputError
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import Values
@@ -67,16 +69,23 @@ SOURCE_FACTS = "source_facts"
 """What the stage's record has under this name is what sources tell on themselves."""
 
 
-@stage_function(version=9)
+@stage_function(version=10)
 def ingest(
-    inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
+    inputs: Mapping[str, Path],
+    config: FileSource | HubSource | SeveralSources,
+    out_dir: Path,
+    progress: Progress,
+    part_rows: int = PartsConfig().rows,
 ) -> StageReport:
-    """Read the sources (and their held-out files) into `rows.parquet` and `rejects.jsonl`."""
+    """Read the sources (and their held-out files) into `rows.parquet`, in parts of so many rows, and `rejects.jsonl`.
+
+    The stages after it keep the parts, so that they are cut here for a whole run.
+    """
     opened = _open_all(inputs, config)
     names = [source.name for _, sources in opened for source in sources]
     with (
         Ledger(out_dir, "ingest"),
-        TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
+        PartsWriter(out_dir / ROWS_FILE, ROW_SCHEMA, part_rows) as rows,
         _Rejects(out_dir / REJECTS_FILE) as rejects,
     ):
         ids, warnings = _SourceIds(), RowWarnings()
@@ -154,10 +163,11 @@ def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
         if row["source"] in hashes:
             hashes[row["source"]].append(heldout_hash(row["id"]))
     bounds = {source: _bound(np.asarray(values), shares[source]) for source, values in hashes.items()}
-    with written_aside(path) as aside, TableWriter(aside, ROW_SCHEMA) as rows:
-        for row in read_rows(path):
-            is_apart = row["source"] in bounds and heldout_hash(row["id"]) <= bounds[row["source"]]
-            rows.write({**row, "split": "heldout"} if is_apart else row)
+    for part in table_parts(path):
+        with written_aside(part) as aside, TableWriter(aside, ROW_SCHEMA) as rows:
+            for row in read_rows(part):
+                is_apart = row["source"] in bounds and heldout_hash(row["id"]) <= bounds[row["source"]]
+                rows.write({**row, "split": "heldout"} if is_apart else row)
 
 
 def _bound(hashes: np.ndarray, share: float) -> int:
@@ -172,7 +182,7 @@ class _Reader:
     """Reads sources into the stage's tables."""
 
     config: FileSource | HubSource
-    rows: TableWriter
+    rows: PartsWriter
     rejects: _Rejects
     ids: _SourceIds
     warnings: RowWarnings

@@ -87,6 +87,11 @@ class SecondOpinion:
         """Count an opinion on a verdict with this reason."""
         self.counts.setdefault(str(reason), Counter())[_CALLED[score]] += 1
 
+    def add_counts(self, counts: Mapping[str, Mapping[str, int]]) -> None:
+        """Count opinions that were counted elsewhere, such as in another part of a table."""
+        for reason, opinions in counts.items():
+            self.counts.setdefault(reason, Counter()).update(opinions)
+
     def facts(self, progress: Progress) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
         """Return what a report says of it, and what it cost, and note both."""
         for reason, counts in sorted(self.counts.items()):

@@ -34,7 +34,7 @@ are many, and only as far as a cluster depends on them:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -61,11 +61,14 @@ from truegold.pipeline.near.measures import (
 from truegold.pipeline.near.problem_text import ReadText, read_text
 from truegold.pipeline.near.related_pairs import Links, join_links
 from truegold.pipeline.near.squashed import LayoutCopies, differ_in_signs
-from truegold.pipeline.running.row_workers import map_rows
+from truegold.pipeline.running.workers import map_in_workers
 from truegold.pipeline.text.person_names import exchange_names
+from truegold.verifiers.sandbox.child_process import usable_cores
 
 GROUP_PAIRS = 2_000
 """Pairs of a group; a set of pairs that are all tied to each other may be larger."""
+FEWEST_GROUPS = 8
+"""With fewer groups workers would cost more to start than they save."""
 SAME_GOLD = np.float32(1.0)
 """What equal golds add to the log-odds: they agree by accident in about one pair of siblings of five."""
 CHINESE_CONFLICT = np.float32(-1.6)
@@ -142,8 +145,11 @@ def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank:
     relation, score = links.relation.copy(), links.score.copy()
     parts = _group_pairs(links, len(corpus.features))
     groups = (_make_group(links, part, corpus, comparer, texts, rank) for part in parts)
-    readings = map_rows(groups, len(parts), partial(partial, read_group, cuts=cuts), chunk=1)
-    for part, (_, reading) in zip(parts, readings, strict=True):
+    read = partial(read_group, cuts=cuts)
+    readings: Iterable[tuple[npt.NDArray[np.uint8], Floats]] = map(read, groups)
+    if len(parts) >= FEWEST_GROUPS and (workers := usable_cores()) > 1:
+        readings = (reading for _, reading in map_in_workers(read, groups, workers))
+    for part, reading in zip(parts, readings, strict=True):
         relation[part], score[part] = reading
     return Links(links.left, links.right, relation, score).take(relation > Relation.UNRELATED)
 

@@ -38,7 +38,7 @@ from truegold.pipeline.report.page_rows import PageRows, gather_page_rows
 from truegold.pipeline.report.pass_rates import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
 from truegold.pipeline.report.reward_ratios import Rewards, measure_rewards
 from truegold.pipeline.report.training import Training, pack_completions, read_training
-from truegold.pipeline.running.stage import RECORD, StageReport
+from truegold.pipeline.running.stage import RECORD, StageReport, table_digest
 from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.losses import Loss, read_losses
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
@@ -210,7 +210,7 @@ def _read_provenance(files: RunFiles) -> RunOrigin:
         date=f"{datetime.fromtimestamp(ended, UTC):%Y-%m-%d %H:%M} UTC",
         truegold=str(ingest.get("truegold", version("truegold"))),
         data=tuple(str(source[name]) for source in sources for name in names if source.get(name)),
-        digest=ingest.get("outputs", {}).get("rows.parquet", {}).get("digest"),
+        digest=table_digest(ingest, "rows.parquet"),
         links={name: f"../{path}" for name, path in LINKED.items() if (run_dir / path).exists()},
     )
 

@@ -33,7 +33,7 @@ from truegold.pipeline.report.render import render
 from truegold.pipeline.report.sections import gather_run
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.stage import RECORD
-from truegold.pipeline.tables.rows import dump_json
+from truegold.pipeline.tables.rows import dump_json, read_rows
 from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
@@ -167,10 +167,8 @@ def _copy_run(run_dir: Path, copy: Path, texts: SharedTexts) -> None:
 
 
 def _prompts(run_dir: Path) -> Iterator[str]:
-    with pq.ParquetFile(run_dir / "ingest" / "rows.parquet") as file:
-        for batch in file.iter_batches(columns=["prompt", "solution"]):
-            for row in batch.to_pylist():
-                yield f"{row['prompt']}\n{row['solution'] or ''}"
+    for row in read_rows(run_dir / "ingest" / "rows.parquet", ["prompt", "solution"]):
+        yield f"{row['prompt']}\n{row['solution'] or ''}"
 
 
 def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:

@@ -41,7 +41,8 @@ from truegold.pipeline.review.consensus import (
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.gold_reading import with_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, label_checks, measure_agreement, measure_flags
-from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
+from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.likely_causes import cause_of_held
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
@@ -87,12 +88,46 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     total = count_rows(inputs["rows"])
     undecided: set[RowKey] = set()
 
-    with (
-        Ledger(out_dir, "settle") as ledger,
-        TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as cleared,
-        TableWriter(out_dir / DECIDED_FILE, DECIDED_SCHEMA) as decided,
-    ):
-        for row in paced(read_rows(inputs["rows"]), progress, "settle", total):
+    progress.start("settle", total)
+    reports = []
+    with TableWriter(out_dir / DECIDED_FILE, DECIDED_SCHEMA) as decided:
+        for part in split_inputs(inputs, out_dir):
+            reports.append(_settle_part(part, review, blocking, decided, undecided))
+            progress.advance(reports[-1].rows_in)
+    _write_open_flags(flags, out_dir / OPEN_FLAGS_FILE, undecided)
+    keys = map(row_key, read_table(inputs["flags"], FlagRecord, KEY))
+    flagged = {key for key in keys if key in review.standings}
+    write_rows(out_dir / CHECKS_FILE, label_checks(decisions, review.agreed, flagged), CHECK_SCHEMA)
+    stale = _write_stale(out_dir / STALE_FILE, review, decisions)
+    if stale["count"]:
+        progress.note(
+            f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data, "
+            f"or have left it before, {stale['changed']} of rows that have changed since ({out_dir / STALE_FILE})."
+        )
+    heavy = _heavy_losses(out_dir / DROPPED_FILE, blocking, total)
+    return sum_reports(
+        reports,
+        {
+            **({LOSSES: heavy} if heavy else {}),
+            "decided_ids": len({key[0] for key, standing in review.standings.items() if standing.current}),
+            "stale_decisions": stale,
+            "precision": [asdict(measured) for measured in precision],
+            "tiers": tiers,
+            "agreement": [asdict(agreement) for agreement in measure_agreement(decisions)],
+        },
+    )
+
+
+def _settle_part(
+    part: Part,
+    review: WeighedReview,
+    blocking: Mapping[RowKey, list[str]],
+    decided: TableWriter,
+    undecided: set[RowKey],
+) -> StageReport:
+    """Write the rows of a part that pass, and add them to those that are decided or not."""
+    with Ledger(part.output, "settle") as ledger, TableWriter(part.output("rows.parquet"), ROW_SCHEMA) as cleared:
+        for row in read_rows(part.inputs["rows"]):
             key = row_key(row)
             standing = review.standings.get(key, UNDECIDED)
             reasons = blocking.get(key, [])
@@ -109,30 +144,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
                 decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
             else:
                 undecided.add(key)
-    _write_open_flags(flags, out_dir / OPEN_FLAGS_FILE, undecided)
-    keys = map(row_key, read_table(inputs["flags"], FlagRecord, KEY))
-    flagged = {key for key in keys if key in review.standings}
-    write_rows(out_dir / CHECKS_FILE, label_checks(decisions, review.agreed, flagged), CHECK_SCHEMA)
-    stale = _write_stale(out_dir / STALE_FILE, review, decisions)
-    if stale["count"]:
-        progress.note(
-            f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data, "
-            f"or have left it before, {stale['changed']} of rows that have changed since ({out_dir / STALE_FILE})."
-        )
-    heavy = _heavy_losses(out_dir / DROPPED_FILE, blocking, total)
-    return StageReport(
-        rows_in=total,
-        rows_out=cleared.rows,
-        counts=ledger.counts,
-        facts={
-            **({LOSSES: heavy} if heavy else {}),
-            "decided_ids": len({key[0] for key, standing in review.standings.items() if standing.current}),
-            "stale_decisions": stale,
-            "precision": [asdict(measured) for measured in precision],
-            "tiers": tiers,
-            "agreement": [asdict(agreement) for agreement in measure_agreement(decisions)],
-        },
-    )
+    return StageReport(part.count_rows(), cleared.rows, ledger.counts)
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:

@@ -104,6 +104,9 @@ class Stage:
     """The versions of whatever else decides the output, by name."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
     """The processes of an isolated stage."""
+    part_rows: int | None = None
+    """Rows in a part of the tables, for a stage that cuts them. It is no part of the key: a finished table stays as it
+    is cut."""
     tunable: tuple[str, ...] = ()
     """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
     aims: tuple[str, ...] = ()
@@ -152,6 +155,7 @@ def plan_stage(
     *,
     extra: Mapping[str, str] | None = None,
     launch: LaunchConfig | None = None,
+    part_rows: int | None = None,
 ) -> Stage:
     """Make a step of a plan out of a declared stage function.
 
@@ -166,7 +170,14 @@ def plan_stage(
         traits["judges"] = None
     spelling = f"{exporter}:{function.__name__}"
     return Stage(
-        name, spelling, config=config, inputs=inputs, extra=extra or {}, launch=launch or LaunchConfig(), **traits
+        name,
+        spelling,
+        config=config,
+        inputs=inputs,
+        extra=extra or {},
+        launch=launch or LaunchConfig(),
+        part_rows=part_rows,
+        **traits,
     )
 
 
@@ -264,15 +275,22 @@ def _output_digest(run_dir: Path, source: Output) -> str:
     if source.name == RECORD:
         # The stage as a whole is meant: everything but the times in its record.
         return digest_json([record["key"], record["report"]["counts"], record["outputs"]])
-    prefix = source.name + "/"
-    digests = {
-        name: entry["digest"]
-        for name, entry in record["outputs"].items()
-        if name == source.name or name.startswith(prefix)
-    }
+    digests = _digests(record, source.name)
     if not digests:
         raise KeyError(f"stage {source.stage} made no {source.name}")
     return digest_json(digests)
+
+
+def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the digests of a file in a stage's folder, or of the files of a folder in it."""
+    outputs = record.get("outputs", {}).items()
+    return {path: entry["digest"] for path, entry in outputs if path == name or path.startswith(f"{name}/")}
+
+
+def table_digest(record: Mapping[str, Any], name: str) -> str | None:
+    """Return one digest of a table that a stage's record has, of one file or of parts; None where it has none."""
+    digests = list(_digests(record, name).values())
+    return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 
 
 def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progress) -> StageResult:
@@ -300,7 +318,8 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
         report = StageReport(**report_fields)
     else:
         function: Callable[..., StageReport] = pkgutil.resolve_name(stage.fn)
-        report = function(inputs, stage.config, partial, progress)
+        cut = {} if stage.part_rows is None else {"part_rows": stage.part_rows}
+        report = function(inputs, stage.config, partial, progress, **cut)
     seconds = time.monotonic() - started
     shutil.rmtree(partial / SCRATCH, ignore_errors=True)
     _write_record(stage, key, partial, report, seconds)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.tables.rows import Row, context_of, read_rows, read_table
+from truegold.pipeline.tables.rows import Row, context_of, read_batches, read_rows
 from truegold.verifiers.conversation import SYSTEM, write_out
 
 SHARED_ROWS = 20
@@ -50,19 +50,26 @@ def find_shared_systems(path: Path) -> frozenset[SystemMessage]:
     half of its rows with a system message."""
     counts: Counter[SystemMessage] = Counter()
     totals: Counter[str] = Counter()
-    for row in read_table(path, dict, ["source", "context"]):
-        for message in context_of(row):
-            if message["role"] == SYSTEM:
-                counts[row["source"], message["content"]] += 1
-                totals[row["source"]] += 1
+    for batch in read_batches(path, ["source", "context"]):
+        # Most tables have no conversations, and millions of rows.
+        for row in batch.to_pylist() if batch["context"].null_count < batch.num_rows else ():
+            for message in context_of(row):
+                if message["role"] == SYSTEM:
+                    counts[row["source"], message["content"]] += 1
+                    totals[row["source"]] += 1
     return frozenset(
         key for key, count in counts.items() if count >= SHARED_ROWS or (count > 1 and 2 * count > totals[key[0]])
     )
 
 
-def read_compared_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """Stream rows as they are compared: the prompt is `compared_text`, system messages that rows share left out."""
-    shared = find_shared_systems(path)
+def read_compared_rows(
+    path: Path, columns: list[str] | None = None, shared: Set[SystemMessage] | None = None
+) -> Iterator[Row]:
+    """Stream rows as they are compared: the prompt is `compared_text`, system messages that rows share left out.
+
+    shared: those messages, where `path` is a part of a table and cannot tell them.
+    """
+    shared = find_shared_systems(path) if shared is None else shared
     for row in read_rows(path, None if columns is None else list(dict.fromkeys((*columns, "source", "context")))):
         if row["context"]:
             row["prompt"] = compared_text(row, shared)

@@ -8,7 +8,7 @@ Nothing leaves the data without a record here. Flags have a table of their own a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -88,13 +88,15 @@ class Action(StrEnum):
 
 
 class Ledger:
-    """Writes one stage's records and the rows it drops: `ledger.parquet` and `dropped.parquet` in `out_dir`."""
+    """Writes one stage's records and the rows it drops: `ledger.parquet` and `dropped.parquet`."""
 
-    def __init__(self, out_dir: Path, stage: str) -> None:
+    def __init__(self, output: Path | Callable[[str], Path], stage: str) -> None:
+        """output: the stage's folder, or what says where a part of each table is written (`Part.output`)."""
+        path = output.joinpath if isinstance(output, Path) else output
         self._stage = stage
         self._files = ExitStack()
-        self._records = self._files.enter_context(TableWriter(out_dir / LEDGER_FILE, LEDGER_SCHEMA))
-        self._dropped = self._files.enter_context(TableWriter(out_dir / DROPPED_FILE, DROPPED_SCHEMA))
+        self._records = self._files.enter_context(TableWriter(path(LEDGER_FILE), LEDGER_SCHEMA))
+        self._dropped = self._files.enter_context(TableWriter(path(DROPPED_FILE), DROPPED_SCHEMA))
         self.counts: dict[str, int] = {}
 
     def _record(

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.tables.rows import Int32, RowReference, TextList, arrow_schema
+from truegold.pipeline.tables.rows import Int32, RowReference, TextList, arrow_schema, table_schema
 
 CONFLICTING_LABELS = "conflicting_labels"
 """Copies or rewordings of one problem have different golds."""
@@ -143,7 +143,7 @@ def asked_schema(model: AskedModel) -> pa.Schema:
 
 def read_asked_model(asked: Path) -> AskedModel:
     """Return what was known of the model that wrote a table `asked.parquet`."""
-    return AskedModel(**orjson.loads(pq.read_schema(asked).metadata[ASKED_MODEL.encode()]))
+    return AskedModel(**orjson.loads(table_schema(asked).metadata[ASKED_MODEL.encode()]))
 
 
 def items_by_set(matches: Path) -> dict[str, int]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -28,6 +29,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.rates.posterior import Component
+from truegold.pipeline.running.disk import written_aside
+from truegold.pipeline.running.part_files import make_room, part_path, table_parts
 from truegold.verifiers.conversation import Message, write_out
 
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -60,6 +63,9 @@ BATCH_ROWS = 1024
 
 BATCH_BYTES = 32 * 2**20
 """Text held by a writer before it is written, so that a few thousand huge rows cannot add up."""
+
+PART_BYTES = 256 * 2**20
+"""Text of a part after which the next one begins, however few rows it has."""
 
 _SPACE = re.compile(r"\s+")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
@@ -196,7 +202,8 @@ class TableWriter:
         self._names = frozenset(schema.names)
         self._writer = pq.ParquetWriter(path, schema, compression="zstd")
         self._buffer: list[Mapping[str, Any]] = []
-        self._bytes = 0
+        self._buffered_bytes = 0
+        self._flushed_bytes = 0
         self.rows = 0
 
     def write(self, row: Mapping[str, Any]) -> None:
@@ -206,16 +213,22 @@ class TableWriter:
         self._buffer.append(row)
         for value in row.values():
             if isinstance(value, str):
-                self._bytes += len(value)
+                self._buffered_bytes += len(value)
         self.rows += 1
-        if len(self._buffer) >= BATCH_ROWS or self._bytes >= BATCH_BYTES:
+        if len(self._buffer) >= BATCH_ROWS or self._buffered_bytes >= BATCH_BYTES:
             self._flush()
+
+    @property
+    def bytes(self) -> int:
+        """The text written so far, in characters."""
+        return self._flushed_bytes + self._buffered_bytes
 
     def _flush(self) -> None:
         if self._buffer:
             self._writer.write_table(pa.Table.from_pylist(self._buffer, schema=self._schema))
             self._buffer.clear()
-            self._bytes = 0
+            self._flushed_bytes += self._buffered_bytes
+            self._buffered_bytes = 0
 
     def __enter__(self) -> TableWriter:
         return self
@@ -225,17 +238,84 @@ class TableWriter:
             self._flush()
         self._writer.close()
 
+    def close(self) -> None:
+        """End the file."""
+        self.__exit__(None, None, None)
+
+
+class PartsWriter:
+    """Writes dicts to a table in parts of so many rows, as a file where they fit into one. A context manager.
+
+    A part ends before as well where its texts come to PART_BYTES.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, part_rows: int) -> None:
+        self._path, self._schema, self._part_rows = path, schema, part_rows
+        make_room(path, 1)
+        self._writer = TableWriter(path, schema)
+        self._closed_rows = 0
+        self._parts = 1
+
+    @property
+    def rows(self) -> int:
+        """The number of rows written so far."""
+        return self._closed_rows + self._writer.rows
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Queue one row."""
+        if self._writer.rows >= self._part_rows or self._writer.bytes >= PART_BYTES:
+            self._begin_part()
+        self._writer.write(row)
+
+    def _begin_part(self) -> None:
+        self._writer.close()
+        if self._parts == 1:
+            first = self._path.rename(self._path.with_name(self._path.name + ".tmp"))
+            make_room(self._path, 2)
+            first.rename(part_path(self._path, 0, 2))
+        self._closed_rows += self._writer.rows
+        self._parts += 1
+        self._writer = TableWriter(part_path(self._path, self._parts - 1, self._parts), self._schema)
+
+    def __enter__(self) -> PartsWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._writer.__exit__(kind, error, tb)
+
+
+def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Stream a Parquet table, of one file or of parts, with a bounded number of rows in memory at a time."""
+    for part in table_parts(path):
+        with pq.ParquetFile(part, pre_buffer=False) as file:
+            # Row groups are read one by one: a batch over several would undo the writer's bound on the text in one.
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
+
 
 def read_table(path: Path, kind: type[TableRow], columns: list[str] | None = None) -> Iterator[TableRow]:
-    """Stream a Parquet table as dicts, which `kind` types, with a bounded number of rows in memory at a time.
+    """Stream a table as `read_batches` does, as dicts, which `kind` types.
 
     Where `columns` are named, the dicts have no others.
     """
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        # Row groups are read one by one: a batch over several would undo the writer's bound on the text in one.
-        for group in range(file.num_row_groups):
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns):
-                yield from batch.to_pylist()
+    for batch in read_batches(path, columns):
+        yield from batch.to_pylist()
+
+
+def copy_table(path: Path, target: Path) -> None:
+    """Write a table, of one file or of parts, to one file."""
+    parts = table_parts(path)
+    if len(parts) == 1:
+        shutil.copyfile(parts[0], target)
+        return
+    with written_aside(target) as aside, pq.ParquetWriter(aside, table_schema(path), compression="zstd") as writer:
+        for batch in read_batches(path):
+            writer.write_batch(batch)
+
+
+def table_schema(path: Path) -> pa.Schema:
+    """Return the columns of a table, of one file or of parts."""
+    return pq.read_schema(table_parts(path)[0])
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
@@ -251,8 +331,8 @@ def read_shards(path: Path, rows: int) -> Iterator[list[Row]]:
 
 
 def count_rows(path: Path) -> int:
-    """Return the number of rows, from the file's footer."""
-    return int(pq.read_metadata(path).num_rows)
+    """Return the number of rows, from the footers of its files."""
+    return sum(int(pq.read_metadata(part).num_rows) for part in table_parts(path))
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema = ROW_SCHEMA) -> int:

@@ -43,7 +43,8 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
-from truegold.pipeline.judge.opinions import OPINION, open_opinion, verify_and_hear
+from truegold.pipeline.judge.opinions import OPINION, SecondOpinion, open_opinion, verify_and_hear
+from truegold.pipeline.running.parts import Part, PartWork, run_here, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
@@ -52,7 +53,6 @@ from truegold.pipeline.tables.rows import (
     Row,
     RowReference,
     TableWriter,
-    count_rows,
     dump_json,
     problem_of,
     read_rows,
@@ -104,27 +104,60 @@ _OPTION_LETTER = re.compile(
 )
 """`B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
 
+RepeatedGold = tuple[str, int, int]
+"""A gold, how many rows have it, and of how many."""
+
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=8, judges="rows", store=".samples")
+SKIPPED = "skip:no_gold_response"
+
+
+@stage_function(version=8, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
-    path = inputs["rows"]
-    total = count_rows(path)
-    shutil.copyfile(path, out_dir / ROWS_FILE)
-    queue = _Queue()
-    repeated = _repeated_gold(path)
+    """Judge every gold by its own verifier, and flag those that no answer could earn the reward of. Done part by part.
+
+    A second opinion is opened once, so that the parts are then worked on here, one after the other.
+    """
+    opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
+    work = PartWork(f"{__name__}:verify_part", config, _repeated_gold(inputs["rows"]))
+    runner = None if opinion is None else partial(run_here, opinion=opinion)
+    reports = run_parts(work, split_inputs(inputs, out_dir), progress, "verifying gold", runner)
     proposal = ProposalBySource()
-    rows = proposal.counting(paced(read_rows(path, COLUMNS), progress, "verifying gold", total))
-    with Ledger(out_dir, "verify_gold") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
+    for report in reports:
+        proposal.merge(report.facts["measured"])
+    for line in proposal.lines():
+        progress.note(line)
+    proposed = proposal.as_json()
+    facts: dict[str, Any] = {"proposed_verifier_args": proposed} if proposed else {}
+    if opinion is not None:
+        opinion.counts = {}
+        for report in reports:
+            opinion.add_counts(report.facts[OPINION])
+        facts[OPINION], facts["costs"] = opinion.facts(progress)
+        opinion.close()
+    return sum_reports(reports, facts)
+
+
+def verify_part(
+    part: Part,
+    config: VerifyGoldConfig,
+    repeated: RepeatedGold | None,
+    progress: Progress,
+    opinion: SecondOpinion | None = None,
+) -> StageReport:
+    """Judge the golds of one part; `repeated` is the gold that nearly all rows of all parts have."""
+    queue, proposal = _Queue(), ProposalBySource()
+    rows = proposal.counting(paced(read_rows(part.inputs["rows"], COLUMNS), progress, "verifying gold"))
+    if opinion is not None:
+        opinion.counts = {}
+    with Ledger(part.output, "verify_gold") as ledger, TableWriter(part.output(FLAGS_FILE), FLAG_SCHEMA) as flags:
 
         def write_flags(row: _Pending) -> None:
             for record, evidence in chain(_flags(row), _flags_of_repeated(row, repeated)):
                 flags.write(record)
                 ledger.flag(row.reference, record["reason"], **evidence)
 
-        opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
         verify_all = partial(
             verify_batch, workers=config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts
         )
@@ -134,17 +167,10 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
             queue.take(verdict)
         for row in queue.finished_before_next():
             write_flags(row)
-    counts = dict(ledger.counts)
-    if queue.skipped:
-        counts["skip:no_gold_response"] = queue.skipped
-    for line in proposal.lines():
-        progress.note(line)
-    proposed = proposal.as_json()
-    facts: dict[str, Any] = {"proposed_verifier_args": proposed} if proposed else {}
-    if opinion is not None:
-        facts[OPINION], facts["costs"] = opinion.facts(progress)
-        opinion.close()
-    return StageReport(total, total, counts, facts)
+    shutil.copyfile(part.inputs["rows"], part.output(ROWS_FILE))
+    counts = {**ledger.counts, **({SKIPPED: queue.skipped} if queue.skipped else {})}
+    facts = {"measured": proposal.counts(), **({OPINION: opinion.counts} if opinion is not None else {})}
+    return StageReport(queue.rows, queue.rows, counts, facts)
 
 
 @dataclass(frozen=True)
@@ -228,6 +254,8 @@ class _Queue:
 
     def __init__(self) -> None:
         self._pending: deque[_Pending] = deque()
+        self.rows = 0
+        """The rows whose items were made."""
         self.skipped = 0
         """The rows of which no perfect response can be made."""
         self._verifiers: dict[str, Verifier] = {}
@@ -235,6 +263,7 @@ class _Queue:
     def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
         """Yield the items, as far as the verifying processes ask for them."""
         for row in rows:
+            self.rows += 1
             word_fault = _word_fault(row)
             responses = list(self._responses(row, word_fault))
             if not any(role is _Role.GOLD for role, _ in responses):
@@ -345,7 +374,7 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
         yield _flag(row, "solution_contradicts_gold", evidence, on_solution.extracted)
 
 
-def _repeated_gold(path: Path) -> tuple[str, int, int] | None:
+def _repeated_gold(path: Path) -> RepeatedGold | None:
     """Return the gold that nearly all rows of a table have, how many have it, and of how many; None where none is."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
@@ -354,9 +383,7 @@ def _repeated_gold(path: Path) -> tuple[str, int, int] | None:
     return (gold, count, len(golds)) if count >= REPEATED_SHARE * len(golds) else None
 
 
-def _flags_of_repeated(
-    row: _Pending, repeated: tuple[str, int, int] | None
-) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
+def _flags_of_repeated(row: _Pending, repeated: RepeatedGold | None) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
     if repeated is not None and row.gold == repeated[0]:
         yield _flag(row, "same_gold", {"gold": row.gold[:TEXT_CHARS], "rows": repeated[1], "of": repeated[2]})
 

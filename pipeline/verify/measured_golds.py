@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,14 @@ class MeasuredTally:
         self.measured += 1
         self.example = self.example or f"{gold[:EXAMPLE_CHARS]!r} ({sign[:EXAMPLE_CHARS]})"
 
+    def merge(self, other: MeasuredTally) -> None:
+        """Count what another part of the set has."""
+        self.golds += other.golds
+        self.measured += other.measured
+        self.fractions += other.fractions
+        self.computed += other.computed
+        self.example = self.example or other.example
+
     @property
     def proposes(self) -> bool:
         """Whether so many golds look measured or computed that the options are proposed."""
@@ -134,6 +142,15 @@ class ProposalBySource:
         for row in rows:
             self.add(row)
             yield row
+
+    def counts(self) -> dict[str, dict[str, Any]]:
+        """Return the tallies, by source, as `merge` takes those of another part of the table."""
+        return {source: asdict(tally) for source, tally in self.tallies.items()}
+
+    def merge(self, counts: Mapping[str, Mapping[str, Any]]) -> None:
+        """Count what the next part of the table has."""
+        for source, tally in counts.items():
+            self.tallies[source].merge(MeasuredTally(**tally))
 
     def as_json(self) -> dict[str, dict[str, Any]]:
         """Return the proposals, by the source whose golds they are for."""

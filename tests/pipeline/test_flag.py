@@ -88,11 +88,19 @@ def test_earlier_flags_are_taken_over_and_stay_out_of_this_ledger(rows, tmp_path
     write_rows(tmp_path / "gold.parquet", [earlier_flag(ROWS[2], "gold_unparsed")], FLAG_SCHEMA)
     inputs = {"rows": rows, "dedup_flags": tmp_path / "dedup.parquet", "gold_flags": tmp_path / "gold.parquet"}
     report = run(inputs, FlagConfig(detectors=("proof",)), tmp_path / "out")
-    reasons = [f["reason"] for f in read_rows(tmp_path / "out" / "flags.parquet")]
-    assert reasons == ["conflicting_label", "gold_unparsed", "proof", "proof"]
+    flags = [(f["source_row"], f["reason"]) for f in read_rows(tmp_path / "out" / "flags.parquet")]
+    assert flags == [(1, "conflicting_label"), (2, "proof"), (3, "gold_unparsed"), (3, "proof")]
     assert [r["reason"] for r in read_rows(tmp_path / "out" / "ledger.parquet")] == ["proof", "proof"]
     assert report.counts == {"flag:proof": 2}
     assert report.facts["flagged_rows"] == 3
+
+
+def test_flags_of_a_row_that_has_been_dropped_since_end_there(rows, tmp_path):
+    gone = make_row(9, "A program whose tests were of no use.")
+    write_rows(tmp_path / "dedup.parquet", [earlier_flag(gone, "conflicting_label")], FLAG_SCHEMA)
+    report = run({"rows": rows, "dedup_flags": tmp_path / "dedup.parquet"}, FlagConfig(detectors=()), tmp_path / "out")
+    assert list(read_rows(tmp_path / "out" / "flags.parquet")) == []
+    assert report.facts["flagged_rows"] == 0
 
 
 def test_reasons_to_advise_only_do_not_block_whoever_gave_them(rows, tmp_path):

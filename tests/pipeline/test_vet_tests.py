@@ -161,7 +161,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(stage, "vet", counted)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, ROWS, config=QUICK.model_copy(update={"workers": 1}))
-    scratch = tmp_path / "out" / "scratch" / "vetted.jsonl"
+    scratch = tmp_path / "out" / "scratch" / "00000" / "vetted.jsonl"
     before = len(scratch.read_bytes().strip().splitlines())
     with scratch.open("ab") as file:
         file.write(b'{"key": ["cut", "sho')

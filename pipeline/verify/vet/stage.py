@@ -34,7 +34,7 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -45,13 +45,22 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from truegold.pipeline.config.stages import VetTestsConfig
+from truegold.pipeline.running.parts import Part, PartWork, run_here, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
+from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.presets_code import programs_in_python3
-from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.ledger import (
+    FLAG_SCHEMA,
+    FLAGS_FILE,
+    LEDGER_FILE,
+    Action,
+    FlagRecord,
+    Ledger,
+    LedgerRecord,
+    flag_record,
+)
 from truegold.pipeline.tables.losses import DROPPED, LOSSES, Cause, LossCount
 from truegold.pipeline.tables.rows import (
     ROW_SCHEMA,
@@ -61,9 +70,11 @@ from truegold.pipeline.tables.rows import (
     count_rows,
     dump_json,
     group_by_row,
+    read_batches,
     read_rows,
     read_table,
     row_key,
+    write_rows,
 )
 from truegold.pipeline.verify.vet.suite_report import SourceFindings
 from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
@@ -233,33 +244,64 @@ def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
             offset += len(line)
 
 
-@stage_function(version=6, judges="rows")
+@stage_function(version=6, judges="rows", tunable=("workers",), aims=("workers",))
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Vet the tests of every code row: drop, repair or flag them."""
-    path = inputs["rows"]
-    total = count_rows(path)
-    if not _has_code(path):
-        return _nothing_to_vet(inputs, out_dir, total)
-    (out_dir / SCRATCH).mkdir(exist_ok=True)
+    """Vet the tests of every code row: drop, repair or flag them. Done part by part, one after the other."""
+    parts = split_inputs(inputs, out_dir, "flags")
+    reports = run_parts(PartWork(f"{__name__}:vet_part", config), parts, progress, "vetting tests", run_here)
+    return sum_reports(reports, _gather_facts(inputs["rows"], out_dir))
+
+
+def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progress) -> StageReport:
+    """Vet the tests of one part; what is done of it stays done when that is killed."""
+    flags = read_table(part.inputs["flags"], FlagRecord) if "flags" in part.inputs else iter(())
+    total = part.count_rows()
+    if not _has_code(part.inputs["rows"]):
+        shutil.copyfile(part.inputs["rows"], part.output(ROWS_FILE))
+        with Ledger(part.output, DETECTOR), TableWriter(part.output(SUITES_FILE), SUITES_SCHEMA):
+            write_rows(part.output(FLAGS_FILE), flags, FLAG_SCHEMA)
+        return StageReport(total, total)
     with ExitStack() as stack:
-        earlier = group_by_row(read_table(inputs["flags"], FlagRecord)) if "flags" in inputs else {}
-        output = _Output(out_dir, earlier, stack)
-        finished = stack.enter_context(Finished(out_dir / SCRATCH / "vetted.jsonl"))
-        rows = paced(read_rows(path), progress, "vetting tests", total)
+        output = _Output(part, group_by_row(flags), stack)
+        finished = stack.enter_context(Finished(part.scratch / "vetted.jsonl"))
+        rows = paced(read_rows(part.inputs["rows"]), progress, "vetting tests")
         for row, record in _vet_rows(rows, config, finished):
             output.write(row, record)
-        output.close()
-    heavy = output.lost.heavy(DROPPED, total, _describe_drop, _explain_drop)
-    return StageReport(total, output.kept, output.counts, {**output.facts, **({LOSSES: heavy} if heavy else {})})
+    return StageReport(total, output.kept, output.counts)
 
 
-def _describe_drop(lost: tuple[Row, dict[str, Any]]) -> str:
-    row, evidence = lost
-    return f"{row['source']}:{row['source_row']}: {dump_json(evidence):.{SHOWN_CHARS}}"
+def _gather_facts(rows: Path, out_dir: Path) -> dict[str, Any]:
+    """Return the number of suites, their outcomes, their mean kill rate, and what was found of sources and losses: what
+    the tables of all parts say. Nothing where no row has tests."""
+    suites = read_table(out_dir / SUITES_FILE, dict, ["outcome", "kill_rate", "reasons"])
+    vetted = (row for row in read_rows(rows, ["source", "prompt", "verifier"]) if row["verifier"] == VERIFIER)
+    outcomes: Counter[str] = Counter()
+    rates: list[float] = []
+    sources = SourceFindings()
+    for row, suite in zip(vetted, suites, strict=True):
+        outcomes[suite["outcome"]] += 1
+        if suite["kill_rate"] is not None:
+            rates.append(suite["kill_rate"])
+        sources.add(row["source"], row["prompt"], suite["reasons"])
+    if not outcomes:
+        return {}
+    lost: LossCount[LedgerRecord] = LossCount()
+    for record in read_table(out_dir / LEDGER_FILE, LedgerRecord):
+        if record["action"] == Action.DROP:
+            lost.add(record["reason"], record)
+    mean = round(sum(rates) / len(rates), 4) if rates else None
+    facts: dict[str, Any] = {"suites": outcomes.total(), "outcomes": dict(outcomes), "mean_kill_rate": mean}
+    heavy = lost.heavy(DROPPED, count_rows(rows), _describe_drop, _explain_drop)
+    further = {"sources": sources.facts(), LOSSES: heavy}
+    return facts | {name: value for name, value in further.items() if value}
 
 
-def _explain_drop(reason: str, lost: list[tuple[Row, dict[str, Any]]]) -> Cause:
-    suggestion = lost[0][1].get("suggestion", "")
+def _describe_drop(lost: LedgerRecord) -> str:
+    return f"{lost['source']}:{lost['source_row']}: {lost['evidence']:.{SHOWN_CHARS}}"
+
+
+def _explain_drop(reason: str, lost: list[LedgerRecord]) -> Cause:
+    suggestion = orjson.loads(lost[0]["evidence"]).get("suggestion", "")
     advice = f"For each row: {suggestion}." if suggestion else ""
     return Cause(
         advice, f"`truegold testcases vet` shows every suite; --set vet_tests.enabled=false keeps {reason} rows."
@@ -267,19 +309,7 @@ def _explain_drop(reason: str, lost: list[tuple[Row, dict[str, Any]]]) -> Cause:
 
 
 def _has_code(path: Path) -> bool:
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        batches = file.iter_batches(columns=["verifier"])
-        return any(pc.any(pc.equal(batch["verifier"], VERIFIER)).as_py() for batch in batches)
-
-
-def _nothing_to_vet(inputs: Mapping[str, Path], out_dir: Path, total: int) -> StageReport:
-    shutil.copyfile(inputs["rows"], out_dir / ROWS_FILE)
-    with Ledger(out_dir, DETECTOR), TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA):
-        pass
-    with TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
-        for flag in read_table(inputs["flags"], FlagRecord) if "flags" in inputs else ():
-            flags.write(flag)
-    return StageReport(total, total)
+    return any(pc.any(pc.equal(batch["verifier"], VERIFIER)).as_py() for batch in read_batches(path, ["verifier"]))
 
 
 def _vet_rows(
@@ -353,42 +383,27 @@ def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
 
 
 class _Output:
-    """Writes the stage's tables."""
+    """Writes the tables of a part."""
 
-    def __init__(self, out_dir: Path, flags_by_row: dict[RowKey, list[FlagRecord]], stack: ExitStack) -> None:
+    def __init__(self, part: Part, flags_by_row: dict[RowKey, list[FlagRecord]], stack: ExitStack) -> None:
         self.kept = 0
         """The rows that go on."""
         self._earlier = flags_by_row
-        self._ledger = stack.enter_context(Ledger(out_dir, DETECTOR))
-        self._rows = stack.enter_context(TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA))
-        self._flags = stack.enter_context(TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA))
-        self._suites = stack.enter_context(TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA))
-        self.lost: LossCount[tuple[Row, dict[str, Any]]] = LossCount()
-        """The rows that are dropped, with the evidence, by reason."""
-        self._sources = SourceFindings()
-        self._outcomes: dict[str, int] = {}
-        self._rates: list[float] = []
+        self._ledger = stack.enter_context(Ledger(part.output, DETECTOR))
+        self._rows = stack.enter_context(TableWriter(part.output(ROWS_FILE), ROW_SCHEMA))
+        self._flags = stack.enter_context(TableWriter(part.output(FLAGS_FILE), FLAG_SCHEMA))
+        self._suites = stack.enter_context(TableWriter(part.output(SUITES_FILE), SUITES_SCHEMA))
 
     @property
     def counts(self) -> dict[str, int]:
         """Rows by what was done to them, and why: `drop:needs_checker`."""
         return dict(self._ledger.counts)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The number of suites, their outcomes, their mean kill rate, and what was found of sources."""
-        mean = round(sum(self._rates) / len(self._rates), 4) if self._rates else None
-        counts = {"suites": sum(self._outcomes.values()), "outcomes": self._outcomes, "mean_kill_rate": mean}
-        sources = self._sources.facts()
-        return {**counts, "sources": sources} if sources else counts
-
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:
         """Write a row and everything that follows from its record."""
-        earlier = self._earlier.pop(row_key(row), [])
+        earlier = self._earlier.get(row_key(row), [])
         if record is not None:
             self._suites.write(suite_row(row, record))
-            self._count(record)
-            self._sources.add(row["source"], row["prompt"], record["reasons"])
             if record["outcome"] == SuiteOutcome.DROP:
                 self._drop(row, record)
                 return
@@ -400,24 +415,12 @@ class _Output:
         for flag in earlier:
             self._flags.write(flag)
 
-    def close(self) -> None:
-        """Write the flags of rows that are not in this table, which go on as well."""
-        for flags in self._earlier.values():
-            for flag in flags:
-                self._flags.write(flag)
-
-    def _count(self, record: Mapping[str, Any]) -> None:
-        self._outcomes[record["outcome"]] = self._outcomes.get(record["outcome"], 0) + 1
-        if record.get("kill_rate") is not None:
-            self._rates.append(record["kill_rate"])
-
     def _drop(self, row: Row, record: Mapping[str, Any]) -> None:
         first = next(finding for finding in record["findings"] if finding["severity"] == Severity.DROP)
         also = [reason for reason in record["reasons"] if reason != first["reason"]]
         evidence = {**first["evidence"], **({"also": also} if also else {})}
         if first["suggestion"]:
             evidence["suggestion"] = first["suggestion"]
-        self.lost.add(first["reason"], (row, evidence))
         self._ledger.drop(row, first["reason"], **evidence)
 
     def _repair(self, row: Row, record: Mapping[str, Any]) -> Row:

@@ -14,7 +14,6 @@ from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, cluster_texts, find_duplicates
 from truegold.pipeline.near.measures import Comparer, Relation
 from truegold.pipeline.near.related_pairs import Links, find_links
-from truegold.pipeline.running import row_workers
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
 TOM_SAID_ANEW = TOM.replace("37", "thirty-seven")
@@ -149,7 +148,7 @@ def test_reading_in_processes_changes_nothing(monkeypatch):
     candidates = find_links(corpus.features, comparer)
     alone = confirm_star_links(candidates, corpus, comparer)
     monkeypatch.setattr(confirmation, "GROUP_PAIRS", 2)
-    monkeypatch.setattr(row_workers, "usable_cores", lambda: 2)
+    monkeypatch.setattr(confirmation, "usable_cores", lambda: 2)
     in_processes = confirm_star_links(candidates, corpus, comparer)
     assert len(alone.having(Relation.SAME_PROBLEM)) >= 10
     for field in ("left", "right", "relation", "score"):

@@ -1,0 +1,85 @@
+"""Calls a function in worker processes, a task at a time; what it returns comes in the order of the tasks."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from truegold.verifiers import SetupError
+from truegold.verifiers.sandbox.child_process import die_with_process
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class WorkerKilled(SetupError):
+    """A worker process has died of a signal."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every worker has to know. An import string means the same in a worker as here, since `path` and `folder`
+    are the same."""
+
+    function: bytes
+    """The pickled function."""
+    parent: int
+    """The id of this process, with which the workers end."""
+    path: tuple[str, ...]
+    """Where modules are searched for."""
+    folder: str
+    """The working directory."""
+
+
+def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int) -> Iterator[tuple[T, R]]:
+    """Yield each task with what the function returns for it; function, tasks and returned values have to be picklable.
+
+    Tasks are taken from the iterable as workers come free. Raises WorkerKilled where a worker is killed.
+    """
+    from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    job = _Job(pickle.dumps(function), os.getpid(), tuple(sys.path), str(Path.cwd()))
+    submitted: deque[T] = deque()
+
+    def calls() -> Iterator[Any]:
+        for task in tasks:
+            submitted.append(task)
+            yield delayed(_call)(job, task)
+
+    pool = Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs", batch_size=1)
+    try:
+        for returned in pool(calls()):
+            yield submitted.popleft(), returned
+    except TerminatedWorkerError as error:
+        raise WorkerKilled(
+            "A worker process was killed, perhaps for want of memory.", "Set the stage's `workers` lower; 1 needs none."
+        ) from error
+    finally:
+        # Each worker would keep some 200 MB for minutes.
+        get_reusable_executor().shutdown(wait=False, kill_workers=True)
+
+
+def _call(job: _Job, task: Any) -> Any:
+    return _function(job)(task)
+
+
+@lru_cache(maxsize=1)
+def _function(job: _Job) -> Callable[[Any], Any]:
+    """Prepare this process, once, and return the function that it calls."""
+    die_with_process(job.parent)
+    # Ctrl-C reaches the parent, who ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path[:] = job.path
+    os.chdir(job.folder)
+    function: Callable[[Any], Any] = pickle.loads(job.function)
+    return function
