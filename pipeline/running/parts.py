@@ -24,8 +24,8 @@ from __future__ import annotations
 import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,11 @@ class PartWork:
 
     def key(self, part: Part) -> str:
         """Return what the marker of a part has to name: work and input files, by size and time."""
-        settings = self.config.model_dump(mode="json", exclude={WORKERS})
-        files = {name: _stamp(path) for name, path in part.inputs.items()}
-        return digest_json([self.fn, settings, self.shared, files])
+        return digest_json([self._key, {name: _stamp(path) for name, path in part.inputs.items()}])
+
+    @cached_property
+    def _key(self) -> str:
+        return digest_json([self.fn, self.config.model_dump(mode="json", exclude={WORKERS}), self.shared])
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Part:
         sizes = {table.name: self._size(table.name) for table in self.out_dir.glob("*.parquet")}
         files = {name: size for name, size in sizes.items() if size is not None}
         self._marker.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._marker, orjson.dumps({"key": key, "files": files, "report": asdict(report)}))
+        write_whole(self._marker, orjson.dumps({"key": key, "files": files, "report": report}))
 
     def finished(self, key: str) -> StageReport | None:
         """Return the part's report where it is done and its files are as they were, else None."""

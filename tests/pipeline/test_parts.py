@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.review.stage import settle
 from truegold.pipeline.running import parts as module
-from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs
+from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.running.workers import WorkerKilled, map_in_workers
@@ -229,6 +230,37 @@ def test_inputs_that_are_cut_differently_are_refused(tmp_path: Path) -> None:
     }
     with pytest.raises(ValueError, match=r"flags.parquet has 3 parts, and .*in.parquet has 2"):
         split_inputs(inputs, tmp_path, "flags")
+
+
+SHARE = """
+import pickle, sys
+from pathlib import Path
+from truegold.pipeline.running.parts import run_part
+from truegold.pipeline.running.progress import NullProgress
+
+work, parts = pickle.loads(Path(sys.argv[1]).read_bytes())
+for part in parts[int(sys.argv[2]) :: int(sys.argv[3])]:
+    run_part(work, part, NullProgress())
+"""
+
+
+def test_work_and_parts_are_all_that_another_machine_needs(tmp_path: Path) -> None:
+    """As a job array does it: each of its jobs takes its share of the parts, and the stage goes by their markers."""
+    write_parts(tmp_path / "in.parquet", ROWS, [10, 20, 5])
+    (tmp_path / "share.py").write_text(SHARE)
+
+    def run_array(work: PartWork, parts: Sequence[Part], progress: Any) -> None:
+        (tmp_path / "work.pkl").write_bytes(pickle.dumps((work, parts)))
+        command = [sys.executable, tmp_path / "share.py", tmp_path / "work.pkl"]
+        for job in ("0", "1"):
+            subprocess.run([*command, job, "2"], check=True)
+
+    work = PartWork("truegold.pipeline.clean.stage:clean_part", CleanConfig())
+    parts = split_inputs({"rows": tmp_path / "in.parquet"}, tmp_path)
+    (tmp_path / "here").mkdir()
+    here = clean({"rows": tmp_path / "in.parquet"}, CleanConfig(workers=1), tmp_path / "here", NullProgress())
+    assert sum_reports(run_parts(work, parts, Steps(), "cleaning", run_array)) == here
+    assert list(read_rows(tmp_path / "rows.parquet")) == list(read_rows(tmp_path / "here" / "rows.parquet"))
 
 
 @pytest.mark.parametrize(("rows", "files"), [(0, 1), (7, 1), (8, 2), (15, 3)])
