@@ -157,6 +157,8 @@ def _copy_run(run_dir: Path, copy: Path, texts: SharedTexts) -> None:
         if not (folder / RECORD).exists() or stage["name"] == "report":
             continue
         for path in sorted(folder.rglob("*.parquet")):
+            if not path.is_file():
+                continue
             target = copy / stage["name"] / path.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             _copy_table(path, target, text_filter)

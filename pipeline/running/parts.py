@@ -22,12 +22,14 @@ and returns when they are done. `run_locally` has this machine's processes.
 from __future__ import annotations
 
 import pkgutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import IO, Any
 
 import orjson
 import pyarrow.parquet as pq
@@ -44,6 +46,8 @@ DONE = "done"
 """The folder of markers in a stage's scratch folder."""
 FEWEST_ROWS = 4_000
 """With fewer rows workers would cost more to start than they save."""
+FOLLOW_EVERY_S = 0.5
+"""How often workers are asked how far they are."""
 WORKERS = "workers"
 """The setting of a stage that never decides its output."""
 
@@ -97,6 +101,11 @@ class Part:
         folder = self.out_dir / SCRATCH / f"{self.index:05d}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    @property
+    def counter(self) -> Path:
+        """The file in which a worker counts the rows that it has done."""
+        return self.scratch / "rows"
 
     def commit(self, key: str, report: StageReport) -> None:
         """Mark the part as done."""
@@ -182,16 +191,59 @@ def run_locally(work: PartWork, parts: Sequence[Part], progress: Progress) -> No
         return
     for inner_workers in (1, 2):
         config = work.config.model_copy(update={WORKERS: inner_workers})
-        task = partial(run_part, PartWork(work.fn, config, work.shared), progress=NullProgress())
+        task = partial(_run_counted, PartWork(work.fn, config, work.shared))
         missing = unfinished(work, parts)
         try:
-            for part, _ in map_in_workers(task, missing, min(workers, len(missing))):
-                progress.advance(part.count_rows())
+            with _followed(missing, progress):
+                deque(map_in_workers(task, missing, min(workers, len(missing))), maxlen=0)
         except WorkerKilled:
             if inner_workers == 2:
                 raise
         else:
             return
+
+
+def _run_counted(work: PartWork, part: Part) -> None:
+    """Do the work on one part in a worker, and have its rows counted in a file."""
+    with part.counter.open("wb", buffering=0) as file:
+        run_part(work, part, _CountingFile(file))
+
+
+class _CountingFile(NullProgress):
+    """A progress that other processes read off the size of a file: a byte is a row."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
+        """Count on."""
+        self._file.write(bytes(steps))
+
+
+@contextmanager
+def _followed(parts: Sequence[Part], progress: Progress) -> Iterator[None]:
+    """Report what workers count while it lasts."""
+    ended = Event()
+    counters = [part.counter for part in parts]
+
+    def follow() -> None:
+        reported = 0
+        while True:
+            is_last = ended.wait(FOLLOW_EVERY_S)
+            rows = sum(counter.stat().st_size for counter in counters if counter.exists())
+            if rows > reported:
+                progress.advance(rows - reported)
+                reported = rows
+            if is_last:
+                return
+
+    follower = Thread(target=follow, daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        follower.join()
 
 
 def run_here(work: PartWork, parts: Sequence[Part], progress: Progress, **resources: Any) -> None:

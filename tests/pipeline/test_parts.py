@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_rows import plain_row
@@ -341,6 +342,34 @@ def test_tables_are_the_same_with_one_worker_and_with_two(tmp_path: Path) -> Non
     assert done[0] == done[1]
     assert done[0]["flag"][0].counts["flag:proof"] > 3
     assert done[0]["clean"][0].counts["drop:prompt_too_short"] == 6
+
+
+def test_a_curated_set_and_its_pages_are_the_same_in_parts(tmp_path: Path) -> None:
+    """From the file on, through every stage, with the page of all rows and what is said of one of them."""
+    records = [{"question": row["prompt"], "answer": row["gold"]} for row in ROWS]
+    curated = {}
+    for rows in (1_000, 9):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        (folder / "p.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        done = run_command("curate", "p.jsonl", "--engine", "local", "--set", f"parts.rows={rows}", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert (folder / "runs" / "p" / "clean" / "rows.parquet").is_dir() == (rows == 9)
+        run_dir = folder / "runs" / "p"
+        shared = run_command("report", "runs/p", "--share", "shared.html", "--texts", "redacted", cwd=folder)
+        assert shared.returncode == 0, shared.stderr
+        tables = {
+            str(path.relative_to(run_dir)): list(read_rows(path))
+            for path in sorted(run_dir.glob("*/*.parquet"))
+            if path.parent.name != "report"
+        }
+        told = [run_command("explain", "runs/p", f"p.jsonl:{number}", cwd=folder).stdout for number in (6, 12)]
+        curated[rows] = (tables, told)
+        # Another cut changes nothing in a finished run.
+        again = run_command("curate", "p.jsonl", "--engine", "local", "--set", "parts.rows=4", cwd=folder)
+        assert again.returncode == 0, again.stderr
+        assert (run_dir / "clean" / "rows.parquet").is_dir() == (rows == 9)
+    assert curated[1_000] == curated[9]
 
 
 KILLED = """
