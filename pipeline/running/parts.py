@@ -225,6 +225,8 @@ def _followed(parts: Sequence[Part], progress: Progress) -> Iterator[None]:
     """Report what workers count while it lasts."""
     ended = Event()
     counters = [part.counter for part in parts]
+    for counter in counters:
+        counter.unlink(missing_ok=True)
 
     def follow() -> None:
         reported = 0

@@ -15,6 +15,7 @@ import pytest
 from command_line import run_command
 from hypothesis import given
 from hypothesis import strategies as st
+from numbered_rows import plain_row
 
 from truegold.pipeline.config.engines import ChatConfig, ScriptedEngineConfig
 from truegold.pipeline.config.stages import Fault, WellPosedConfig
@@ -30,9 +31,13 @@ from truegold.pipeline.flag.fault_questions import (
     read_defence,
     read_faults,
 )
-from truegold.pipeline.flag.well_posed import UNANSWERED_FILE, AskedProblem, Outcome, check_problems
+from truegold.pipeline.flag.well_posed import UNANSWERED_FILE, AskedProblem, Outcome, check_problems, well_posed
 from truegold.pipeline.report.row_cards import describe_confidence
-from truegold.pipeline.tables.reasons import ASKED_FILE
+from truegold.pipeline.running.parts import Part
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
+from truegold.pipeline.tables.reasons import ASKED_FILE, read_asked_model
+from truegold.pipeline.tables.rows import read_rows, write_rows
 from truegold.verifiers import ConfigError, InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -357,6 +362,29 @@ def test_the_command_flags_beside_the_rules_and_claims_only_what_was_measured(tm
     done = truegold_flag(tmp_path, *settings, "--out", "third", "--known", str(tmp_path / "again" / MEASURED_FILE))
     assert done.returncode == 0, done.stderr
     assert model_flags(tmp_path / "third")[3]["confidence"] == flags[3]["confidence"]
+
+
+def test_parts_are_asked_about_as_a_whole_table_is(tmp_path):
+    script = write_lines(tmp_path / "script.jsonl", [{"prompt": p, "completions": c} for p, c in SCRIPT.items()])
+    config = WellPosedConfig(name="oracle", engine=ScriptedEngineConfig(path=script))
+    rows = [plain_row(row["question"], row["answer"], source_row=row["id"]) for row in ROWS]
+    flags = [flag_record(row, "proof", detector="proof", evidence={}) for row in rows]
+    asked = {}
+    for folder, cuts in (("whole", [(0, 3)]), ("cut", [(0, 1), (1, 1), (1, 3)])):
+        (tmp_path / folder).mkdir()
+        for index, (start, end) in enumerate(cuts):
+            part = Part(index, len(cuts), {}, tmp_path / folder)
+            write_rows(part.output("in.parquet"), rows[start:end])
+            write_rows(part.output("earlier.parquet"), flags[start:end], FLAG_SCHEMA)
+        inputs = {"rows": tmp_path / folder / "in.parquet", "flags": tmp_path / folder / "earlier.parquet"}
+        out = tmp_path / folder / "out"
+        out.mkdir()
+        report = well_posed(inputs, config, out, NullProgress())
+        tables = {name: list(read_rows(out / f"{name}.parquet")) for name in ("rows", "flags", "ledger", "asked")}
+        asked[folder] = (report, tables, read_asked_model(out / ASKED_FILE))
+    assert asked["cut"] == asked["whole"]
+    flagged = [(flag["source_row"], flag["detector"]) for flag in asked["cut"][1]["flags"]]
+    assert flagged == [(0, "proof"), (0, "well_posed"), (1, "proof"), (2, "proof"), (2, "well_posed")]
 
 
 def test_stored_replies_stand_in_place_of_a_model_and_what_they_lack_is_written_down(tmp_path):
