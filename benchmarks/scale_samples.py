@@ -16,8 +16,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from truegold.pipeline.engines.base import Completion
-from truegold.pipeline.profile.sample_store import SampleStore, prompt_key
+from truegold.pipeline.profile.sample_parts import GROUP_ROWS, PART_SCHEMA
+from truegold.pipeline.profile.sample_store import PART_SAMPLES, SampleStore, prompt_key
 
 IDENTITY = {"model": "none"}
 LOOK_UPS = 1_000_000
@@ -40,23 +45,47 @@ def key_of(number: int, each: int) -> tuple[str, int]:
     return prompt_key([number // each]), number % each
 
 
+def write_part(path: Path, numbers: range, tokens: int, each: int) -> None:
+    """Write a part of samples as the store does."""
+    draw = np.random.default_rng(numbers.start)
+    with pq.ParquetWriter(path, PART_SCHEMA, compression="zstd") as writer:
+        for start in range(numbers.start, numbers.stop, GROUP_ROWS):
+            keys = [key_of(number, each) for number in range(start, min(start + GROUP_ROWS, numbers.stop))]
+            ids = pa.array(draw.integers(MOST_TOKEN, size=len(keys) * tokens, dtype=np.int32))
+            offsets = pa.array(np.arange(0, len(ids) + 1, tokens, dtype=np.int32))
+            columns = {
+                "prompt": [prompt for prompt, _ in keys],
+                "sample": [sample for _, sample in keys],
+                "token_ids": pa.ListArray.from_arrays(offsets, ids),
+                "logprobs": [()] * len(keys),
+                "finish_reason": ["stop"] * len(keys),
+                "counted": [None] * len(keys),
+            }
+            writer.write_table(pa.table(columns, PART_SCHEMA))
+
+
 def fill(folder: Path, samples: int, tokens: int, each: int) -> None:
-    """Add the samples that are missing."""
+    """Write the parts that are missing, and add the last samples as a profile does."""
     store = SampleStore(folder, IDENTITY)
-    draw = random.Random(0)
-    began, cpu, first = time.monotonic(), time.process_time(), None
-    for number in range(samples):
-        key = key_of(number, each)
-        if first is None and key in store:
-            continue
-        first = number if first is None else first
-        ids = tuple(draw.randrange(MOST_TOKEN) for _ in range(tokens))
-        store.add(*key, Completion(ids, (), "stop"))
+    place = folder / store.name
     store.close()
-    if first is not None:
-        count = samples - first
-        cost = (time.process_time() - cpu) / count
-        print(f"{count:,} added in {time.monotonic() - began:,.0f} s, {cost * 1e6:.1f} us CPU each", flush=True)
+    parts = samples // PART_SAMPLES
+    for part in range(parts):
+        path = place / f"part-{part:06d}.parquet"
+        if not path.exists():
+            write_part(path, range(part * PART_SAMPLES, (part + 1) * PART_SAMPLES), tokens, each)
+    began, cpu = time.monotonic(), time.process_time()
+    store = SampleStore(folder, IDENTITY)
+    print(f"indexes made in {time.monotonic() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU)")
+    rest = [number for number in range(parts * PART_SAMPLES, samples) if key_of(number, each) not in store]
+    began, cpu = time.monotonic(), time.process_time()
+    for number in rest:
+        ids = tuple((number * token) % MOST_TOKEN for token in range(tokens))
+        store.add(*key_of(number, each), Completion(ids, (), "stop"))
+    store.close()
+    if rest:
+        cost = (time.process_time() - cpu) / len(rest)
+        print(f"{len(rest):,} added in {time.monotonic() - began:,.0f} s, {cost * 1e6:.1f} us CPU each", flush=True)
 
 
 def measure(folder: Path, samples: int, each: int) -> None:

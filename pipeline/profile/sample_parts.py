@@ -1,7 +1,7 @@
 """Finished samples as Parquet, 65,536 a file, found by an index on disk that is mapped into memory: 24 bytes a sample.
 
     part-000000.parquet              prompt, sample, token_ids, logprobs, finish_reason, counted; 256 rows a group
-    index-000000-000007-8.npy        the samples of eight parts, sorted by key, and where each one lies
+    index-000000-000007-8.bin        the samples of eight parts, sorted by key, and where each one lies
 
 Two neighbouring indexes of about one size become one, so that there are few of them. They are made of the parts, and
 are made again where they are missing.
@@ -62,7 +62,7 @@ class SampleParts:
         self._numbers = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("part-*.parquet"))
         self._indexes: list[_Index] = []
         covered: set[int] = set()
-        found = [_Index.of(path) for path in folder.glob("index-*.npy")]
+        found = [_Index.of(path) for path in folder.glob("index-*.bin")]
         for index in sorted(found, key=lambda index: (index.first, -index.last)):
             numbers = {number for number in self._numbers if index.first <= number <= index.last}
             if len(numbers) == index.parts and not numbers & covered:
@@ -155,9 +155,9 @@ class SampleParts:
             place = np.arange(len(samples), dtype=np.uint64) + np.uint64(number << 32 | group << 8)
             keys.append(np.stack([high, digests[1::2] ^ samples, place]))
         index = np.concatenate(keys, axis=1)
-        path = self._folder / f"index-{number:06d}-{number:06d}-1.npy"
-        with written_aside(path) as aside, aside.open("wb") as file_of_index:
-            np.save(file_of_index, index[:, np.argsort(index[0], kind="stable")])
+        path = self._folder / f"index-{number:06d}-{number:06d}-1.bin"
+        with written_aside(path) as aside:
+            index[:, np.argsort(index[0], kind="stable")].tofile(aside)
         return _Index.of(path)
 
     def _merge_small(self) -> None:
@@ -169,11 +169,11 @@ class SampleParts:
             at -= 1
 
     def _merge(self, left: _Index, right: _Index) -> _Index:
-        name = f"index-{left.first:06d}-{right.last:06d}-{left.parts + right.parts}.npy"
+        name = f"index-{left.first:06d}-{right.last:06d}-{left.parts + right.parts}.bin"
         bounds = np.arange(1, MERGED_AT_A_TIME, dtype=np.uint64) * np.uint64(2**64 // MERGED_AT_A_TIME)
         ends = [[0, *np.searchsorted(each.high, bounds).tolist(), each.size] for each in (left, right)]
         with written_aside(self._folder / name) as aside:
-            merged = np.lib.format.open_memmap(aside, "w+", np.uint64, (3, left.size + right.size))
+            merged = np.memmap(aside, np.uint64, "w+", shape=(3, left.size + right.size))
             for step in range(MERGED_AT_A_TIME):
                 (start, end), (other_start, other_end) = (each[step : step + 2] for each in ends)
                 both = np.concatenate([left.entries[:, start:end], right.entries[:, other_start:other_end]], axis=1)
@@ -199,7 +199,7 @@ class _Index:
 
     def __init__(self, path: Path, first: int, last: int, parts: int) -> None:
         self.path, self.first, self.last, self.parts = path, first, last, parts
-        self.entries: Array = np.load(path, mmap_mode="r").view(np.ndarray)
+        self.entries: Array = np.memmap(path, np.uint64, "r").view(np.ndarray).reshape(3, -1)
         """Both halves of each key, and where its sample lies: part, row group and row. Shape [3, samples]."""
         self.high, self.low, self.place = self.entries
 

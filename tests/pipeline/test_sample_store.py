@@ -68,7 +68,7 @@ def test_what_was_added_is_read_again_by_this_process_and_the_next(tmp_path: Pat
     store.close()
     assert len(files(tmp_path, "part-*.parquet")) == count // PART
     # Of 2 ^ n parts of one size there are n + 1 indexes at most.
-    assert len(files(tmp_path, "index-*.npy")) <= 4
+    assert len(files(tmp_path, "index-*.bin")) <= 4
     check(tmp_path, count)
 
 
@@ -122,7 +122,7 @@ def test_a_kill_while_a_part_is_made_loses_no_sample(
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_indexes_that_are_gone_are_made_again(tmp_path: Path, left: int) -> None:
     fill(tmp_path, range(6 * PART + 2))
-    indexes = files(tmp_path, "index-*.npy")
+    indexes = files(tmp_path, "index-*.bin")
     for index in indexes[left:]:
         index.unlink()
     check(tmp_path, 6 * PART + 2)
