@@ -225,17 +225,26 @@ class TableWriter:
             self._flush()
         self._writer.close()
 
+    def close(self) -> None:
+        """End the file."""
+        self.__exit__(None, None, None)
 
-def read_table(path: Path, kind: type[TableRow], columns: list[str] | None = None) -> Iterator[TableRow]:
-    """Stream a Parquet table as dicts, which `kind` types, with a bounded number of rows in memory at a time.
 
-    Where `columns` are named, the dicts have no others.
-    """
+def read_batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Stream a Parquet table, with a bounded number of rows in memory at a time."""
     with pq.ParquetFile(path, pre_buffer=False) as file:
         # Row groups are read one by one: a batch over several would undo the writer's bound on the text in one.
         for group in range(file.num_row_groups):
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns):
-                yield from batch.to_pylist()
+            yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=columns)
+
+
+def read_table(path: Path, kind: type[TableRow], columns: list[str] | None = None) -> Iterator[TableRow]:
+    """Stream a table as `read_batches` does, as dicts, which `kind` types.
+
+    Where `columns` are named, the dicts have no others.
+    """
+    for batch in read_batches(path, columns):
+        yield from batch.to_pylist()
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
