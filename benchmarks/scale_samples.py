@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.profile.sample_parts import GROUP_ROWS, PART_SCHEMA
 from truegold.pipeline.profile.sample_store import PART_SAMPLES, SampleStore, prompt_key
+from truegold.pipeline.running.disk import digest_json
 
 IDENTITY = {"model": "none"}
 LOOK_UPS = 1_000_000
@@ -66,9 +67,8 @@ def write_part(path: Path, numbers: range, tokens: int, each: int) -> None:
 
 def fill(folder: Path, samples: int, tokens: int, each: int) -> None:
     """Write the parts that are missing, and add the last samples as a profile does."""
-    store = SampleStore(folder, IDENTITY)
-    place = folder / store.name
-    store.close()
+    place = folder / digest_json(IDENTITY)[:16]
+    place.mkdir(parents=True, exist_ok=True)
     parts = samples // PART_SAMPLES
     for part in range(parts):
         path = place / f"part-{part:06d}.parquet"
@@ -76,7 +76,7 @@ def fill(folder: Path, samples: int, tokens: int, each: int) -> None:
             write_part(path, range(part * PART_SAMPLES, (part + 1) * PART_SAMPLES), tokens, each)
     began, cpu = time.monotonic(), time.process_time()
     store = SampleStore(folder, IDENTITY)
-    print(f"indexes made in {time.monotonic() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU)")
+    print(f"indexes made or opened in {time.monotonic() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU)")
     rest = [number for number in range(parts * PART_SAMPLES, samples) if key_of(number, each) not in store]
     began, cpu = time.monotonic(), time.process_time()
     for number in rest:

@@ -60,21 +60,20 @@ class SampleParts:
         self._read_group = lru_cache(GROUPS_KEPT)(self._read_group_anew)
         self._open_file = lru_cache(FILES_KEPT)(self._open_file_anew)
         self._numbers = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("part-*.parquet"))
-        self._indexes: list[_Index] = []
         covered: set[int] = set()
-        found = [_Index.of(path) for path in folder.glob("index-*.bin")]
+        indexes: list[_Index] = []
+        found = map(_Index.of, folder.glob("index-*.bin"))
         for index in sorted(found, key=lambda index: (index.first, -index.last)):
             numbers = {number for number in self._numbers if index.first <= number <= index.last}
             if len(numbers) == index.parts and not numbers & covered:
                 covered |= numbers
-                self._indexes.append(index)
+                indexes.append(index)
             else:  # Of parts that are gone, or merged into another one.
                 index.path.unlink()
-        for number in self._numbers:
-            if number not in covered:
-                self._indexes.append(self._make_index(number))
-        self._indexes.sort(key=lambda index: index.first)
-        self._merge_small()
+        indexes += [self._make_index(number) for number in self._numbers if number not in covered]
+        self._indexes: list[_Index] = []
+        for index in sorted(indexes, key=lambda index: index.first):
+            self._take_in(index)
 
     def find(self, key: SampleKey) -> int | None:
         """Return where a sample lies; None where there is none."""
@@ -114,8 +113,7 @@ class SampleParts:
             with aside.open("rb") as written:
                 os.fsync(written.fileno())
         self._numbers.append(number)
-        self._indexes.append(self._make_index(number))
-        self._merge_small()
+        self._take_in(self._make_index(number))
 
     def close(self) -> None:
         """Close the files."""
@@ -160,13 +158,11 @@ class SampleParts:
             index[:, np.argsort(index[0], kind="stable")].tofile(aside)
         return _Index.of(path)
 
-    def _merge_small(self) -> None:
-        """Merge neighbours until each index is more than twice as large as the next."""
-        at = len(self._indexes) - 2
-        while at >= 0:
-            if at + 1 < len(self._indexes) and self._indexes[at].size <= 2 * self._indexes[at + 1].size:
-                self._indexes[at : at + 2] = [self._merge(*self._indexes[at : at + 2])]
-            at -= 1
+    def _take_in(self, index: _Index) -> None:
+        """Add an index of later parts. Neighbours are merged until each is more than twice as large as the next."""
+        self._indexes.append(index)
+        while len(self._indexes) > 1 and self._indexes[-2].size <= 2 * self._indexes[-1].size:
+            self._indexes[-2:] = [self._merge(*self._indexes[-2:])]
 
     def _merge(self, left: _Index, right: _Index) -> _Index:
         name = f"index-{left.first:06d}-{right.last:06d}-{left.parts + right.parts}.bin"
