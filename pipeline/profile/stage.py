@@ -148,7 +148,7 @@ def _write_tables(
             for row in read_table(part / "rows.parquet", DroppedRow):
                 reason = row.pop("drop_reason")  # type: ignore[misc]
                 if reason is not None:
-                    why = {
+                    why: dict[str, dict[str, Any]] = {
                         TOO_LONG: {"chars": len(row["prompt"])},
                         NOT_SAMPLED: {"budget_tokens": config.budget_tokens},
                     }

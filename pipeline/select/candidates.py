@@ -26,7 +26,7 @@ from truegold.pipeline.rates.posterior import Mixture
 from truegold.pipeline.select.columns import Array, ProfiledRows
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import DropReason, LabelCheck
-from truegold.pipeline.tables.rows import KEY, read_table
+from truegold.pipeline.tables.rows import read_table
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
@@ -101,14 +101,13 @@ class Judgement:
         `open_flags`, `decided` and `checks` too."""
         self._config = config
         self.rows = rows = ProfiledRows(inputs)
-        self._is_decided = self._mark(inputs.get("decided"))
-        self.is_flagged = self._mark(inputs.get("open_flags"))
+        self._is_decided = self._mark("decided")
+        self.is_flagged = self._mark("open_flags")
         """Whether a rule advises against each row, which no reviewer has decided about. Shape [rows]."""
-        blocking = pl.scan_parquet(inputs["flags"]).filter("blocks").select(*KEY, "reason").collect()
         self.blocked_by: dict[int, list[str]] = {}
         """The reasons of the flags that hold rows back. A row that passed by a reviewer's word is held by none."""
-        for number, reason in rows.find(blocking).select("number", "reason").iter_rows():
-            if not self._is_decided[number]:
+        for number, reason, blocks in rows.named["flags"].select("number", "reason", "blocks").iter_rows():
+            if blocks and not self._is_decided[number]:
                 self.blocked_by.setdefault(number, []).append(reason)
         self.record = SuspicionRecord.count(read_table(inputs["checks"], LabelCheck) if "checks" in inputs else ())
         size = config.group_size
@@ -153,7 +152,7 @@ class Judgement:
                 no_quota,
             ],
             [
-                OUTCOMES.index(name)
+                np.uint8(OUTCOMES.index(name))
                 for name in (
                     HELD_OUT,
                     DropReason.HELD,
@@ -165,8 +164,8 @@ class Judgement:
                     DropReason.ZERO_QUOTA,
                 )
             ],
-            OUTCOMES.index(CANDIDATE),
-        ).astype(np.uint8)
+            np.uint8(OUTCOMES.index(CANDIDATE)),
+        )
         return outcomes
 
     def bands(self) -> Array:
@@ -178,7 +177,7 @@ class Judgement:
     def candidates(self, outcomes: Array) -> Candidates:
         """Return the candidates among the rows with these outcomes."""
         rows = self.rows
-        chosen = rows.in_order(np.flatnonzero(outcomes == OUTCOMES.index(CANDIDATE)))
+        chosen = rows.order[outcomes[rows.order] == OUTCOMES.index(CANDIDATE)]
         suspicion, is_flagged = self.suspicion[chosen], self.is_flagged[chosen]
         is_doubtful = rows.passes[chosen] == 0
         if self.record.is_trusted:
@@ -193,11 +192,11 @@ class Judgement:
             rows.names,
         )
 
-    def _mark(self, table: Path | None) -> Array:
+    def _mark(self, table: str) -> Array:
         """Return which rows a table names. Shape [rows]."""
         is_named = np.zeros(len(self.rows), bool)
-        if table is not None:
-            is_named[self.rows.find(pl.read_parquet(table, columns=KEY))["number"].to_numpy()] = True
+        if table in self.rows.named:
+            is_named[self.rows.named[table]["number"].to_numpy()] = True
         return is_named
 
 

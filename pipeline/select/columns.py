@@ -25,6 +25,10 @@ from truegold.verifiers import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
+NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
+"""The tables that name some of the rows, and the columns that are read of them."""
+
 
 class ProfiledRows:
     """The columns of the profiled rows, each in the order of the table."""
@@ -46,20 +50,20 @@ class ProfiledRows:
                 )
             )
             is_heldout.append((pl.Series(batch["split"]) == "heldout").to_numpy())
-        keys = pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys([*KEY, "domain"], pl.UInt32))
+        keys = pl.concat(frames) if frames else pl.DataFrame(schema=EMPTY)
         self.names = {"source": sources.names, "domain": domains.names}
         """The names of sources and of domains, in the order of their numbers."""
         self.numbers = {name: keys[name].to_numpy() for name in self.names}
         """The numbers of each row's source and domain."""
-        self._keys = keys.drop("domain")
+        keys = keys.drop("domain")
         self.is_heldout = _join(is_heldout, bool)
         posteriors = _Posteriors()
         passes, judged, known, suspicion = [], [], [], []
-        for batch in self._read_beside(inputs["profile"], "id", ["passes", "judged", "posterior"]):
+        for batch in self._read_beside(inputs["profile"], keys, "id", ["passes", "judged", "posterior"]):
             passes.append(_numbers(batch["passes"]))
             judged.append(_numbers(batch["judged"]))
             known.append(posteriors.number(batch["posterior"]))
-        for batch in self._read_beside(inputs["suspicion"], "row_id", ["suspicion"]):
+        for batch in self._read_beside(inputs["suspicion"], keys, "row_id", ["suspicion"]):
             suspicion.append(_numbers(batch["suspicion"].fill_null(0.0)))
         self.passes, self.judged = _join(passes, np.int32), _join(judged, np.int32)
         self.known = _join(known, np.uint32)
@@ -69,36 +73,32 @@ class ProfiledRows:
         self.suspicion = _join(suspicion, np.float64)
         """0 where nothing was looked at, since nothing is known there."""
 
+        numbers = {name: number for number, name in enumerate(sources.names)}
+        self.named = {
+            name: _find(pl.read_parquet(inputs[name], columns=columns), keys, numbers)
+            for name, columns in NAMING.items()
+            if name in inputs
+        }
+        """The tables that name some of the rows, with the number of each row, `number`."""
+        order, places = _places(sources.names)
+        by_name = keys.with_columns(pl.col("source").replace_strict(order, places, return_dtype=pl.UInt32))
+        self.order: Array = by_name.select(pl.arg_sort_by(KEY)).to_series().to_numpy()
+        """The numbers of the rows in the order of their keys."""
+
     def __len__(self) -> int:
-        return self._keys.height
+        return len(self.known)
 
-    def in_order(self, chosen: Array) -> Array:
-        """Return some of the rows, which are told by their numbers, in the order of their keys."""
-        keys = self._keys[chosen].with_columns(
-            pl.col("source").replace_strict(*_places(self.names["source"]), return_dtype=pl.UInt32)
-        )
-        order: Array = keys.select(pl.arg_sort_by(KEY)).to_series().to_numpy()
-        return chosen[order]
-
-    def find(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return a table with the columns of KEY with the number of each row, `number`, and without other rows."""
-        known = dict(zip(self.names["source"], range(len(self.names["source"])), strict=True))
-        numbered = table.with_columns(pl.col("source").replace_strict(known, default=None, return_dtype=pl.UInt32))
-        # First the rows that are named at all, by a table of these: that of all rows would be large.
-        named = self._keys.with_row_index("number").join(numbered, on=KEY, how="semi")
-        return numbered.join(named, on=KEY, how="inner", maintain_order="left")
-
-    def _read_beside(self, path: Path, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _read_beside(self, path: Path, keys: pl.DataFrame, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Yield columns of a table that has the same rows, whose column `name` has their ids."""
         start = 0
         for batch in read_batches(path, [name, "source_row", *columns]):
-            keys = self._keys[start : start + len(batch)]
+            here = keys[start : start + len(batch)]
             start += len(batch)
             for column, ours in ((name, "id"), ("source_row", "source_row")):
-                if not pl.Series(batch[column]).equals(keys[ours]):
+                if not pl.Series(batch[column]).equals(here[ours]):
                     raise self._mismatch(path, start)
             yield batch
-        if start < len(self):
+        if start < keys.height:
             raise self._mismatch(path, start)
 
     def _mismatch(self, path: Path, row: int) -> InputError:
@@ -106,6 +106,14 @@ class ProfiledRows:
             f"{path} has other rows than {self._rows}, or another order, up to row {row:,}.",
             "Take both from one profile.",
         )
+
+
+def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -> pl.DataFrame:
+    """Return a table with the number of each of its rows among all, without those that are not among them."""
+    coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
+    # First the rows that are named at all, by a table of these: that of all rows would be large.
+    named = keys.with_row_index("number").join(coded, on=KEY, how="semi")
+    return coded.join(named, on=KEY, how="inner", maintain_order="left")
 
 
 class _Names:
