@@ -31,7 +31,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.rescore import rescore
-from truegold.pipeline.rescore.rescore import read_rollouts
+from truegold.pipeline.rescore.rescore import read_rollouts, with_texts
 from truegold.pipeline.rescore.reward_errors import with_advantages
 from truegold.pipeline.running.progress import NullProgress
 
@@ -187,7 +187,7 @@ def write_truths(cases_of: Mapping[str, Sequence[Case]], out: Path) -> None:
 def measure(out: Path) -> Iterator[str]:
     """Yield the lines of the result's table."""
     rescore([out / "run"], out / "rescored", NullProgress(), data=out / "set.jsonl", verifiers=("math",))
-    table = with_advantages(read_rollouts(out / "rescored"))
+    table = with_texts(with_advantages(read_rollouts(out / "rescored")), out / "rescored")
     truths = pl.read_ndjson(out / "truth.jsonl").unique(["prompt", "completion"])
     known = table.join(truths, on=["prompt", "completion"])
     differs = pl.col("passes_log") != pl.col("passes_a")

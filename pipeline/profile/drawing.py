@@ -4,45 +4,30 @@ plan  ->  engine  ->  store (kept for the run)  ->  judging  ->  plan
     ^                                                         |
     +---------------------------------------------------------+
 
-A plan says which samples are wanted and what follows from their verdicts; the profile (`ProfileSamples`) and the stage
+A plan says which samples are wanted and what follows from their verdicts; the profile (`profiling`) and the stage
 `synth` have one each.
 """
 
 from __future__ import annotations
 
-import random
 import time
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
-from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, SamplingParams
 from truegold.pipeline.engines.base import Completion, Request, sample_seed
-from truegold.pipeline.engines.chat import encode_row
-from truegold.pipeline.judge.model import Judge
-from truegold.pipeline.judge.opinions import SecondOpinion
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
-from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
-from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule, Selection
+from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore
+from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.record_log import Position, RecordLog
 from truegold.pipeline.tables.rows import (
     Float32List,
     Int32,
     Int32List,
-    Row,
     RowReference,
     arrow_schema,
-    count_rows,
-    read_rows,
-    row_reference,
 )
-
-SHOWN_EVERY_S = 1.0
-"""Samples are reported this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,229 +219,3 @@ class SampleRow(RowReference):
 
 
 SAMPLE_SCHEMA = arrow_schema(SampleRow)
-
-
-class ProfileSamples:
-    """The samples of the rows in one file."""
-
-    def __init__(
-        self,
-        rows: Path,
-        config: ProfileConfig,
-        source: CompletionSource,
-        store: SampleStore,
-        verdicts: RecordLog,
-        spent: RecordLog,
-        progress: Progress,
-    ) -> None:
-        """Go on from the samples in `store`, and from the verdicts on them and what they cost, which an earlier try
-        has left.
-
-        Where samples are gone that were judged, all are judged anew: those that are drawn in their place may differ.
-        """
-        self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
-        self._verdict_log, self._spent_log = verdicts, spent
-        self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
-        """The tokens that this stage has drawn, in earlier tries too, of the samples that there are."""
-        self._verdicts: dict[int, dict[int, Position]] = {}
-        self._scores: dict[tuple[int, int], tuple[float | None, str | None]] = {}
-        """Score and answer of what was judged before, by row and sample."""
-        gone = 0
-        for position, record in verdicts.scan():
-            gone += _sample_key(record) not in store
-            self._verdicts.setdefault(record["row"], {})[record["sample"]] = position
-            self._scores[record["row"], record["sample"]] = record["score"], record["extracted"]
-        if gone:
-            progress.note(f"{gone:,} samples that were judged before are gone; they are drawn again")
-            self._verdicts, self._scores = {}, {}
-            verdicts.clear()
-        self._prompts: dict[int, array[int]] = {}
-        """The encoded prompts: the template costs as much as many a verdict, and is applied once a row."""
-        self._planned = 0
-        """The samples that the schedule has asked for."""
-        self._problems = count_rows(rows)
-        self._adaptive_rows = 0
-        """Those that get further samples by the rule alone."""
-        self._shown = 0
-        """The samples that were reported."""
-        self._shown_at = 0.0
-        self._drawing = Drawing(source, config.seed, progress)
-        self._drawing.cost.kept = len(self._scores)
-
-    @property
-    def cost(self) -> SamplingCost:
-        """The cost of the samples of this process."""
-        return self._drawing.cost
-
-    def draw(self, judge: Judge | None, opinion: SecondOpinion | None = None) -> Schedule:
-        """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
-        if self._scores:
-            self._progress.note(f"{len(self._scores):,} samples were judged before; going on from there")
-        config = self._config
-        self._schedule = self._plan()
-        self._stop_in_time()
-        leave_unread_out = config.unread == "left_out"
-        judging = self._judging = Judging(config, config.workers, judge, opinion, leave_unread_out=leave_unread_out)
-        sampling = SamplingParams(
-            config.temperature,
-            config.top_p,
-            config.max_tokens,
-            self._source.encoder.stop_token_ids,
-            logprobs=config.logprobs,
-            stop_loops=config.stop_loops,
-        )
-
-        def start_progress() -> None:
-            self._progress.start("samples", self._expected)
-            self._progress.advance(self._shown)
-
-        self._progress.start("judging", self._expected)
-        try:
-            self._drawing.run(self, self._store, judging, sampling, start_progress)
-            self._show_progress(at_once=True)
-            for line in judging.unread.finish():
-                self._progress.note(line)
-        finally:
-            judging.close()
-            self._drawing.close()
-        return self._schedule
-
-    @property
-    def finished(self) -> bool:
-        """Whether no row is open and none is left to come."""
-        return self._schedule.finished
-
-    def draws(self, count: int) -> list[Draw]:
-        """Return at most `count` samples to draw or to judge next, as `DrawPlan` says."""
-        self._show_progress()
-        open_draws: list[Draw] = []
-        while len(open_draws) < count:
-            if not (draws := self._schedule.draws(count - len(open_draws))):
-                break
-            self._planned += len(draws)
-            for sampled, sample in draws:
-                if (sampled.index, sample) in self._scores:
-                    self._drawing.cost.finished += 1
-                    self._schedule.record(sampled, *self._scores[sampled.index, sample])
-                else:
-                    open_draws.append((sampled, sample))
-        return open_draws
-
-    def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
-        """Keep a verdict, and plan what follows from it."""
-        assert verdict is not None
-        sampled, sample = draw
-        self._verdicts.setdefault(sampled.index, {})[sample] = self._verdict_log.append(verdict)
-        self._schedule.record(sampled, verdict["score"], verdict["extracted"])
-        for line in self._judging.unread.take_lines():
-            self._progress.note(line)
-
-    def spend(self, request: RowRequest, tokens: int) -> None:
-        """Stop where the budget is spent."""
-        self._show_progress()
-        if self._config.budget_tokens is not None:
-            key = {"prompt": request.sampled.prompt_key, "sample": request.sample}
-            self._spent_log.append({**key, "tokens": tokens})
-            self._spent += tokens
-            self._stop_in_time()
-
-    def _stop_in_time(self) -> None:
-        budget = self._config.budget_tokens
-        if budget is not None and self._spent >= budget and not self._schedule.stopped:
-            self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
-            self._schedule.stop(lambda sampled, sample: (sampled.prompt_key, sample) in self._store)
-
-    @property
-    def _expected(self) -> int:
-        """How many samples there will be: those that rows get in any case, until the pilot tells how many more."""
-        if self._schedule.finished or self._schedule.stopped:
-            return self._planned
-        rule, config = self._schedule.allocation, self._config
-        each = config.first_samples or config.samples if rule is None else rule.expected_samples
-        whole = (self._problems - self._adaptive_rows) * config.samples
-        return max(self._planned, whole + round(self._adaptive_rows * each))
-
-    def _show_progress(self, *, at_once: bool = False) -> None:
-        """Report the samples that are finished: rows may be settled only late."""
-        cost, now = self.cost, time.monotonic()
-        if now - self._shown_at < SHOWN_EVERY_S and not at_once:
-            return
-        steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
-        pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
-        done = f"{self._schedule.settled:,} of {self._problems:,} problems done"
-        self._progress.advance(steps, f"({done}{pace})", self._expected)
-
-    def samples(self, index: int, row: Row) -> list[SampleRow] | None:
-        """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""
-        if (prompt := self._encode(index, row)) is None:
-            return None
-        config, prompt_digest = self._config, prompt_key(prompt)
-        rows: list[SampleRow] = []
-        for sample, position in sorted(self._verdicts.get(index, {}).items()):
-            verdict: VerdictRecord = self._verdict_log.read(position)
-            completion = self._store.read(prompt_digest, sample)
-            rows.append(
-                {
-                    **row_reference(row),
-                    "split": row["split"],
-                    "sample": sample,
-                    "completion": verdict["completion"],
-                    "prompt_ids": list(prompt),
-                    "token_ids": list(completion.token_ids),
-                    "logprobs": list(completion.logprobs),
-                    "finish_reason": completion.finish_reason,
-                    "temperature": config.temperature,
-                    "top_p": config.top_p,
-                    "max_tokens": config.max_tokens,
-                    "seed": self._drawing.seed(prompt_digest, sample),
-                    "score": verdict["score"],
-                    "reason": verdict["reason"],
-                    "extracted": verdict["extracted"],
-                    "evidence": verdict["evidence"],
-                }
-            )
-        return rows
-
-    def _plan(self) -> Schedule:
-        config, total = self._config, self._problems
-        first = min(config.first_samples or config.samples, config.samples)
-        pilot_size = min(PILOT_ROWS, total) if first < config.samples else 0
-        pilot = set(random.Random(config.seed).sample(range(total), pilot_size))
-        rows = enumerate(read_rows(self._rows)) if pilot else ()
-        in_pilot: list[tuple[int, Row]] = []
-        training_rows = 0
-        for index, row in rows:
-            if row["split"] != "heldout":
-                training_rows += 1
-                in_pilot += [(index, row)] if index in pilot else []
-        self._adaptive_rows = training_rows
-        indices = {index for index, _ in in_pilot}
-        others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in indices)
-        return Schedule(
-            list(self._sampled_rows(in_pilot)),
-            self._sampled_rows(others),
-            first,
-            config.samples,
-            config.suspect_agreement,
-            training_rows,
-            Selection(config.group_size, config.rows_to_select, config.quotas),
-            config.seed,
-        )
-
-    def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
-        """Yield the rows whose prompts leave room."""
-        for index, row in rows:
-            if (prompt := self._encode(index, row)) is not None:
-                yield SampledRow(row, index, prompt, prompt_key(prompt))
-
-    def _encode(self, index: int, row: Row) -> tuple[int, ...] | None:
-        """Return the ids of a row's prompt, None where it leaves the model no room to answer."""
-        if index not in self._prompts:
-            self._prompts[index] = array("i", encode_row(self._source.encoder, row))
-        prompt = tuple(self._prompts[index])
-        return prompt if len(prompt) < self._source.max_model_len else None
-
-
-def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the key in the store of the sample that a record is about."""
-    return record["prompt"], record["sample"]

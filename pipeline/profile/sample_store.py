@@ -1,7 +1,8 @@
 """Samples on disk, for as long as the run: each one is written the moment it is finished, and never drawn twice.
 
-    runs/demo/.samples/3f2a.../identity.json     the model, the sampling settings and the seed
-                               000000.jsonl      {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
+    runs/demo/.samples/3f2a.../identity.json            the model, the sampling settings and the seed
+                               000000.jsonl             {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
+                               part-000000.parquet      the same, when there are 65,536 (`sample_parts`)
 
 A sample belongs to a prompt (its token ids), not to a row: a data set that has grown finds the samples of its old rows,
 and so does a run whose verifier has changed.
@@ -27,8 +28,13 @@ from truegold.pipeline.config.engines import (
 )
 from truegold.pipeline.engines import Completion, Engine, PromptEncoder, build_encoder, build_engine
 from truegold.pipeline.engines.vllm_server import ServerEngine
+from truegold.pipeline.profile.sample_parts import SampleKey, SampleParts
 from truegold.pipeline.running.disk import DigestCache, digest_bytes, digest_json, write_whole
-from truegold.pipeline.running.record_log import RecordLog
+from truegold.pipeline.running.record_log import Position, RecordLog
+
+PART_SAMPLES = 65_536
+PART_BYTES = 256 * 2**20
+"""Samples become a part when there are so many, or when their lines have so many bytes."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
@@ -40,21 +46,36 @@ class SampleStore:
     """The samples of one model under one way of sampling."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """Open the samples of this identity, which says all that decides a sample but for prompt and number."""
+        """Open the samples of this identity, which says all that decides a sample but for prompt and number.
+
+        A folder is open in one process at a time.
+        """
         self.name = digest_json(dict(identity))[:16]
         """What tells this store apart from those of other identities."""
         folder /= self.name
         self._log = RecordLog(folder)
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
-        self._positions = {(record["prompt"], record["sample"]): position for position, record in self._log.scan()}
+        self._parts = SampleParts(folder)
+        self._lines: dict[SampleKey, Position] = {}
+        """The samples that are in no part yet."""
+        self._bytes = 0
+        """Those of their lines."""
+        lines = 0
+        for position, record in self._log.scan():
+            lines += 1
+            if (key := (record["prompt"], record["sample"])) not in self:
+                self._take_in(key, position)
+        if lines > len(self._lines):  # Some are in parts, and would be read again whenever the store is opened.
+            self._make_part()
+            self._log.clear()
 
-    def __contains__(self, key: tuple[str, int]) -> bool:
+    def __contains__(self, key: SampleKey) -> bool:
         """Return whether there is a sample of this number for this prompt."""
-        return key in self._positions
+        return key in self._lines or self._parts.find(key) is not None
 
     def add(self, prompt: str, sample: int, completion: Completion) -> None:
         """Keep a sample. Raises ValueError where there is one already, which may have been judged."""
-        if (prompt, sample) in self._positions:
+        if (prompt, sample) in self:
             raise ValueError(f"sample {sample} of prompt {prompt} is kept already")
         record = {
             "prompt": prompt,
@@ -64,17 +85,37 @@ class SampleStore:
             "finish_reason": completion.finish_reason,
             **({} if completion.counted is None else {"counted": completion.counted}),
         }
-        self._positions[prompt, sample] = self._log.append(record)
+        self._take_in((prompt, sample), self._log.append(record))
+        if not self._lines:
+            self._log.clear()
 
     def read(self, prompt: str, sample: int) -> Completion:
-        """Return a sample."""
-        record = self._log.read(self._positions[prompt, sample])
+        """Return a sample. Raises KeyError where there is none."""
+        if (position := self._lines.get((prompt, sample))) is None:
+            if (place := self._parts.find((prompt, sample))) is None:
+                raise KeyError((prompt, sample))
+            return self._parts.read(place)
+        record = self._log.read(position)
         token_ids, logprobs, counted = tuple(record["token_ids"]), tuple(record["logprobs"]), record.get("counted")
         return Completion(token_ids, logprobs, record["finish_reason"], (), counted)
+
+    def _take_in(self, key: SampleKey, position: Position) -> None:
+        """Note where a sample's line lies, and make a part of all such lines where they are enough."""
+        self._lines[key] = position
+        self._bytes += position.length
+        if len(self._lines) >= PART_SAMPLES or self._bytes >= PART_BYTES:
+            self._make_part()
+
+    def _make_part(self) -> None:
+        if self._lines:
+            self._parts.add((key, self._log.read(position)) for key, position in self._lines.items())
+        self._lines.clear()
+        self._bytes = 0
 
     def close(self) -> None:
         """Close the files."""
         self._log.close()
+        self._parts.close()
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from truegold.pipeline.profile.saved_rule import Cell, SavedRule, StratumKey
 from truegold.pipeline.profile.stopping_rule import MOST_STRATA, Allocation, Stratum, allocate, find_cuts
-from truegold.pipeline.rates.posterior import Group, fit_priors
+from truegold.pipeline.rates.posterior import fit_priors
 from truegold.pipeline.tables.rows import Row, row_key
 
 PILOT_ROWS = 4096
@@ -76,10 +77,6 @@ class Selection:
         return frozenset({f"source:{source}", f"domain:{domain}"} & self.quotas.keys())
 
 
-Cell = tuple[str, str]
-"""A source and a domain."""
-StratumKey = tuple[Group, frozenset[str]]
-"""The group whose prior a row has, and the quotas that it counts for."""
 ALL_OTHERS: StratumKey = ((None, None), frozenset())
 
 
@@ -96,6 +93,9 @@ class Schedule:
         training_rows: int,
         selection: Selection,
         seed: int = 0,
+        *,
+        rule: SavedRule | None = None,
+        on_settled: Callable[[SampledRow], None] = lambda sampled: None,
     ) -> None:
         """Plan for each row `first_samples` and at most `samples`; so many rows are of training.
 
@@ -107,7 +107,8 @@ class Schedule:
         self._others = others
         self._suspect_agreement = suspect_agreement
         self._first, self._most, self._seed = first_samples, samples, seed
-        self._selection = selection
+        self._selection, self._on_settled = selection, on_settled
+        self._training_rows = training_rows
         selected = None if selection.rows is None else min(1.0, selection.rows / max(training_rows, 1))
         self._cuts = find_cuts(selected)
         self._ready: deque[Draw] = deque()
@@ -130,6 +131,11 @@ class Schedule:
         """The settled rows of training by source and domain, and by judged samples and passes."""
         self.settled = 0
         """Rows that get no further samples."""
+        self.rule = rule
+        """The rule for all rows, once the pilot has shown it."""
+        if rule is not None:
+            self._rules, self._strata = dict(rule.allocations), dict(rule.strata)
+            self._rounds, self._is_whole = ROUNDS, True
         whole = set(random.Random(seed).sample(sorted(self._pilot), round(len(pilot) * WHOLE_SHARE)))
         for sampled in pilot:
             self._admit(sampled, is_whole=sampled.index in whole)
@@ -178,7 +184,8 @@ class Schedule:
 
     def _admit(self, sampled: SampledRow, *, is_whole: bool = False) -> None:
         self._open[sampled.index] = sampled
-        self._plan(sampled, self._most if is_whole or sampled.row["split"] == "heldout" else self._first)
+        until = self._most if is_whole or sampled.row["split"] == "heldout" else self._first
+        self._plan(sampled, until if self.rule is None else self.rule.planned.get(sampled.index, until))
 
     def _plan(self, sampled: SampledRow, until: int) -> None:
         samples = range(sampled.planned, until)
@@ -205,7 +212,7 @@ class Schedule:
             self._rest(sampled)
 
     def _rule(self, sampled: SampledRow) -> Allocation:
-        return self._rules[sampled.index in self._pilot]
+        return self._rules[sampled.index in (self._pilot if self.rule is None else self.rule.planned)]
 
     def _is_halfway(self, sampled: SampledRow) -> bool:
         if not self._rules:
@@ -232,6 +239,9 @@ class Schedule:
         self._rounds += 1
         self._is_whole = self._rounds == ROUNDS
         self._make_rules()
+        if self._is_whole:
+            planned = {index: waiting.planned for index, waiting in self._pilot.items()}
+            self.rule = SavedRule(self._rules, self._strata, planned, self._training_rows)
         resting, self._resting = self._resting, {}
         for waiting in resting.values():
             self._go_on(waiting)
@@ -276,6 +286,7 @@ class Schedule:
         self.settled += 1
         if sampled.row["split"] != "heldout":
             self.counts.setdefault(_cell(sampled.row), Counter())[sampled.judged, sampled.passes] += 1
+        self._on_settled(sampled)
 
 
 def _cell(row: Row) -> Cell:

@@ -13,38 +13,42 @@ Samples that could not be judged are left out of the pass rate and counted.
 
 A pass rate of 0 drops nothing; where the samples agree on one other answer the row is flagged `suspect_gold`, with that
 answer as the suggestion. What samples, rules and an asked model say of each row, and how little one model can know, is
-in `suspicion.parquet` (`suspicion`). One shard of rows and samples is held in memory; for the suspicion also each row's
-texts and 16 bytes of each sample.
+in `suspicion.parquet` (`suspicion`). Rows are done in parts of 5,000, of which few are in memory at a time
+(`profiling`); for the suspicion also each row's texts and 16 bytes of each sample. `rule.json` says how many samples
+rows got.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import orjson
 import polars as pl
+import pyarrow.parquet as pq
 
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.judge.model import load_judge
 from truegold.pipeline.judge.opinions import OPINION, open_opinion
-from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
+from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, SampleRow, SamplingCost
 from truegold.pipeline.profile.own_verifiers import audit_own_verifiers
+from truegold.pipeline.profile.part_work import PartWork
+from truegold.pipeline.profile.profiling import NOT_SAMPLED, TOO_LONG, DroppedRow, ProfileSamples
 from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
-from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
+from truegold.pipeline.profile.stopping_rule import PassRateBand
+from truegold.pipeline.profile.summary import describe, is_suspect
 from truegold.pipeline.rates.lengths import propose_max_tokens, quantile_length
-from truegold.pipeline.rates.posterior import Component, Mixture, Priors, fit_priors
+from truegold.pipeline.rates.posterior import Priors, fit_priors
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.record_log import RecordLog
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
-from truegold.pipeline.suspicion.answer_classes import Sample, differ_for_certain, key_of
+from truegold.pipeline.suspicion.answer_classes import Sample
 from truegold.pipeline.suspicion.doubts import finds_lacking
 from truegold.pipeline.suspicion.stage import read_others, score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
@@ -56,28 +60,14 @@ from truegold.pipeline.tables.rows import (
     Row,
     TableWriter,
     count_rows,
-    dump_json,
-    read_rows,
+    read_batches,
     read_table,
-    row_reference,
 )
-from truegold.verifiers import InputError, Item, Reason, gold_response, judges_solutions, resolve
-from truegold.verifiers.rates import wilson_interval
-from truegold.verifiers.running.batch import verify_one
-
-TOO_LONG = "prompt_too_long_for_model"
-NOT_SAMPLED = "not_sampled"
-"""The budget was spent before the row had a sample."""
-
-LOOP_TOKENS = 32
-LOOP_ROUNDS = 4
-LONGEST_LOOP = 64
-"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
-LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
+from truegold.verifiers import InputError, Reason
 
 
 @stage_function(
-    version=11, isolated=True, judges="rows", aims=("group_size", "rows_to_select", "quotas"), store=".samples"
+    version=12, isolated=True, judges="rows", aims=("group_size", "rows_to_select", "quotas"), store=".samples"
 )
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
@@ -98,41 +88,26 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     opinion = open_opinion(config.second_opinion, kept)
     with (
         closing(SampleStore(kept, identity)) as store,
-        closing(RecordLog(scratch / f"verdicts-{store.name}")) as verdicts,
+        closing(PartWork(scratch / f"work-{store.name}")) as work,
         closing(RecordLog(scratch / f"spent-{store.name}")) as spent,
-        Ledger(out_dir, "profile") as ledger,
-        TableWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA) as samples,
-        TableWriter(out_dir / "profile.parquet", PROFILE_SCHEMA) as profiles,
-        TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
-        TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
     ):
-        sampling = ProfileSamples(inputs["rows"], config, source, store, verdicts, spent, progress)
+        sampling = ProfileSamples(inputs["rows"], config, source, store, work, spent, progress)
         schedule = sampling.draw(judge, opinion)
-        if opinion is not None:
-            opinion.counts.clear()  # Those of a killed process are missing: the table has all.
-        priors = fit_priors(schedule.counts)
-        for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
-            if (row_samples := sampling.samples(index, row)) is None:
-                ledger.drop(row, TOO_LONG, chars=len(row["prompt"]))
-                continue
-            if not row_samples:
-                ledger.drop(row, NOT_SAMPLED, budget_tokens=config.budget_tokens)
-                continue
-            summary = summarise(row, row_samples, priors)
-            for sample in row_samples:
-                samples.write(sample)
-                if opinion is not None and (heard := orjson.loads(sample["evidence"]).get(OPINION)):
-                    opinion.count(sample["reason"], heard["score"])
-            profiles.write(summary)
-            profiled_rows.write(row)
-            if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
-                _flag(row, summary, flags, ledger)
+    priors = fit_priors(sampling.counts())
+    ledger = _write_tables(sampling, priors, config, out_dir, paced(sampling.parts(), progress, "writing the tables"))
     if rows_in and ledger.counts.get(f"drop:{TOO_LONG}") == rows_in:
         raise InputError(
             f"None of {rows_in} prompts leaves the model room for an answer: prompt and answer may have "
             f"{source.max_model_len} tokens.",
             "Raise engine.max_model_len, or start the servers with a larger --max-model-len.",
         )
+    if schedule.rule is not None:
+        schedule.rule.write(out_dir / "rule.json")
+    if opinion is not None:
+        opinion.counts.clear()  # Those of a killed process are missing: the table has all.
+        for sample in read_table(out_dir / "samples.parquet", SampleRow, ["reason", "evidence"]):
+            if heard := orjson.loads(sample["evidence"]).get(OPINION):
+                opinion.count(sample["reason"], heard["score"])
     votes = _read_votes(out_dir / "samples.parquet", step=1)
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)
@@ -153,6 +128,38 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     seconds = round(time.monotonic() - started, 1)
     facts_of_all = {**facts, "costs": costs, "seconds": seconds}
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), facts_of_all)
+
+
+def _write_tables(
+    sampling: ProfileSamples, priors: Priors | None, config: ProfileConfig, out_dir: Path, parts: Iterable[Path]
+) -> Ledger:
+    """Write the tables of all rows from those of the parts, and return the ledger."""
+    with (
+        Ledger(out_dir, "profile") as ledger,
+        pq.ParquetWriter(out_dir / "samples.parquet", SAMPLE_SCHEMA, compression="zstd") as samples,
+        TableWriter(out_dir / "profile.parquet", PROFILE_SCHEMA) as profiles,
+        TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
+        TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
+    ):
+        for part in parts:
+            for batch in read_batches(part / "samples.parquet"):
+                samples.write_batch(batch)
+            summaries = read_table(part / "profile.parquet", ProfileRow)
+            for row in read_table(part / "rows.parquet", DroppedRow):
+                reason = row.pop("drop_reason")  # type: ignore[misc]
+                if reason is not None:
+                    why: dict[str, dict[str, Any]] = {
+                        TOO_LONG: {"chars": len(row["prompt"])},
+                        NOT_SAMPLED: {"budget_tokens": config.budget_tokens},
+                    }
+                    ledger.drop(row, reason, **why[reason])
+                    continue
+                summary = describe(next(summaries), row["domain"], priors)
+                profiles.write(summary)
+                profiled_rows.write(row)
+                if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
+                    _flag(row, summary, flags, ledger)
+    return ledger
 
 
 def _sampling_facts(schedule: Schedule, cost: SamplingCost, priors: Priors | None) -> dict[str, Any]:
@@ -200,137 +207,6 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
         )
     )
     ledger.flag(row, SUSPECT_GOLD, **evidence)
-
-
-def summarise(row: Row, samples: Sequence[SampleRow], priors: Priors | None) -> ProfileRow:
-    """Return the pass rates of one problem from its judged samples, with the priors of all problems."""
-    scores = [sample["score"] for sample in samples if sample["score"] is not None]
-    passes = sum(score == 1.0 for score in scores)
-    low, high = wilson_interval(passes, len(scores))
-    known = priors.after(row["source"], row["domain"], len(scores), passes) if priors is not None and scores else None
-    lengths = [len(sample["token_ids"]) for sample in samples]
-    cut = [sample["token_ids"] for sample in samples if sample["finish_reason"] == "length"]
-    loops = sum(sample["finish_reason"] == "repetition" for sample in samples)
-    clusters = _answer_clusters(row, samples)
-    answer, votes = max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
-    return {
-        **row_reference(row),
-        "split": row["split"],
-        "n": len(samples),
-        "judged": len(scores),
-        "passes": passes,
-        "unread": sum(map(_is_unread, samples)),
-        "pass_rate": passes / len(scores) if scores else None,
-        "low": low,
-        "high": high,
-        "pass_at": dump_json({str(k): round(pass_at_k(passes, len(scores), k), 6) for k in powers_up_to(len(scores))}),
-        **_describe(known),
-        "tokens_mean": sum(lengths) / len(lengths),
-        "tokens_max": max(lengths),
-        "truncated": len(cut) / len(samples),
-        "repeating": (loops + sum(map(ends_in_a_loop, cut))) / len(samples),
-        "answers": len(clusters),
-        "majority_answer": answer,
-        "majority_agreement": votes / len(samples),
-    }
-
-
-class _Known(TypedDict):
-    """The columns with what is known of a pass rate."""
-
-    posterior: list[Component]
-    expected_rate: float | None
-    expected_deviation: float | None
-    likely_low: float | None
-    likely_high: float | None
-    decision: str | None
-    decision_probability: float | None
-
-
-@cache
-def _describe(known: Mixture | None) -> _Known:
-    """Return what is known of a pass rate, for the table. It is asked for once for all rows with the same counts."""
-    if known is None:
-        return {**dict.fromkeys(_Known.__annotations__), "posterior": []}  # type: ignore[typeddict-item]
-    low, high = known.interval()
-    decision, probability = decide(known)
-    return {
-        "posterior": known.components(),
-        "expected_rate": known.mean,
-        "expected_deviation": math.sqrt(known.variance),
-        "likely_low": low,
-        "likely_high": high,
-        "decision": decision,
-        "decision_probability": probability,
-    }
-
-
-def _is_unread(sample: SampleRow) -> bool:
-    return sample["finish_reason"] == "stop" and sample["reason"] == str(Reason.UNREAD)
-
-
-def is_suspect(summary: ProfileRow, agreement: float) -> bool:
-    """Return whether no sample passes and at least `agreement` of all samples give one and the same other answer."""
-    return bool(summary["judged"] and not summary["passes"] and summary["majority_agreement"] >= agreement)
-
-
-def pass_at_k(passes: int, n: int, k: int) -> float:
-    """Return the unbiased estimate 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
-    if not 1 <= k <= n:
-        raise ValueError(f"k must lie in 1..n, got k={k}, n={n}")
-    return 1.0 - math.comb(n - passes, k) / math.comb(n, k)
-
-
-def powers_up_to(n: int) -> list[int]:
-    """Return 1, 2, 4, ... up to n: the k that pass@k is reported at."""
-    return [2**exponent for exponent in range(n.bit_length()) if 2**exponent <= n]
-
-
-def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
-    """Return whether the last tokens repeat a stretch again and again."""
-    for period in range(1, LONGEST_LOOP + 1):
-        span = max(LOOP_ROUNDS * period, LOOP_TOKENS)
-        if len(token_ids) < span:
-            continue
-        if token_ids[-span + period :] == token_ids[-span:-period]:
-            return True
-    return False
-
-
-def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
-    """Return each distinct answer and how many samples give it; `same` decides whether two forms are one answer.
-
-    Equal strings vote together before `same` is asked, so that it is asked once for each pair of distinct forms at
-    most. An answer stands as the form and at the rank that was seen first.
-    """
-    counts: dict[str, int] = {}
-    for answer in answers:
-        counts[answer] = counts.get(answer, 0) + 1
-    clusters: list[tuple[str, int]] = []
-    for answer, count in counts.items():
-        for cluster_index, (representative, votes) in enumerate(clusters):
-            if same(representative, answer):
-                clusters[cluster_index] = (representative, votes + count)
-                break
-        else:
-            clusters.append((answer, count))
-    return clusters
-
-
-def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, int]]:
-    """Return the samples' answers with their votes; the row's verifier says which forms are one answer."""
-    verifier = resolve(row["verifier"])
-
-    def same(representative: str, answer: str) -> bool:
-        if judges_solutions(verifier) or differ_for_certain(representative, answer):
-            # Programs are alike when they are the same text, and equal texts are one already.
-            return False
-        if key_of(representative) == key_of(answer):
-            return True
-        response = gold_response(verifier, answer, None)
-        return response is not None and verify_one(Item(response, representative, row["verifier"])).passed
-
-    return answer_clusters([s["extracted"] for s in samples if s["extracted"] is not None], same)
 
 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:

@@ -38,6 +38,10 @@ PASSED = 0.5
 """A reward, or a score, from here on says that the response is right."""
 TEXT_CHARS = 20_000
 """Tables keep so much of a completion: its end, where answers stand."""
+TEXTS = ("completion", "evidence_a", "evidence_b")
+"""The columns that only flips are shown with: nearly all of the table."""
+NUMBER = "number"
+"""The number of a rollout in its table."""
 ROW_VERIFIER = "row"
 """The name that stands for each row's own verifier."""
 
@@ -289,5 +293,28 @@ def _decided_columns(decided: DecidedRow | None, verdicts: Iterator[Verdict]) ->
 
 
 def read_rollouts(out_dir: Path) -> pl.DataFrame:
-    """Return the table of verdicts."""
-    return pl.read_parquet(out_dir / ROLLOUTS_FILE)
+    """Return the table of verdicts without TEXTS, with the number of each rollout."""
+    scan = _scan(out_dir).select(pl.exclude(TEXTS))
+    return scan.with_columns(pl.col("prompt").cast(pl.Categorical)).collect(engine="streaming")
+
+
+def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
+    """Return some of the rollouts with their texts, in the order of the table's columns."""
+    chosen = rollouts.lazy().select(NUMBER)
+    texts = _scan(out_dir).select(NUMBER, *TEXTS).join(chosen, on=NUMBER, how="semi").collect(engine="streaming")
+    whole = rollouts.join(texts, on=NUMBER, maintain_order="left").with_columns(pl.col("prompt").cast(pl.String))
+    return whole.select(*ROLLOUT_SCHEMA.names, pl.exclude(*ROLLOUT_SCHEMA.names, NUMBER))
+
+
+def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
+    """Return the numbers of the rollouts whose responses are settled, and whether they are `correct`."""
+    truths = settled.filter(pl.col("correct").is_not_null())
+    scan = _scan(out_dir)
+    has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()
+    key = ["id" if has_ids else "prompt", "completion"]
+    known = truths.unique(key).lazy().select(*key, "correct")
+    return scan.select(NUMBER, *key).join(known, on=key).select(NUMBER, "correct").collect(engine="streaming")
+
+
+def _scan(out_dir: Path) -> pl.LazyFrame:
+    return pl.scan_parquet(out_dir / ROLLOUTS_FILE, row_index_name=NUMBER)

@@ -23,8 +23,7 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.rescore.flip_causes import with_causes
-from truegold.pipeline.rescore.rescore import PASSED
+from truegold.pipeline.rescore.rescore import NUMBER, PASSED
 from truegold.verifiers import InputError
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
@@ -73,8 +72,8 @@ def _standardised(values: pl.Expr) -> pl.Expr:
 
 
 def find_flips(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rollouts on which two judges differ, the costliest first; `between` says which, such as `log:0 a:1`,
-    `kind` and `cause` what they have in common (`flip_causes`)."""
+    """Return the rollouts on which two judges differ, the costliest first; `between` says which, such as `log:0
+    a:1`."""
     pairs = [("log", "a"), ("log", "b"), ("a", "b")]
     differences = [pl.col(f"passes_{first}") != pl.col(f"passes_{second}") for first, second in pairs]
     scores = [
@@ -82,10 +81,8 @@ def find_flips(table: pl.DataFrame) -> pl.DataFrame:
         for name, column in JUDGES.items()
     ]
     flips = table.filter(pl.any_horizontal(*(difference.fill_null(False) for difference in differences)))
-    return with_causes(
-        flips.with_columns(between=pl.concat_str(scores, separator=" ", ignore_nulls=True)).sort(
-            "cost", descending=True, nulls_last=True, maintain_order=True
-        )
+    return flips.with_columns(between=pl.concat_str(scores, separator=" ", ignore_nulls=True)).sort(
+        "cost", descending=True, nulls_last=True, maintain_order=True
     )
 
 
@@ -112,7 +109,7 @@ def find_prompts(table: pl.DataFrame) -> pl.DataFrame:
         errors=(pl.col("passes_log") != pl.col("passes_a")).sum(),
         cost=pl.col("cost").sum(),
     )
-    joined = counts.join(votes, on=key, how="left", nulls_equal=True)
+    joined = counts.join(votes, on=key, how="left", nulls_equal=True).with_columns(pl.col("prompt").cast(pl.String))
     enough = pl.col("judged") >= MIN_SAMPLES
     looks = (
         pl.when(enough & (pl.col("right") == 0) & (pl.col("votes") > AGREEING * pl.col("judged")))
@@ -136,11 +133,9 @@ def read_settled(path: Path) -> pl.DataFrame:
     return table
 
 
-def measure_separation(table: pl.DataFrame, settled: pl.DataFrame) -> list[Separation]:
-    """Return J of the log and of each verifier, on the rollouts whose truth is settled."""
-    key = "id" if "id" in settled.columns and table["id"].null_count() < table.height else "prompt"
-    truths = settled.filter(pl.col("correct").is_not_null()).unique([key, "completion"])
-    return _separations(table.join(truths.select(key, "completion", "correct"), on=[key, "completion"]))
+def measure_separation(table: pl.DataFrame, truths: pl.DataFrame) -> list[Separation]:
+    """Return J of the log and of each verifier, on the rollouts whose truth is settled (`find_settled`)."""
+    return _separations(table.join(truths, on=NUMBER))
 
 
 def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:

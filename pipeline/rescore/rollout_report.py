@@ -21,8 +21,8 @@ import polars as pl
 from truegold.pipeline.report.render import render_plain
 from truegold.pipeline.report.row_cards import describe_reading, middle_cut, read_evidence
 from truegold.pipeline.rescore import reward_errors
-from truegold.pipeline.rescore.flip_causes import BETWEEN, PAID, REFUSED, group_flips
-from truegold.pipeline.rescore.rescore import Rescored, read_rollouts
+from truegold.pipeline.rescore.flip_causes import BETWEEN, PAID, REFUSED, group_flips, with_causes
+from truegold.pipeline.rescore.rescore import Rescored, find_settled, read_rollouts, with_texts
 from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.templates import join_table, markdown_cell
 
@@ -47,11 +47,13 @@ TEXT_CHARS, ANSWER_CHARS, CELL_CHARS = 4_000, 300, 120
 def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dict[str, Any]:
     """Analyse the rollouts in `out_dir`, write flips, prompts, summary and report, and return the summary."""
     table = reward_errors.with_advantages(read_rollouts(out_dir))
-    flips, prompts = reward_errors.find_flips(table), reward_errors.find_prompts(table)
+    flips = with_causes(with_texts(reward_errors.find_flips(table), out_dir))
+    prompts = reward_errors.find_prompts(table)
     groups = group_flips(flips)
-    separations = (
-        reward_errors.measure_separation(table, reward_errors.read_settled(settled)) if settled is not None else []
-    )
+    separations = []
+    if settled is not None:
+        truths = find_settled(reward_errors.read_settled(settled), out_dir)
+        separations = reward_errors.measure_separation(table, truths)
     by_decisions = reward_errors.measure_by_decisions(table)
     flips.write_parquet(out_dir / "flips.parquet")
     flips.write_ndjson(out_dir / "flips.jsonl")

@@ -13,18 +13,20 @@ is spent on training:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TypedDict
+
+import numpy as np
+import polars as pl
 
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig
 from truegold.pipeline.rates.posterior import Mixture
-from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.select.columns import Array, ProfiledRows
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import DropReason, LabelCheck
-from truegold.pipeline.tables.rows import KEY, ProfileRow, Row, RowKey, RowReference, read_table, row_key
+from truegold.pipeline.tables.rows import read_table
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
@@ -35,33 +37,32 @@ FEWEST_CHECKS = 20
 """The decisions about rows without suspicion that it takes to trust others like them."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A row that may be selected."""
+HELD_OUT, CANDIDATE = "heldout", "candidate"
+OUTCOMES = (CANDIDATE, HELD_OUT, *DropReason)
+"""What becomes of rows, by number."""
 
-    row: Row
-    known: Mixture
-    """Its pass rate, as far as it is known."""
-    is_doubtful: bool
+
+@dataclass(frozen=True)
+class Candidates:
+    """The rows that may be selected, in the order of their keys. All arrays have the shape [candidates]."""
+
+    rows: Array
+    """The number of each in its table."""
+    is_doubtful: Array
     """Whether it never passed and nothing vouches for its label, so that `zero_share` bounds it."""
-    is_flagged: bool
+    is_flagged: Array
     """Whether a rule advises against it, which no reviewer has decided about."""
-    suspicion: float
-    """How probable it is that its label is at fault."""
-    worth: float
+    worth: Array
     """The share of its groups that are expected to teach what is right: those that teach, times the probability that
     its label is."""
-    band: int
+    band: Array
     """The band of the target that its expected pass rate lies in."""
+    numbers: Mapping[str, Array]
+    """The numbers of its source and domain among `names`."""
+    names: Mapping[str, Sequence[str]]
 
-
-class _Suspicion(TypedDict):
-    """The columns that are read of `suspicion.parquet`, whose column `id` is the name by which samples know a row."""
-
-    row_id: str
-    source: str
-    source_row: int
-    suspicion: float | None
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -96,96 +97,142 @@ class Judgement:
     """Sorts rows into candidates and others, by the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
-        """Read the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its `open_flags`,
-        `decided` and `checks` too."""
+        """Read `rows` and the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its
+        `open_flags`, `decided` and `checks` too."""
         self._config = config
-        self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
-        """The profile of each row."""
-        self._decided: set[RowKey] = set()
-        if "decided" in inputs:
-            self._decided = {row_key(row) for row in read_table(inputs["decided"], RowReference)}
-        self.blocked_by: dict[RowKey, list[str]] = {}
+        self.rows = rows = ProfiledRows(inputs)
+        self._is_decided = self._mark("decided")
+        self.is_flagged = self._mark("open_flags")
+        """Whether a rule advises against each row, which no reviewer has decided about. Shape [rows]."""
+        self.blocked_by: dict[int, list[str]] = {}
         """The reasons of the flags that hold rows back. A row that passed by a reviewer's word is held by none."""
-        for flag in read_table(inputs["flags"], FlagRecord):
-            if flag["blocks"] and row_key(flag) not in self._decided:
-                self.blocked_by.setdefault(row_key(flag), []).append(flag["reason"])
-        self._flagged: set[RowKey] = set()
-        if "open_flags" in inputs:
-            self._flagged = {row_key(flag) for flag in read_table(inputs["open_flags"], RowReference, KEY)}
+        for number, reason, blocks in rows.named["flags"].select("number", "reason", "blocks").iter_rows():
+            if blocks and not self._is_decided[number]:
+                self.blocked_by.setdefault(number, []).append(reason)
         self.record = SuspicionRecord.count(read_table(inputs["checks"], LabelCheck) if "checks" in inputs else ())
-        self._suspicion = {
-            (record["row_id"], record["source"], record["source_row"]): record["suspicion"]
-            for record in read_table(inputs["suspicion"], _Suspicion, list(_Suspicion.__annotations__))
-        }
-
-    def consider(self, row: Row) -> Candidate | DropReason:
-        """Return a row as a candidate, or why it is none."""
-        config, summary = self._config, self.profile[row_key(row)]
-        known = known_pass_rate(summary)
-        if row_key(row) in self.blocked_by:
-            return DropReason.HELD
-        if known is None:
-            return DropReason.UNJUDGED
         size = config.group_size
-        teaching = known.teaching_share(size)
-        if teaching < config.min_teaching:
-            is_dead = known.dead_share(size) > known.saturated_share(size)
-            return DropReason.TOO_HARD if is_dead else DropReason.TOO_EASY
-        if summary["passes"] < config.min_passes:
-            return DropReason.TOO_FEW_PASSES
-        band = next(index for index, band in enumerate(config.bands) if known.mean <= band.up_to)
-        if reason := self._exclude(row, known.mean, band):
-            return reason
-        # Where nothing was looked at nothing is known, and a reviewer's word settles it.
-        suspicion = 0.0 if row_key(row) in self._decided else self._suspicion[row_key(row)] or 0.0
-        is_flagged = row_key(row) in self._flagged
-        is_vouched_for = self.record.is_trusted and not is_flagged and suspicion < SUSPECTED
-        is_doubtful = not summary["passes"] and not is_vouched_for
-        return Candidate(row, known, is_doubtful, is_flagged, suspicion, teaching * (1 - suspicion), band)
+        known = rows.posteriors
+        self.components = [[] if mixture is None else mixture.components() for mixture in known]
+        """The components of each posterior."""
+        self.mean = _each(known, lambda mixture: mixture.mean)
+        """The expected pass rate by each posterior."""
+        self.dead, self.saturated, self.teaching = (
+            _each(known, lambda mixture: mixture.dead_share(size)),
+            _each(known, lambda mixture: mixture.saturated_share(size)),
+            _each(known, lambda mixture: mixture.teaching_share(size)),
+        )
+        """The shares of groups that are expected to be all wrong, to be all right, and to teach, by each posterior."""
+        self.suspicion = np.where(self._is_decided, 0.0, rows.suspicion)
+        """A reviewer's word settles it."""
 
-    def _exclude(self, row: Row, pass_rate: float, band: int) -> DropReason | None:
-        """Return why a row that would teach is not to be selected, None where it may be."""
-        config = self._config
-        in_range = config.min_pass_rate <= pass_rate <= config.max_pass_rate
-        if not in_range or (config.target is not None and config.bands[band].share == 0):
-            return DropReason.OUTSIDE_BAND
-        names = (f"{column}:{row[column]}" for column in QUOTA_COLUMNS)  # type: ignore[literal-required]
-        return DropReason.ZERO_QUOTA if any(config.quotas.get(name) == 0 for name in names) else None
+    def outcomes(self) -> Array:
+        """Return the number of each row's outcome in OUTCOMES. Shape [rows]."""
+        rows, config = self.rows, self._config
+        is_held = np.zeros(len(rows), bool)
+        is_held[list(self.blocked_by)] = True
+        teaching = self.teaching[rows.known]
+        hardly_teaches = teaching < config.min_teaching
+        is_dead = (self.dead > self.saturated)[rows.known]
+        mean = self.mean[rows.known]
+        no_share = [config.target is not None and band.share == 0 for band in config.bands]
+        is_outside = (mean < config.min_pass_rate) | (mean > config.max_pass_rate) | np.array(no_share)[self.bands()]
+        no_quota = np.zeros(len(rows), bool)
+        for column in QUOTA_COLUMNS:
+            refused = np.array([config.quotas.get(f"{column}:{name}") == 0 for name in rows.names[column]], bool)
+            no_quota |= refused[rows.numbers[column]]
+        outcomes: Array = np.select(
+            [
+                rows.is_heldout,
+                is_held,
+                rows.known == 0,
+                hardly_teaches & is_dead,
+                hardly_teaches,
+                rows.passes < config.min_passes,
+                is_outside,
+                no_quota,
+            ],
+            [
+                np.uint8(OUTCOMES.index(name))
+                for name in (
+                    HELD_OUT,
+                    DropReason.HELD,
+                    DropReason.UNJUDGED,
+                    DropReason.TOO_HARD,
+                    DropReason.TOO_EASY,
+                    DropReason.TOO_FEW_PASSES,
+                    DropReason.OUTSIDE_BAND,
+                    DropReason.ZERO_QUOTA,
+                )
+            ],
+            np.uint8(OUTCOMES.index(CANDIDATE)),
+        )
+        return outcomes
+
+    def bands(self) -> Array:
+        """Return the number of each row's band of the target. Shape [rows]."""
+        ends = [band.up_to for band in self._config.bands]
+        bands: Array = np.searchsorted(ends, self.mean)[self.rows.known].astype(np.uint8)
+        return bands
+
+    def candidates(self, outcomes: Array) -> Candidates:
+        """Return the candidates among the rows with these outcomes."""
+        rows = self.rows
+        chosen = rows.order[outcomes[rows.order] == OUTCOMES.index(CANDIDATE)]
+        suspicion, is_flagged = self.suspicion[chosen], self.is_flagged[chosen]
+        is_doubtful = rows.passes[chosen] == 0
+        if self.record.is_trusted:
+            is_doubtful &= is_flagged | (suspicion >= SUSPECTED)
+        return Candidates(
+            chosen,
+            is_doubtful,
+            is_flagged,
+            self.teaching[rows.known[chosen]] * (1 - suspicion),
+            self.bands()[chosen],
+            {name: numbers[chosen] for name, numbers in rows.numbers.items()},
+            rows.names,
+        )
+
+    def _mark(self, table: str) -> Array:
+        """Return which rows a table names. Shape [rows]."""
+        is_named = np.zeros(len(self.rows), bool)
+        if table in self.rows.named:
+            is_named[self.rows.named[table]["number"].to_numpy()] = True
+        return is_named
 
 
-def known_pass_rate(row: ProfileRow) -> Mixture | None:
-    """Return what the profile knows of a row's pass rate, None where none of its samples could be judged."""
-    return Mixture.from_components(row["posterior"])
+def _each(known: Sequence[Mixture | None], measure: Callable[[Mixture], float]) -> Array:
+    """Return a measure of each posterior; 0 where there is none."""
+    return np.array([0.0 if mixture is None else measure(mixture) for mixture in known])
 
 
-def teaching_facts(selected: Sequence[ProfileRow], config: SelectConfig) -> dict[str, object]:
-    """Return what share of the selection's groups is expected to teach, for the stage's record.
+def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, config: SelectConfig) -> dict[str, object]:
+    """Return what share of the groups of the selected rows is expected to teach, for the stage's record.
 
-    Raises InputError where the share is below `config.min_teaching_share`, unless `config.may_be_empty`.
+    cut: the share of samples that were `truncated`, of each row. Raises InputError where the share of groups is below
+    `config.min_teaching_share`, unless `config.may_be_empty`.
     """
     size = config.group_size
-    known = [mixture for row in selected if (mixture := known_pass_rate(row)) is not None]
-    dead = fmean(mixture.dead_share(size) for mixture in known)
-    saturated = fmean(mixture.saturated_share(size) for mixture in known)
+    weights = np.bincount(judgement.rows.known[selected], minlength=len(judgement.dead)) / len(selected)
+    dead, saturated = float(weights @ judgement.dead), float(weights @ judgement.saturated)
     teaching = max(0.0, 1 - dead - saturated)
     if teaching < config.min_teaching_share and not config.may_be_empty:
+        helps = remedy(cut.collect()["truncated"].to_numpy()[selected].tolist(), dead > saturated)
         raise InputError(
             f"Of the groups of {size} that training would sample from the {len(selected)} selected rows {teaching:.1%} "
             f"are expected to teach, {dead:.1%} to be all wrong and {saturated:.1%} all right.",
-            f"{remedy(selected, dead > saturated)} The bound is select.min_teaching_share: "
-            f"{config.min_teaching_share:g}.",
+            f"{helps} The bound is select.min_teaching_share: {config.min_teaching_share:g}.",
         )
     return {"expected_teaching_share": round(teaching, 4), "group_size": size}
 
 
-def remedy_for_none(rows: Sequence[ProfileRow], drops: Mapping[str, int], rows_in: int) -> str:
+def remedy_for_none(cut: Sequence[float], drops: Mapping[str, int], rows_in: int) -> str:
     """Return what would help where none of `rows_in` rows is left, by the reason for which most of them went.
 
-    rows: those of training.
+    cut: the shares of their samples that were cut, of the rows of training.
     """
     if not rows_in:
         return "An earlier stage has dropped them all: its dropped.parquet has each row with the reason."
-    if not rows:
+    if not cut:
         return "All rows are held out: lower data.heldout."
     reason = max(drops, key=lambda name: (drops[name], name != "too_easy"), default="")
     others = {
@@ -197,13 +244,15 @@ def remedy_for_none(rows: Sequence[ProfileRow], drops: Mapping[str, int], rows_i
         "in_reserve": "None of them has a right sample: raise select.zero_share.",
         "not_sampled": "Raise profile.budget_tokens.",
     }
-    return others[reason] if reason in others else remedy(rows, reason != "too_easy")
+    return others[reason] if reason in others else remedy(cut, reason != "too_easy")
 
 
-def remedy(rows: Sequence[ProfileRow], is_too_hard: bool) -> str:
+def remedy(cut: Sequence[float], is_too_hard: bool) -> str:
     """Return what would help rows that are too hard, or too easy, to teach anything."""
     if not is_too_hard:
         return "Take a harder source, or set select.max_pass_rate lower."
-    cut = sum(row["truncated"] for row in rows) / len(rows)
-    room = f"{cut:.0%} of their samples were cut: raise profile.max_tokens. Else take" if cut > OFTEN_CUT else "Take"
+    share = fmean(cut)
+    room = (
+        f"{share:.0%} of their samples were cut: raise profile.max_tokens. Else take" if share > OFTEN_CUT else "Take"
+    )
     return f"{room} an easier source, an SFT cold start (`sft`), or more samples of each row (profile.samples)."

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import defaultdict
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,12 +23,9 @@ from typing import Any
 import numpy as np
 
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig, TargetName
-from truegold.pipeline.select.candidates import Candidate
-from truegold.pipeline.tables.rows import row_key
+from truegold.pipeline.select.candidates import Candidates
+from truegold.pipeline.select.columns import Array, group_by
 from truegold.verifiers import InputError
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 HALF_A_ROW = 0.5
 """A share of a number of rows is met by the whole number next to it."""
@@ -38,6 +35,9 @@ SLACK = 1e-6
 """The solver takes so little for nothing."""
 MOST_SECONDS = 20.0
 """The solver gives its best answer so far after so long."""
+
+LAST_BAND = 255
+"""Bands are counted in a byte."""
 
 CellKey = tuple[str | int, ...]
 """A cell: a band, where bands have demands (else -1), and the values of the columns with quotas."""
@@ -96,90 +96,113 @@ class Fulfilment:
     """Whether the share is met to the row."""
 
 
+NO_ROWS: Array = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True)
 class Choice:
-    """The candidates, as they were chosen."""
+    """The candidates as they were chosen, by the numbers of their rows."""
 
-    selected: Sequence[Candidate] = ()
-    reserve: Sequence[Candidate] = ()
+    selected: Array
+    reserve: Array
     """The others in the order in which they would follow, as far as doubtful ones keep to their share of selection and
     reserve together."""
-    over_zero_share: Sequence[Candidate] = ()
+    over_zero_share: Array
     """Doubtful candidates beyond that share, in the order in which they would follow."""
-    fulfilments: Sequence[Fulfilment] = ()
+    fulfilments: Sequence[Fulfilment]
     """The demands, and how far they are met."""
 
 
-def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
+def choose(candidates: Candidates, config: SelectConfig) -> Choice:
     """Return which candidates are selected.
 
     Of candidates that no demand tells apart, those of the greatest worth are selected; flagged ones that never passed
     come last. Raises InputError for a quota of which there is no row, and for shares that no selection has.
     """
-    ordered = sorted(candidates, key=lambda candidate: row_key(candidate.row))
-    random.Random(config.seed).shuffle(ordered)
-    ordered.sort(key=_preference)
+    ordered = _shuffle(candidates, config.seed)
     columns = [column for column in QUOTA_COLUMNS if any(name.startswith(f"{column}:") for name in config.quotas)]
     is_choosy = config.max_rows is not None or config.target is not None
     has_bands = is_choosy and any(band.share for band in config.bands)
-    by_key: defaultdict[CellKey, list[Candidate]] = defaultdict(list)
-    for candidate in ordered:
-        values = (str(candidate.row[column]) for column in columns)  # type: ignore[literal-required]
-        by_key[candidate.band if has_bands else -1, *values].append(candidate)
-    keys = sorted(by_key)
-    cells = [by_key[key] for key in keys]
-    limit = Limit(
-        config.zero_share,
-        [sum(candidate.is_doubtful for candidate in cell) for cell in cells],
-        [sum(candidate.is_doubtful and candidate.is_flagged for candidate in cell) for cell in cells],
-    )
+    keys, cells = _cells(candidates, ordered, columns, has_bands=has_bands)
+    is_doubtful, is_last = candidates.is_doubtful, candidates.is_doubtful & candidates.is_flagged
+    never = [int(is_doubtful[cell].sum()) for cell in cells]
+    limit = Limit(config.zero_share, never, [int(is_last[cell].sum()) for cell in cells])
     passing = len(candidates) - sum(limit.rows)
     if not passing and not limit.beside(passing):
-        return Choice(over_zero_share=ordered)
+        return Choice(NO_ROWS, NO_ROWS, candidates.rows[ordered], ())
     bands = _band_demands(keys, config) if has_bands else []
     quotas = _quota_demands(keys, columns, config)
     quotas = _add_up(quotas, len(cells), columns, must=config.max_rows is None)
     available = [len(cell) for cell in cells]
-    band_demands = bands if config.max_rows is not None else _within_reach(bands, cells, config)
+    band_demands = bands if config.max_rows is not None else _within_reach(bands, available, never, config)
     counts = solve_counts(available, [*band_demands, *quotas], config.max_rows, limit)
     if not any(counts):
         names = ", ".join(each.name for each in bands + quotas)
         raise InputError(f"No selection has all the shares that are asked for: {names}.", LET_THEM_ADD_UP)
-    chosen = _fill(cells, counts, limit.within(sum(counts)))
-    selected = mix_cells(chosen)
+    selected = mix_cells(_fill(candidates, cells, counts, limit.within(sum(counts))))
     if config.target is TargetName.CURRICULUM:
-        selected.sort(key=lambda candidate: -candidate.band)
-    is_chosen = {row_key(candidate.row) for candidate in selected}
-    never = [candidate for candidate in ordered if candidate.is_doubtful and row_key(candidate.row) not in is_chosen]
-    taken = sum(candidate.is_doubtful for candidate in selected)
-    over = never[max(0, limit.beside(passing) - taken) :]
-    is_gone = is_chosen | {row_key(candidate.row) for candidate in over}
-    left = [[candidate for candidate in cell if row_key(candidate.row) not in is_gone] for cell in cells]
-    return Choice(selected, mix_cells(left), over, fulfilments(bands + quotas, counts, available))
+        selected = selected[np.argsort(-candidates.band[selected].astype(np.int64), kind="stable")]
+    is_gone = np.zeros(len(candidates), bool)
+    is_gone[selected] = True
+    waiting = ordered[is_doubtful[ordered] & ~is_gone[ordered]]
+    over = waiting[max(0, limit.beside(passing) - int(is_doubtful[selected].sum())) :]
+    is_gone[over] = True
+    left = mix_cells([cell[~is_gone[cell]] for cell in cells])
+    rows = candidates.rows
+    return Choice(rows[selected], rows[left], rows[over], fulfilments(bands + quotas, counts, available))
 
 
-def _preference(candidate: Candidate) -> tuple[bool, float]:
-    """Return what candidates are ordered by: a flagged row that never passes is either hard or at fault."""
-    return candidate.is_doubtful and candidate.is_flagged, -candidate.worth
+def _shuffle(candidates: Candidates, seed: int) -> Array:
+    """Return the candidates in the order in which they are wanted: by worth, and by chance where that is equal."""
+    shuffled = array("q", range(len(candidates)))
+    random.Random(seed).shuffle(shuffled)
+    order = np.frombuffer(shuffled, np.int64)
+    return order[_by_preference(candidates, order)]
 
 
-def _fill(cells: Sequence[Sequence[Candidate]], counts: Sequence[int], zeros: int) -> list[list[Candidate]]:
+def _by_preference(candidates: Candidates, chosen: Array) -> Array:
+    """Return the order of some candidates: a flagged row that never passes is either hard or at fault."""
+    is_last = candidates.is_doubtful[chosen] & candidates.is_flagged[chosen]
+    order: Array = np.lexsort((-candidates.worth[chosen], is_last))
+    return order
+
+
+def _cells(
+    candidates: Candidates, ordered: Array, columns: Sequence[str], *, has_bands: bool
+) -> tuple[list[CellKey], list[Array]]:
+    """Return the keys of the cells in their order, and the candidates of each, which keep theirs."""
+    parts = [candidates.band[ordered] if has_bands else np.zeros(len(ordered), np.uint8)]
+    parts += [candidates.numbers[column][ordered] for column in columns]
+    sizes = [LAST_BAND + 1, *(max(len(candidates.names[column]), 1) for column in columns)]
+    packed = np.ravel_multi_index([part.astype(np.int64) for part in parts], sizes)
+    by_key: dict[CellKey, Array] = {}
+    for code, members in group_by(packed, ordered):
+        band, *numbers = map(int, np.unravel_index(code, sizes))
+        values = (candidates.names[column][number] for column, number in zip(columns, numbers, strict=True))
+        by_key[band if has_bands else -1, *values] = members
+    keys = sorted(by_key)
+    return keys, [by_key[key] for key in keys]
+
+
+def _fill(candidates: Candidates, cells: Sequence[Array], counts: Sequence[int], zeros: int) -> list[Array]:
     """Return the best candidates of each cell, of which `zeros` at most never passed."""
-    best = [list(cell[:count]) for cell, count in zip(cells, counts, strict=True)]
-    passing = [[candidate for candidate in cell if not candidate.is_doubtful] for cell in cells]
+    best = [cell[:count] for cell, count in zip(cells, counts, strict=True)]
+    passing = [cell[~candidates.is_doubtful[cell]] for cell in cells]
     needed, optional = [], []
-    for index, (chosen, count) in enumerate(zip(best, counts, strict=True)):
-        never = [candidate for candidate in chosen if candidate.is_doubtful]
-        needed.append(max(0, count - len(passing[index])))
-        optional += [(_preference(candidate), index) for candidate in never[needed[-1] :]]
-    if sum(needed) + len(optional) <= zeros:
+    for chosen, passing_ones, count in zip(best, passing, counts, strict=True):
+        needed.append(max(0, count - len(passing_ones)))
+        optional.append(chosen[candidates.is_doubtful[chosen]][needed[-1] :])
+    if sum(needed) + sum(map(len, optional)) <= zeros:
         return best
-    for _, index in sorted(optional)[: zeros - sum(needed)]:
-        needed[index] += 1
+    all_optional = np.concatenate(optional)
+    cell_of = np.repeat(np.arange(len(cells)), list(map(len, optional)))
+    taken = _by_preference(candidates, all_optional)[: zeros - sum(needed)]
+    needed = (np.array(needed) + np.bincount(cell_of[taken], minlength=len(cells))).tolist()
     filled = []
     for index, (cell, count) in enumerate(zip(cells, counts, strict=True)):
-        never = [candidate for candidate in cell if candidate.is_doubtful][: needed[index]]
-        filled.append(sorted([*passing[index][: count - needed[index]], *never], key=_preference))
+        never = cell[candidates.is_doubtful[cell]][: needed[index]]
+        both = np.concatenate([passing[index][: count - needed[index]], never])
+        filled.append(both[_by_preference(candidates, both)])
     return filled
 
 
@@ -195,21 +218,22 @@ def _band_demands(keys: Sequence[CellKey], config: SelectConfig) -> list[Demand]
 
 
 def _within_reach(
-    demands: Sequence[Demand], cells: Sequence[Sequence[Candidate]], config: SelectConfig
+    demands: Sequence[Demand], available: Sequence[int], never: Sequence[int], config: SelectConfig
 ) -> list[Demand]:
     """Return the demands with shares that bands can have: one without rows would leave no selection at all.
 
     A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and where there are
-    none the other demands grow in proportion.
+    none the other demands grow in proportion. Of the `available` rows of each cell so many are of the kind that `never`
+    passed.
     """
     ceilings = []
     for demand in demands:
-        rows = [candidate for cell in demand.cells for candidate in cells[cell]]
-        ceilings.append(1.0 if any(not row.is_doubtful for row in rows) else config.zero_share * bool(rows))
+        rows, doubtful = (sum(counts[cell] for cell in demand.cells) for counts in (available, never))
+        ceilings.append(1.0 if rows > doubtful else config.zero_share * bool(rows))
     lowered = [
         replace(demand, share=min(demand.share, ceiling)) for demand, ceiling in zip(demands, ceilings, strict=True)
     ]
-    if sum(len(demand.cells) for demand in demands) < len(cells):
+    if sum(len(demand.cells) for demand in demands) < len(available):
         return [demand for demand in lowered if demand.share]
     fixed = sum(demand.share for demand, ceiling in zip(lowered, ceilings, strict=True) if ceiling < 1)
     growing = sum(demand.share for demand, ceiling in zip(lowered, ceilings, strict=True) if ceiling == 1)
@@ -259,10 +283,14 @@ def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: Sele
     return demands
 
 
-def mix_cells(cells: Sequence[Sequence[Candidate]]) -> list[Candidate]:
+def mix_cells(cells: Sequence[Array]) -> Array:
     """Return all candidates, one of each cell in turn as long as it lasts: every prefix is as even as it can be."""
-    longest = max(map(len, cells), default=0)
-    return [cell[position] for position in range(longest) for cell in cells if position < len(cell)]
+    if not cells:
+        return NO_ROWS
+    sizes = list(map(len, cells))
+    places = np.concatenate([np.arange(size) for size in sizes])
+    mixed: Array = np.concatenate(cells)[np.lexsort((np.repeat(np.arange(len(cells)), sizes), places))]
+    return mixed
 
 
 def solve_counts(

@@ -19,29 +19,31 @@ from single answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from truegold.pipeline.config.base import StageConfig
 from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.select.candidates import Candidate, Judgement, known_pass_rate, remedy_for_none, teaching_facts
+from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
+from truegold.pipeline.select.candidates import OUTCOMES, Judgement, remedy_for_none, teaching_facts
 from truegold.pipeline.select.choice import Choice, choose
+from truegold.pipeline.select.columns import Array
+from truegold.pipeline.select.ordered import OrderedRows
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.reasons import DropReason
 from truegold.pipeline.tables.rows import (
     PROFILE_SCHEMA,
     ROW_SCHEMA,
-    ProfileRow,
     Row,
     TableWriter,
+    read_batches,
     read_rows,
-    row_key,
     write_rows,
 )
 from truegold.verifiers import InputError
@@ -57,7 +59,15 @@ SELECTED_SCHEMA = pa.schema(
 """The columns of selected.parquet and reserve.parquet: `pass_rate` is the expected one, the mean of the posterior."""
 
 
-@stage_function(version=8)
+BLOCK_ROWS = 2**14
+"""So many rows are sorted at a time, or more than BLOCK_BYTES of them."""
+BLOCK_BYTES = 64 * 2**20
+OVER_ZERO_SHARE = len(OUTCOMES)
+"""The outcome of rows that go into the reserve because of `zero_share`."""
+SELECTED = OVER_ZERO_SHARE + 1
+
+
+@stage_function(version=9)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags`,
     `decided` and `checks` of `settle` where there are any.
@@ -66,88 +76,128 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
     """
     progress.start("selecting")
     judgement = Judgement(inputs, config)
-    rows_in = heldout_rows = 0
-    candidates: list[Candidate] = []
-    with (
-        Ledger(out_dir, "select") as ledger,
-        TableWriter(out_dir / "heldout.parquet", ROW_SCHEMA) as heldout,
-        TableWriter(out_dir / "hard.parquet", ROW_SCHEMA) as hard,
-    ):
-        for row in read_rows(inputs["rows"]):
-            rows_in += 1
-            if row["split"] == "heldout":
-                heldout.write(row)
-                heldout_rows += 1
-                continue
-            considered = judgement.consider(row)
-            if isinstance(considered, Candidate):
-                candidates.append(considered)
-            else:
-                _drop(ledger, row, considered, judgement, config)
-                if considered is DropReason.TOO_HARD:
-                    hard.write(row)
-        choice = choose(candidates, config)
-        selected, reserve = choice.selected, list(choice.reserve)
-        for candidate in reserve:
-            _drop(ledger, candidate.row, DropReason.IN_RESERVE, judgement, config)
-        for candidate in choice.over_zero_share:
-            # Of rows that never passed, those that a rule advises against are nearly always at fault.
-            reason = DropReason.OVER_ZERO_SHARE if candidate.is_flagged else DropReason.IN_RESERVE
-            _drop(ledger, candidate.row, reason, judgement, config, over_zero_share=True)
-            hard.write(candidate.row)
-            if not candidate.is_flagged:
-                reserve.append(candidate)
-        write_rows(out_dir / "selected.parquet", map(_record, selected), SELECTED_SCHEMA)
-        write_rows(out_dir / "reserve.parquet", map(_record, reserve), SELECTED_SCHEMA)
-    with TableWriter(out_dir / "after.parquet", ROW_SCHEMA) as after:
-        for candidate in selected:
-            after.write(candidate.row)
-        for row in read_rows(out_dir / "heldout.parquet"):
-            after.write(row)
-    if not selected and not config.may_be_empty:
-        raise _nothing_left(judgement, rows_in, ledger.counts)
+    outcomes = judgement.outcomes()
+    candidates = judgement.candidates(outcomes)
+    choice = choose(candidates, config)
+    # Of rows that never passed, those that a rule advises against are nearly always at fault.
+    over = choice.over_zero_share
+    is_flagged = judgement.is_flagged[over]
+    reserve = np.concatenate([choice.reserve, over[~is_flagged]])
+    outcomes[choice.selected] = SELECTED
+    outcomes[choice.reserve] = OUTCOMES.index(DropReason.IN_RESERVE)
+    outcomes[over[~is_flagged]] = OVER_ZERO_SHARE
+    outcomes[over[is_flagged]] = OUTCOMES.index(DropReason.OVER_ZERO_SHARE)
+    counts = _write_tables(inputs["rows"], judgement, outcomes, choice.selected, reserve, out_dir)
+    selected, rows_in, heldout = choice.selected, len(judgement.rows), int(judgement.rows.is_heldout.sum())
+    cut = pl.scan_parquet(inputs["profile"]).select("truncated", "split")
+    if not len(selected) and not config.may_be_empty:
+        training = cut.filter(pl.col("split") != "heldout").collect()["truncated"].to_list()
+        raise _nothing_left(training, rows_in, counts)
     facts = {
-        **(teaching_facts([judgement.profile[row_key(each.row)] for each in selected], config) if selected else {}),
-        "mean_pass_rate": round(fmean(each.known.mean for each in selected), 4) if selected else None,
-        "heldout": heldout_rows,
+        **(teaching_facts(judgement, selected, cut, config) if len(selected) else {}),
+        "mean_pass_rate": round(float(judgement.mean[judgement.rows.known[selected]].mean()), 4)
+        if len(selected)
+        else None,
+        "heldout": heldout,
         "reserve": len(reserve),
         "demands": [asdict(fulfilment) for fulfilment in choice.fulfilments],
         "label_checks": {**asdict(judgement.record), "is_trusted": judgement.record.is_trusted},
     }
-    for line in _misses(choice, config):
+    for line in _misses(choice, int(is_flagged.sum()), config):
         progress.note(line)
-    return StageReport(rows_in, len(selected), {**ledger.counts, "heldout": heldout_rows}, facts)
+    return StageReport(rows_in, len(selected), {**counts, "heldout": heldout}, facts)
 
 
-def _drop(
-    ledger: Ledger, row: Row, reason: DropReason, judgement: Judgement, config: SelectConfig, **evidence: bool
-) -> None:
-    summary = judgement.profile[row_key(row)]
-    known = known_pass_rate(summary)
+def _write_tables(
+    rows: Path, judgement: Judgement, outcomes: Array, selected: Array, reserve: Array, out_dir: Path
+) -> dict[str, int]:
+    """Write every row where it belongs, and return the ledger's counts."""
+    scratch = out_dir / SCRATCH
+    with (
+        Ledger(out_dir, "select") as ledger,
+        TableWriter(out_dir / "heldout.parquet", ROW_SCHEMA) as heldout,
+        TableWriter(out_dir / "hard.parquet", ROW_SCHEMA) as hard,
+        TableWriter(out_dir / "after.parquet", ROW_SCHEMA) as after,
+        OrderedRows(scratch / "selected", selected, len(outcomes)) as in_selection,
+        OrderedRows(scratch / "reserve", reserve, len(outcomes)) as in_reserve,
+    ):
+        for first, block in _read_blocks(rows):
+            in_selection.add(first, block)
+            in_reserve.add(first, block)
+            others = np.flatnonzero(outcomes[first : first + len(block)] != SELECTED)
+            for number, row in zip((first + others).tolist(), block.take(pa.array(others)).to_pylist(), strict=True):
+                outcome = outcomes[number]
+                if judgement.rows.is_heldout[number]:
+                    heldout.write(row)
+                    continue
+                _drop(ledger, row, number, outcome, judgement)
+                if outcome in HARD:
+                    hard.write(row)
+        with TableWriter(out_dir / "selected.parquet", SELECTED_SCHEMA) as writer:
+            for number, row in in_selection:
+                writer.write(_record(row, number, judgement))
+                after.write(row)
+        write_rows(
+            out_dir / "reserve.parquet",
+            (_record(row, number, judgement) for number, row in in_reserve),
+            SELECTED_SCHEMA,
+        )
+        heldout.close()
+        for row in read_rows(out_dir / "heldout.parquet"):
+            after.write(row)
+    return ledger.counts
+
+
+HARD = {OUTCOMES.index(DropReason.TOO_HARD), OUTCOMES.index(DropReason.OVER_ZERO_SHARE), OVER_ZERO_SHARE}
+"""The outcomes of rows that lack positives."""
+
+
+def _read_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of a table in larger blocks, each with the number of its first row."""
+    first, size = 0, 0
+    batches: list[pa.RecordBatch] = []
+    for batch in read_batches(path):
+        batches.append(batch)
+        size += batch.nbytes
+        if sum(map(len, batches)) >= BLOCK_ROWS or size >= BLOCK_BYTES:
+            block = pa.Table.from_batches(batches)
+            yield first, block
+            first, size, batches = first + len(block), 0, []
+    if batches:
+        yield first, pa.Table.from_batches(batches)
+
+
+def _drop(ledger: Ledger, row: Row, number: int, outcome: int, judgement: Judgement) -> None:
+    is_over = outcome in (OVER_ZERO_SHARE, OUTCOMES.index(DropReason.OVER_ZERO_SHARE))
+    rows = judgement.rows
+    known = int(rows.known[number])
     ledger.drop(
         row,
-        reason,
-        passes=summary["passes"],
-        judged=summary["judged"],
-        expected_pass_rate=None if known is None else round(known.mean, 4),
-        teaching_share=None if known is None else round(known.teaching_share(config.group_size), 4),
-        flags=judgement.blocked_by.get(row_key(row)),
-        **evidence,
+        DropReason.IN_RESERVE if outcome == OVER_ZERO_SHARE else OUTCOMES[outcome],
+        passes=int(rows.passes[number]),
+        judged=int(rows.judged[number]),
+        expected_pass_rate=round(float(judgement.mean[known]), 4) if known else None,
+        teaching_share=round(float(judgement.teaching[known]), 4) if known else None,
+        flags=judgement.blocked_by.get(number),
+        **({"over_zero_share": True} if is_over else {}),
     )
 
 
-def _record(candidate: Candidate) -> Row:
-    known = candidate.known
+def _record(row: Row, number: int, judgement: Judgement) -> Row:
+    known = judgement.rows.known[number]
     return {
-        **candidate.row,
-        "pass_rate": known.mean,
-        "posterior": known.components(),
-        "suspicion": candidate.suspicion,
+        **row,
+        "pass_rate": float(judgement.mean[known]),
+        "posterior": judgement.components[known],
+        "suspicion": float(judgement.suspicion[number]),
     }
 
 
-def _misses(choice: Choice, config: SelectConfig) -> list[str]:
-    """Return a sentence on each demand that could not be met, and on a selection that its demands keep small."""
+def _misses(choice: Choice, flagged: int, config: SelectConfig) -> list[str]:
+    """Return a sentence on each demand that could not be met, and on a selection that its demands keep small.
+
+    flagged: the rows beyond `zero_share` that rules advise against.
+    """
     selected = len(choice.selected)
     lines = [
         f"{fulfilment.name}: {fulfilment.rows:,} of {selected:,} selected rows, not {fulfilment.share:.1%}; there are "
@@ -162,21 +212,19 @@ def _misses(choice: Choice, config: SelectConfig) -> list[str]:
             f"the shares leave {len(choice.reserve):,} of {selected + len(choice.reserve):,} rows in reserve{reason}; "
             "with select.max_rows shares are met as far as rows allow"
         )
-    if over := choice.over_zero_share:
-        flagged = sum(candidate.is_flagged for candidate in over)
+    if over := len(choice.over_zero_share):
         lines.append(
-            f"{len(over):,} rows that never passed are more than select.zero_share ({config.zero_share:g}) takes: "
-            f"{len(over) - flagged:,} are at the end of the reserve, {flagged:,} that rules advise against are dropped"
+            f"{over:,} rows that never passed are more than select.zero_share ({config.zero_share:g}) takes: "
+            f"{over - flagged:,} are at the end of the reserve, {flagged:,} that rules advise against are dropped"
         )
     return lines
 
 
-def _nothing_left(judgement: Judgement, rows_in: int, counts: Mapping[str, int]) -> InputError:
+def _nothing_left(cut: list[float], rows_in: int, counts: Mapping[str, int]) -> InputError:
     why = ", ".join(f"{count} {key.removeprefix('drop:')}" for key, count in sorted(counts.items()))
-    training_rows: list[ProfileRow] = [row for row in judgement.profile.values() if row["split"] != "heldout"]
     return InputError(
         f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'}).",
-        remedy_for_none(training_rows, {key.removeprefix("drop:"): count for key, count in counts.items()}, rows_in),
+        remedy_for_none(cut, {key.removeprefix("drop:"): count for key, count in counts.items()}, rows_in),
     )
 
 

@@ -150,8 +150,8 @@ def test_parts_of_structs_are_named_where_columns_are_listed(
 
 
 def test_what_would_help_follows_from_why_rows_went() -> None:
-    cut = [{"truncated": 29 / 32, "split": "train"}] * 4
-    whole = [{"truncated": 0.0, "split": "train"}] * 4
+    cut = [29 / 32] * 4
+    whole = [0.0] * 4
     for reason in ("too_hard", "too_few_passes"):
         assert "91% of their samples were cut: raise profile.max_tokens" in remedy_for_none(cut, {reason: 4}, 4)
         assert "profile.max_tokens" not in remedy_for_none(whole, {reason: 4}, 4)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.profile.stage import answer_clusters, pass_at_k, powers_up_to
+from truegold.pipeline.profile.summary import answer_clusters, pass_at_k, powers_up_to
 from truegold.verifiers.rates import wilson_interval
 
 

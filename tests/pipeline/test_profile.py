@@ -13,7 +13,7 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.profile import drawing
+from truegold.pipeline.profile import profiling
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
@@ -103,7 +103,7 @@ class Shown(NullProgress):
 
 
 def test_progress_counts_samples_from_the_first_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "SHOWN_EVERY_S", 0.0)
+    monkeypatch.setattr(profiling, "SHOWN_EVERY_S", 0.0)
     shown = Shown()
     run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(6)}, progress=shown)
     samples = [call for call in shown.calls if "problems done" in call[2]]
@@ -116,7 +116,7 @@ def test_progress_counts_samples_from_the_first_on(tmp_path: Path, monkeypatch: 
 def test_progress_expects_what_the_rule_expects_once_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "SHOWN_EVERY_S", 0.0)
+    monkeypatch.setattr(profiling, "SHOWN_EVERY_S", 0.0)
     shown = Shown()
     completions = {number: [RIGHT] * number + [WRONG] * (16 - number) for number in range(1, 17)}
     report = run_profile(tmp_path, completions, heldout=[1, 2], progress=shown, samples=16, first_samples=4)

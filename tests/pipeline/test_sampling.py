@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import orjson
 import polars as pl
@@ -19,6 +20,7 @@ from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.scripted import ScriptedEngine
+from truegold.pipeline.profile import part_work, profiling
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.record_log import RecordLog
@@ -103,7 +105,7 @@ def run_killed(folder: Path, monkeypatch: pytest.MonkeyPatch, *kills: int, **con
             kill_after(patch, samples)
             with pytest.raises(Killed):
                 run(folder, **config)
-    assert list(folder.rglob("verdicts-*/*.jsonl")), "nothing was judged before the kill"
+    assert list(folder.rglob("verdicts/*/*.jsonl")), "nothing was judged before the kill"
 
 
 def drawn_in(store: Path) -> list[tuple[str, int]]:
@@ -138,6 +140,51 @@ def test_a_profile_killed_again_and_again_ends_the_same(tmp_path: Path, monkeypa
     run(whole)
     run_killed(cut, monkeypatch, 0, 1, 7, 30, 3, 11)
     run(cut)
+    for left, right in zip(tables(whole), tables(cut), strict=True):
+        assert left.equals(right)
+    drawn = drawn_in(cut / "store")
+    assert len(drawn) == len(set(drawn)) == tables(whole)[0].height
+
+
+def test_rows_done_in_many_parts_end_as_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    whole.mkdir()
+    cut.mkdir()
+    report = run(whole)
+    monkeypatch.setattr(part_work, "PART_ROWS", 5)
+    assert run(cut) == dataclasses.replace(report, facts={**report.facts, "seconds": ANY, "sampling": ANY})
+    for left, right in zip(tables(whole), tables(cut), strict=True):
+        assert left.equals(right)
+    assert (cut / "profile" / "rule.json").read_bytes() == (whole / "profile" / "rule.json").read_bytes()
+    parts = sorted((cut / "profile" / "scratch").glob("work-*/parts/*"))
+    assert [pl.read_parquet(part / "rows.parquet").height for part in parts] == [5, 5, 5, 5, 4]
+    assert not list((cut / "profile" / "scratch").glob("work-*/verdicts/0*/*.jsonl"))
+
+
+@pytest.mark.parametrize("pilot", [0, 6, ROWS])
+def test_a_profile_killed_between_parts_ends_the_same_and_keeps_those_that_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pilot: int
+) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    whole.mkdir()
+    cut.mkdir()
+    monkeypatch.setattr(part_work, "PART_ROWS", 4)
+    monkeypatch.setattr(profiling, "PILOT_ROWS", pilot)
+    run(whole)
+    done: list[int] = []
+    for _ in range(12):
+        with monkeypatch.context() as patch:
+            kill_after(patch, 14)
+            try:
+                run(cut)
+                break
+            except Killed:
+                done.append(len(list((cut / "profile" / "scratch").glob("work-*/parts/?????"))))
+    else:
+        run(cut)
+    assert done == sorted(done)
+    if pilot < ROWS:  # Else all rows are done at once.
+        assert 0 < done[-1] < 6
     for left, right in zip(tables(whole), tables(cut), strict=True):
         assert left.equals(right)
     drawn = drawn_in(cut / "store")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from numbered_rows import make_row
 from pydantic import ValidationError
@@ -18,6 +19,7 @@ from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.rates.posterior import Beta, Mixture
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.select import ordered, stage
 from truegold.pipeline.select.stage import select
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
 from truegold.pipeline.tables.reasons import CHECK_SCHEMA, SUSPICION_SCHEMA, LabelCheck
@@ -482,3 +484,36 @@ def test_a_selection_says_what_share_of_its_groups_is_expected_to_teach(tmp_path
 def test_what_cannot_be_meant_is_refused(section: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         SelectConfig.model_validate(section)
+
+
+def test_of_no_rows_none_is_selected(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="None of 0 profiled rows"):
+        run_select(tmp_path, [])
+    assert run_select(tmp_path, [], may_be_empty=True).rows_out == 0
+
+
+@pytest.mark.parametrize("table", ["profile", "suspicion"])
+def test_tables_of_another_profile_are_refused(tmp_path: Path, table: str) -> None:
+    problems = [Problem(4), Problem(3), Problem(5)]
+    run_select(tmp_path, problems)
+    names = ("rows", "profile", "flags", "suspicion")
+    inputs = {name: tmp_path / f"{name}.parquet" for name in names}
+    whole = pl.read_parquet(inputs[table])
+    for other in (whole.reverse(), whole.head(2), pl.concat([whole, whole])):
+        other.write_parquet(inputs[table])
+        with pytest.raises(InputError, match=rf"{table}.parquet has other rows than .*rows.parquet"):
+            select(inputs, SelectConfig(), tmp_path / "select", NullProgress())
+
+
+def test_rows_are_selected_in_one_order_however_many_are_sorted_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = [Problem(number % 9, suspicion=number % 7 / 10) for number in range(90)]
+    run_select(tmp_path, problems, max_rows=40)
+    first, waiting = selected(tmp_path), reserve(tmp_path)
+    monkeypatch.setattr(ordered, "STRETCH_ROWS", 7)
+    monkeypatch.setattr(stage, "BLOCK_ROWS", 11)
+    monkeypatch.setattr(stage, "read_batches", lambda path: pq.read_table(path).to_batches(5))
+    run_select(tmp_path, problems, max_rows=40)
+    assert selected(tmp_path).equals(first)
+    assert reserve(tmp_path) == waiting

@@ -210,7 +210,7 @@ def reached(run_dir: Path, step: int) -> bool:
 
 
 def samples_judged(run_dir: Path) -> int:
-    logs = run_dir.glob(".partial/profile-*/scratch/verdicts-*/*.jsonl")
+    logs = run_dir.glob(".partial/profile-*/scratch/work-*/verdicts/*/*.jsonl")
     return sum(log.read_bytes().count(b"\n") for log in logs)
 
 

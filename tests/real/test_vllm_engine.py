@@ -13,7 +13,7 @@ from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, score
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
-from truegold.pipeline.profile.stage import ends_in_a_loop
+from truegold.pipeline.profile.summary import ends_in_a_loop
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine

@@ -1,0 +1,340 @@
+"""Profiles the rows of a table: which samples are wanted, their verdicts, and the tables of finished parts."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.engines import SamplingParams
+from truegold.pipeline.engines.chat import encode_row
+from truegold.pipeline.judge.model import Judge
+from truegold.pipeline.judge.opinions import SecondOpinion
+from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, Drawing, RowRequest, SampleRow, SamplingCost
+from truegold.pipeline.profile.judging import Judging, VerdictRecord
+from truegold.pipeline.profile.part_work import PartWork
+from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
+from truegold.pipeline.profile.saved_rule import Cell
+from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule, Selection
+from truegold.pipeline.profile.summary import summarise
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.record_log import RecordLog
+from truegold.pipeline.tables.ledger import DROPPED_SCHEMA
+from truegold.pipeline.tables.rows import (
+    PROFILE_SCHEMA,
+    ProfileRow,
+    Row,
+    TableWriter,
+    count_rows,
+    read_rows,
+    read_table,
+    row_reference,
+)
+
+TOO_LONG = "prompt_too_long_for_model"
+NOT_SAMPLED = "not_sampled"
+"""The budget was spent before the row had a sample."""
+SHOWN_EVERY_S = 1.0
+"""Samples are reported this often."""
+
+
+class DroppedRow(Row):
+    """A row of a finished part."""
+
+    drop_reason: str | None
+    """Why it is not profiled; None where it is."""
+
+
+@dataclass
+class _OpenPart:
+    """The rows of a part that have been read, and how many of them are not done."""
+
+    rows: list[tuple[int, Row, SampledRow | None]] = field(default_factory=list)
+    """With their numbers in the file; without prompts where these leave no room."""
+    open: int = 0
+
+
+class ProfileSamples:
+    """The samples of the rows in one file, of which parts are written as soon as all of their rows are done."""
+
+    def __init__(
+        self,
+        rows: Path,
+        config: ProfileConfig,
+        source: CompletionSource,
+        store: SampleStore,
+        work: PartWork,
+        spent: RecordLog,
+        progress: Progress,
+    ) -> None:
+        """Go on from the samples in `store`, and from the work on them and what they cost, which an earlier try has
+        left.
+
+        Where samples are gone that were judged, all are judged anew: those that are drawn in their place may differ.
+        """
+        self._rows, self._config, self._source, self._store, self._progress = rows, config, source, store, progress
+        self._work, self._spent_log = work, spent
+        self._spent = sum(record["tokens"] for _, record in spent.scan() if _sample_key(record) in store)
+        """The tokens that this stage has drawn, in earlier tries too, of the samples that there are."""
+        if gone := sum(key not in store for key in work.samples()):
+            progress.note(f"{gone:,} samples that were judged before are gone; they are drawn again")
+            work.clear()
+        self._open: dict[int, _OpenPart] = {}
+        """The parts that are under way."""
+        self._problems = count_rows(rows)
+        self._adaptive_rows = 0
+        """Those that get further samples by the rule alone."""
+        self._done = sum(count_rows(work.folder_of(part) / "rows.parquet") for part in work.finished)
+        """The rows of parts that earlier tries have finished."""
+        self._judged_before = work.kept + sum(
+            count_rows(work.folder_of(part) / "samples.parquet") for part in work.finished
+        )
+        self._counts_before: dict[Cell, Counter[tuple[int, int]]] = {}
+        for part in work.finished:
+            for cell, counts in count_passes(work.folder_of(part)).items():
+                self._counts_before.setdefault(cell, Counter()).update(counts)
+        self._planned = self._judged_before - work.kept
+        """The samples that the schedule has asked for."""
+        self._shown = 0
+        """The samples that were reported."""
+        self._shown_at = 0.0
+        self._drawing = Drawing(source, config.seed, progress)
+        self._drawing.cost.kept = self._judged_before
+        self._drawing.cost.finished = self._planned
+
+    @property
+    def cost(self) -> SamplingCost:
+        """The cost of the samples of this process."""
+        return self._drawing.cost
+
+    def draw(self, judge: Judge | None, opinion: SecondOpinion | None = None) -> Schedule:
+        """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
+        if self._judged_before:
+            self._progress.note(f"{self._judged_before:,} samples were judged before; going on from there")
+        config = self._config
+        self._schedule = self._plan()
+        self._stop_in_time()
+        leave_unread_out = config.unread == "left_out"
+        judging = self._judging = Judging(config, config.workers, judge, opinion, leave_unread_out=leave_unread_out)
+        sampling = SamplingParams(
+            config.temperature,
+            config.top_p,
+            config.max_tokens,
+            self._source.encoder.stop_token_ids,
+            logprobs=config.logprobs,
+            stop_loops=config.stop_loops,
+        )
+
+        def start_progress() -> None:
+            self._progress.start("samples", self._expected)
+            self._progress.advance(self._shown)
+
+        self._progress.start("judging", self._expected)
+        try:
+            self._drawing.run(self, self._store, judging, sampling, start_progress)
+            self._finish_parts()
+            self._show_progress(at_once=True)
+            for line in judging.unread.finish():
+                self._progress.note(line)
+        finally:
+            judging.close()
+            self._drawing.close()
+        return self._schedule
+
+    @property
+    def finished(self) -> bool:
+        """Whether no row is open and none is left to come."""
+        return self._schedule.finished
+
+    def draws(self, count: int) -> list[Draw]:
+        """Return at most `count` samples to draw or to judge next, as `DrawPlan` says."""
+        self._show_progress()
+        open_draws: list[Draw] = []
+        while len(open_draws) < count:
+            if not (draws := self._schedule.draws(count - len(open_draws))):
+                break
+            self._planned += len(draws)
+            for sampled, sample in draws:
+                if (judged := self._work.judged(sampled.index, sample)) is None:
+                    open_draws.append((sampled, sample))
+                else:
+                    self._drawing.cost.finished += 1
+                    self._schedule.record(sampled, *judged)
+        self._finish_parts()
+        return open_draws
+
+    def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
+        """Keep a verdict, and plan what follows from it."""
+        assert verdict is not None
+        sampled, _ = draw
+        self._work.keep(verdict, is_pilot=sampled.index in self._pilot)
+        self._schedule.record(sampled, verdict["score"], verdict["extracted"])
+        self._finish_parts()
+        for line in self._judging.unread.take_lines():
+            self._progress.note(line)
+
+    def spend(self, request: RowRequest, tokens: int) -> None:
+        """Stop where the budget is spent."""
+        self._show_progress()
+        if self._config.budget_tokens is not None:
+            key = {"prompt": request.sampled.prompt_key, "sample": request.sample}
+            self._spent_log.append({**key, "tokens": tokens})
+            self._spent += tokens
+            self._stop_in_time()
+
+    def _stop_in_time(self) -> None:
+        budget = self._config.budget_tokens
+        if budget is not None and self._spent >= budget and not self._schedule.stopped:
+            self._progress.note(f"the budget of {budget:,} tokens is spent; no row gets more")
+            self._schedule.stop(lambda sampled, sample: (sampled.prompt_key, sample) in self._store)
+
+    @property
+    def _expected(self) -> int:
+        """How many samples there will be: those that rows get in any case, until the pilot tells how many more."""
+        if self._schedule.finished or self._schedule.stopped:
+            return self._planned
+        rule, config = self._schedule.allocation, self._config
+        each = config.first_samples or config.samples if rule is None else rule.expected_samples
+        whole = (self._problems - self._adaptive_rows) * config.samples
+        return max(self._planned, whole + round(self._adaptive_rows * each))
+
+    def _show_progress(self, *, at_once: bool = False) -> None:
+        """Report the samples that are finished: rows may be settled only late."""
+        cost, now = self.cost, time.monotonic()
+        if now - self._shown_at < SHOWN_EVERY_S and not at_once:
+            return
+        steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
+        pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
+        done = f"{self._done + self._schedule.settled:,} of {self._problems:,} problems done"
+        self._progress.advance(steps, f"({done}{pace})", self._expected)
+
+    def counts(self) -> dict[Cell, Counter[tuple[int, int]]]:
+        """Return the rows of training that are done, by source and domain and by judged samples and passes."""
+        counts = {cell: Counter(known) for cell, known in self._counts_before.items()}
+        for cell, known in self._schedule.counts.items():
+            counts.setdefault(cell, Counter()).update(known)
+        return counts
+
+    def parts(self) -> Iterator[Path]:
+        """Yield the folder of each part, in the order of their rows."""
+        return map(self._work.folder_of, sorted(self._work.finished))
+
+    def _samples(self, sampled: SampledRow) -> Iterator[SampleRow]:
+        """Yield the judged samples of a row."""
+        config, row = self._config, sampled.row
+        for verdict in self._work.verdicts(sampled.index):
+            sample = verdict["sample"]
+            completion = self._store.read(sampled.prompt_key, sample)
+            yield {
+                **row_reference(row),
+                "split": row["split"],
+                "sample": sample,
+                "completion": verdict["completion"],
+                "prompt_ids": list(sampled.prompt),
+                "token_ids": list(completion.token_ids),
+                "logprobs": list(completion.logprobs),
+                "finish_reason": completion.finish_reason,
+                "temperature": config.temperature,
+                "top_p": config.top_p,
+                "max_tokens": config.max_tokens,
+                "seed": self._drawing.seed(sampled.prompt_key, sample),
+                "score": verdict["score"],
+                "reason": verdict["reason"],
+                "extracted": verdict["extracted"],
+                "evidence": verdict["evidence"],
+            }
+
+    def _plan(self) -> Schedule:
+        config, rule = self._config, self._work.rule
+        first = min(config.first_samples or config.samples, config.samples)
+        in_pilot: list[tuple[int, Row]] = []
+        training_rows = 0 if rule is None else rule.training_rows
+        if rule is None and first < config.samples:
+            chosen = set(random.Random(config.seed).sample(range(self._problems), min(PILOT_ROWS, self._problems)))
+            for index, row in enumerate(read_rows(self._rows)):
+                if row["split"] != "heldout":
+                    training_rows += 1
+                    in_pilot += [(index, row)] if index in chosen else []
+        self._adaptive_rows = training_rows
+        indices = {index for index, _ in in_pilot}
+        self._pilot = indices if rule is None else rule.planned.keys()
+        others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in indices)
+        return Schedule(
+            list(self._sampled_rows(in_pilot)),
+            self._sampled_rows(others),
+            first,
+            config.samples,
+            config.suspect_agreement,
+            training_rows,
+            Selection(config.group_size, config.rows_to_select, config.quotas),
+            config.seed,
+            rule=rule,
+            on_settled=self._note_settled,
+        )
+
+    def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
+        """Yield the rows of parts that are not finished, as far as their prompts leave room."""
+        for index, row in rows:
+            if (number := self._work.part_of(index)) in self._work.finished:
+                continue
+            part = self._open.setdefault(number, _OpenPart())
+            prompt = tuple(encode_row(self._source.encoder, row))
+            if len(prompt) < self._source.max_model_len:
+                sampled = SampledRow(row, index, prompt, prompt_key(prompt))
+                part.rows.append((index, row, sampled))
+                part.open += 1
+                yield sampled
+            else:
+                part.rows.append((index, row, None))
+
+    def _note_settled(self, sampled: SampledRow) -> None:
+        self._open[self._work.part_of(sampled.index)].open -= 1
+
+    def _finish_parts(self) -> None:
+        """Write the parts whose rows are all done. The rule is kept before, which it takes to go on from them."""
+        rule = self._schedule.rule
+        if rule is not None and self._work.rule is None:
+            self._work.keep_rule(rule)
+        for number, part in list(self._open.items()):
+            rows = self._work.rows_of(number)
+            if not part.open and len(part.rows) == min(rows.stop, self._problems) - rows.start:
+                self._work.finish(number, partial(self._write_part, part))
+                del self._open[number]
+
+    def _write_part(self, part: _OpenPart, folder: Path) -> None:
+        with (
+            TableWriter(folder / "rows.parquet", DROPPED_SCHEMA) as rows,
+            TableWriter(folder / "samples.parquet", SAMPLE_SCHEMA) as samples,
+            TableWriter(folder / "profile.parquet", PROFILE_SCHEMA) as profiles,
+        ):
+            for _, row, sampled in sorted(part.rows, key=itemgetter(0)):
+                of_row = [] if sampled is None else list(self._samples(sampled))
+                reason = None if of_row else TOO_LONG if sampled is None else NOT_SAMPLED
+                rows.write({**row, "drop_reason": reason})
+                if of_row:
+                    profiles.write(summarise(row, of_row))
+                for sample in of_row:
+                    samples.write(sample)
+
+
+def count_passes(folder: Path) -> dict[Cell, Counter[tuple[int, int]]]:
+    """Return the rows of training of a finished part, by source and domain and by judged samples and passes."""
+    counts: dict[Cell, Counter[tuple[int, int]]] = {}
+    rows = read_table(folder / "rows.parquet", DroppedRow, ["source", "domain", "split", "drop_reason"])
+    summaries = read_table(folder / "profile.parquet", ProfileRow, ["judged", "passes"])
+    for row, summary in zip((row for row in rows if row["drop_reason"] is None), summaries, strict=True):
+        if row["split"] != "heldout":
+            counts.setdefault((row["source"], row["domain"]), Counter())[summary["judged"], summary["passes"]] += 1
+    return counts
+
+
+def _sample_key(record: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the key in the store of the sample that a record is about."""
+    return record["prompt"], record["sample"]

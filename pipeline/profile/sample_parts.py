@@ -1,0 +1,217 @@
+"""Finished samples as Parquet, 65,536 a file, found by an index on disk that is mapped into memory: 24 bytes a sample.
+
+    part-000000.parquet              prompt, sample, token_ids, logprobs, finish_reason, counted; 256 rows a group
+    index-000000-000007-8.bin        the samples of eight parts, sorted by key, and where each one lies
+
+Two neighbouring indexes of about one size become one, so that there are few of them. They are made of the parts, and
+are made again where they are missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from truegold.pipeline.engines.base import Completion, FinishReason
+from truegold.pipeline.running.disk import written_aside
+from truegold.verifiers import SetupError
+
+SampleKey = tuple[str, int]
+"""The digest of a prompt, and which of its samples is meant."""
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GROUP_ROWS = 256
+GROUP_TOKENS = 2**17
+"""A row group, which is read as a whole, has so many samples at most, or ends with the one that reaches so many
+tokens."""
+GROUPS_KEPT = 128
+FILES_KEPT = 16
+"""So many row groups and open files are kept in memory."""
+SPREAD = 0x9E3779B97F4A7C15
+"""An odd number by which the samples of a prompt come to lie apart in the order of keys."""
+ALL_BITS = 2**64 - 1
+MERGED_AT_A_TIME = 256
+"""Indexes are merged in so many steps."""
+
+PART_SCHEMA = pa.schema(
+    [
+        ("prompt", pa.string()),
+        ("sample", pa.int32()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("logprobs", pa.list_(pa.float32())),
+        ("finish_reason", pa.string()),
+        ("counted", pa.int32()),
+    ]
+)
+
+
+class SampleParts:
+    """The parts in a folder. One process at a time may add to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read_group = lru_cache(GROUPS_KEPT)(self._read_group_anew)
+        self._open_file = lru_cache(FILES_KEPT)(self._open_file_anew)
+        self._numbers = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("part-*.parquet"))
+        covered: set[int] = set()
+        indexes: list[_Index] = []
+        found = map(_Index.of, folder.glob("index-*.bin"))
+        for index in sorted(found, key=lambda index: (index.first, -index.last)):
+            numbers = {number for number in self._numbers if index.first <= number <= index.last}
+            if len(numbers) == index.parts and not numbers & covered:
+                covered |= numbers
+                indexes.append(index)
+            else:  # Of parts that are gone, or merged into another one.
+                index.path.unlink()
+        indexes += [self._make_index(number) for number in self._numbers if number not in covered]
+        self._indexes: list[_Index] = []
+        for index in sorted(indexes, key=lambda index: index.first):
+            self._take_in(index)
+
+    def find(self, key: SampleKey) -> int | None:
+        """Return where a sample lies; None where there is none."""
+        high, low = _hash(key)
+        for index in reversed(self._indexes):
+            at = int(np.searchsorted(index.high, high))
+            while at < len(index.high) and index.high[at] == high:
+                if index.low[at] == low:
+                    return int(index.place[at])
+                at += 1
+        return None
+
+    def read(self, place: int) -> Completion:
+        """Return the sample that lies there."""
+        group, row = self._read_group(place >> 8), place & 0xFF
+        token_ids, logprobs = (
+            tuple(values[offsets[row] : offsets[row + 1]].tolist())
+            for values, offsets in (group.token_ids, group.logprobs)
+        )
+        return Completion(token_ids, logprobs, group.finish_reasons[row], (), group.counted[row])
+
+    def add(self, samples: Iterable[tuple[SampleKey, Mapping[str, Any]]]) -> None:
+        """Write a part, which lies whole on the disk when this returns."""
+        number = self._numbers[-1] + 1 if self._numbers else 0
+        with written_aside(self._path(number)) as aside:
+            with pq.ParquetWriter(aside, PART_SCHEMA, compression="zstd") as writer:
+                group: list[Mapping[str, Any]] = []
+                tokens = 0
+                for (prompt, sample), record in samples:
+                    group.append({**record, "prompt": prompt, "sample": sample})
+                    tokens += len(record["token_ids"])
+                    if len(group) == GROUP_ROWS or tokens >= GROUP_TOKENS:
+                        writer.write_table(pa.Table.from_pylist(group, PART_SCHEMA))
+                        group, tokens = [], 0
+                if group:
+                    writer.write_table(pa.Table.from_pylist(group, PART_SCHEMA))
+            with aside.open("rb") as written:
+                os.fsync(written.fileno())
+        self._numbers.append(number)
+        self._take_in(self._make_index(number))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._read_group.cache_clear()
+        self._open_file.cache_clear()
+        self._indexes.clear()
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"part-{number:06d}.parquet"
+
+    def _open_file_anew(self, number: int) -> pq.ParquetFile:
+        try:
+            return pq.ParquetFile(self._path(number), pre_buffer=False)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise SetupError(
+                f"{self._path(number)} cannot be read: {error}.", "Delete it: its samples are drawn again then."
+            ) from error
+
+    def _read_group_anew(self, part_and_group: int) -> _Group:
+        number, group = divmod(part_and_group, 2**24)
+        table = self._open_file(number).read_row_group(group, PART_SCHEMA.names[2:], use_threads=False).combine_chunks()
+        token_ids, logprobs = (
+            (column.values.to_numpy(), column.offsets.to_numpy())
+            for column in (table[name].chunk(0) for name in ("token_ids", "logprobs"))
+        )
+        return _Group(token_ids, logprobs, table["finish_reason"].to_pylist(), table["counted"].to_pylist())
+
+    def _make_index(self, number: int) -> _Index:
+        """Return the index of a part, by its keys."""
+        file = self._open_file(number)
+        keys: list[Array] = []
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, ["prompt", "sample"], use_threads=False)
+            digests = np.frombuffer(bytes.fromhex("".join(table["prompt"].to_pylist())), ">u8").astype(np.uint64)
+            samples = table["sample"].to_numpy().astype(np.uint64)
+            high = digests[::2] ^ (samples * np.uint64(SPREAD))
+            place = np.arange(len(samples), dtype=np.uint64) + np.uint64(number << 32 | group << 8)
+            keys.append(np.stack([high, digests[1::2] ^ samples, place]))
+        index = np.concatenate(keys, axis=1)
+        path = self._folder / f"index-{number:06d}-{number:06d}-1.bin"
+        with written_aside(path) as aside:
+            index[:, np.argsort(index[0], kind="stable")].tofile(aside)
+        return _Index.of(path)
+
+    def _take_in(self, index: _Index) -> None:
+        """Add an index of later parts. Neighbours are merged until each is more than twice as large as the next."""
+        self._indexes.append(index)
+        while len(self._indexes) > 1 and self._indexes[-2].size <= 2 * self._indexes[-1].size:
+            self._indexes[-2:] = [self._merge(*self._indexes[-2:])]
+
+    def _merge(self, left: _Index, right: _Index) -> _Index:
+        name = f"index-{left.first:06d}-{right.last:06d}-{left.parts + right.parts}.bin"
+        bounds = np.arange(1, MERGED_AT_A_TIME, dtype=np.uint64) * np.uint64(2**64 // MERGED_AT_A_TIME)
+        ends = [[0, *np.searchsorted(each.high, bounds).tolist(), each.size] for each in (left, right)]
+        with written_aside(self._folder / name) as aside:
+            merged = np.memmap(aside, np.uint64, "w+", shape=(3, left.size + right.size))
+            for step in range(MERGED_AT_A_TIME):
+                (start, end), (other_start, other_end) = (each[step : step + 2] for each in ends)
+                both = np.concatenate([left.entries[:, start:end], right.entries[:, other_start:other_end]], axis=1)
+                merged[:, start + other_start : end + other_end] = both[:, np.argsort(both[0], kind="stable")]
+            merged.flush()
+            del merged
+        for each in (left, right):
+            each.path.unlink()
+        return _Index.of(self._folder / name)
+
+
+class _Group(NamedTuple):
+    """A row group: of lists the values of all, and where each one begins and ends."""
+
+    token_ids: tuple[Array, Array]
+    logprobs: tuple[Array, Array]
+    finish_reasons: list[FinishReason]
+    counted: list[int | None]
+
+
+class _Index:
+    """The samples of neighbouring parts in the order of their keys, mapped into memory."""
+
+    def __init__(self, path: Path, first: int, last: int, parts: int) -> None:
+        self.path, self.first, self.last, self.parts = path, first, last, parts
+        self.entries: Array = np.memmap(path, np.uint64, "r").view(np.ndarray).reshape(3, -1)
+        """Both halves of each key, and where its sample lies: part, row group and row. Shape [3, samples]."""
+        self.high, self.low, self.place = self.entries
+
+    @classmethod
+    def of(cls, path: Path) -> _Index:
+        """Open an index: its name has its first and last part, and how many there were."""
+        return cls(path, *map(int, path.stem.split("-")[1:]))
+
+    @property
+    def size(self) -> int:
+        """The samples in it."""
+        return len(self.high)
+
+
+def _hash(key: SampleKey) -> tuple[np.uint64, np.uint64]:
+    """Return a key as two numbers, which differ for any two samples."""
+    prompt, sample = key
+    digest = int(prompt, 16)
+    return np.uint64(digest >> 64 ^ (sample * SPREAD & ALL_BITS)), np.uint64(digest & ALL_BITS ^ sample)

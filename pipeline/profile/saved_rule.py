@@ -1,0 +1,91 @@
+"""The rule that a pilot has shown, as a file: what decides how many samples any other row gets.
+
+{"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
+ "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from truegold.pipeline.profile.stopping_rule import Allocation
+from truegold.pipeline.rates.posterior import Group
+from truegold.pipeline.running.disk import write_whole
+
+Cell = tuple[str, str]
+"""A source and a domain."""
+StratumKey = tuple[Group, frozenset[str]]
+"""The group whose prior a row has, and the quotas that it counts for."""
+
+NAMES = {True: "pilot", False: "others"}
+"""The names of the allocations: for rows of the pilot, and for others."""
+EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
+"""What an allocation has beside levels and chances."""
+
+
+@dataclass(frozen=True)
+class SavedRule:
+    """The stopping rule at the moment when it was there for all rows."""
+
+    allocations: Mapping[bool, Allocation]
+    """The rule for rows of the pilot (True) and for others; none where nothing could be judged."""
+    strata: Mapping[Cell, StratumKey]
+    """The stratum of each source and domain."""
+    planned: Mapping[int, int]
+    """The samples of the pilot's rows, by their numbers in the file."""
+    training_rows: int
+
+    def write(self, path: Path) -> None:
+        """Write the rule to a file."""
+        keys = list(self.allocations[False].chances) if self.allocations else []
+        strata = [
+            {
+                "source": source,
+                "domain": domain,
+                "quotas": sorted(quotas),
+                **{
+                    NAMES[is_pilot]: {str(level): chances.tolist() for level, chances in rule.chances[key].items()}
+                    for is_pilot, rule in self.allocations.items()
+                },
+            }
+            for key in keys
+            for (source, domain), quotas in (key,)
+        ]
+        record = {
+            "training_rows": self.training_rows,
+            "levels": self.allocations[False].levels if self.allocations else [],
+            "expected": {
+                NAMES[is_pilot]: {name: getattr(rule, name) for name in EXPECTED}
+                for is_pilot, rule in self.allocations.items()
+            },
+            "strata": strata,
+            "cells": [[*cell, keys.index(key)] for cell, key in self.strata.items()],
+            "planned": {str(index): planned for index, planned in self.planned.items()},
+        }
+        write_whole(path, orjson.dumps(record))
+
+    @classmethod
+    def read(cls, path: Path) -> SavedRule | None:
+        """Return the rule in a file, None where there is no file."""
+        if not path.exists():
+            return None
+        record: dict[str, Any] = orjson.loads(path.read_bytes())
+        keys = [((each["source"], each["domain"]), frozenset(each["quotas"])) for each in record["strata"]]
+        allocations = {}
+        for is_pilot, name in NAMES.items():
+            if name not in record["expected"]:
+                continue
+            chances = {
+                key: {int(level): np.array(values) for level, values in stratum[name].items()}
+                for key, stratum in zip(keys, record["strata"], strict=True)
+            }
+            allocations[is_pilot] = Allocation(tuple(record["levels"]), chances, **record["expected"][name])
+        strata = {(source, domain): keys[number] for source, domain, number in record["cells"]}
+        planned = {int(index): samples for index, samples in record["planned"].items()}
+        return cls(allocations, strata, planned, record["training_rows"])

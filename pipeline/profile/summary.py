@@ -1,0 +1,160 @@
+"""The pass rates of one problem, by its judged samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TypedDict
+
+from truegold.pipeline.profile.drawing import SampleRow
+from truegold.pipeline.profile.stopping_rule import decide
+from truegold.pipeline.rates.posterior import Component, Mixture, Priors
+from truegold.pipeline.suspicion.answer_classes import differ_for_certain, key_of
+from truegold.pipeline.tables.rows import ProfileRow, Row, dump_json, row_reference
+from truegold.verifiers import Item, Reason, gold_response, judges_solutions, resolve
+from truegold.verifiers.rates import wilson_interval
+from truegold.verifiers.running.batch import verify_one
+
+LOOP_TOKENS = 32
+LOOP_ROUNDS = 4
+LONGEST_LOOP = 64
+"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
+LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
+
+
+def summarise(row: Row, samples: Sequence[SampleRow]) -> ProfileRow:
+    """Return the pass rates of one problem from its judged samples, without what `describe` adds."""
+    scores = [sample["score"] for sample in samples if sample["score"] is not None]
+    passes = sum(score == 1.0 for score in scores)
+    low, high = wilson_interval(passes, len(scores))
+    lengths = [len(sample["token_ids"]) for sample in samples]
+    cut = [sample["token_ids"] for sample in samples if sample["finish_reason"] == "length"]
+    loops = sum(sample["finish_reason"] == "repetition" for sample in samples)
+    clusters = _answer_clusters(row, samples)
+    answer, votes = max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
+    return {
+        **row_reference(row),
+        "split": row["split"],
+        "n": len(samples),
+        "judged": len(scores),
+        "passes": passes,
+        "unread": sum(map(_is_unread, samples)),
+        "pass_rate": passes / len(scores) if scores else None,
+        "low": low,
+        "high": high,
+        "pass_at": dump_json({str(k): round(pass_at_k(passes, len(scores), k), 6) for k in powers_up_to(len(scores))}),
+        **_describe(None),
+        "tokens_mean": sum(lengths) / len(lengths),
+        "tokens_max": max(lengths),
+        "truncated": len(cut) / len(samples),
+        "repeating": (loops + sum(map(ends_in_a_loop, cut))) / len(samples),
+        "answers": len(clusters),
+        "majority_answer": answer,
+        "majority_agreement": votes / len(samples),
+    }
+
+
+def describe(summary: ProfileRow, domain: str, priors: Priors | None) -> ProfileRow:
+    """Return the pass rates of one problem of a domain with what is known of them by the priors of all problems."""
+    judged, passes = summary["judged"], summary["passes"]
+    known = priors.after(summary["source"], domain, judged, passes) if priors is not None and judged else None
+    return {**summary, **_describe(known)}
+
+
+class _Known(TypedDict):
+    """The columns with what is known of a pass rate."""
+
+    posterior: list[Component]
+    expected_rate: float | None
+    expected_deviation: float | None
+    likely_low: float | None
+    likely_high: float | None
+    decision: str | None
+    decision_probability: float | None
+
+
+@cache
+def _describe(known: Mixture | None) -> _Known:
+    """Return what is known of a pass rate, for the table. It is asked for once for all rows with the same counts."""
+    if known is None:
+        return {**dict.fromkeys(_Known.__annotations__), "posterior": []}  # type: ignore[typeddict-item]
+    low, high = known.interval()
+    decision, probability = decide(known)
+    return {
+        "posterior": known.components(),
+        "expected_rate": known.mean,
+        "expected_deviation": math.sqrt(known.variance),
+        "likely_low": low,
+        "likely_high": high,
+        "decision": decision,
+        "decision_probability": probability,
+    }
+
+
+def _is_unread(sample: SampleRow) -> bool:
+    return sample["finish_reason"] == "stop" and sample["reason"] == str(Reason.UNREAD)
+
+
+def is_suspect(summary: ProfileRow, agreement: float) -> bool:
+    """Return whether no sample passes and at least `agreement` of all samples give one and the same other answer."""
+    return bool(summary["judged"] and not summary["passes"] and summary["majority_agreement"] >= agreement)
+
+
+def pass_at_k(passes: int, n: int, k: int) -> float:
+    """Return the unbiased estimate 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
+    if not 1 <= k <= n:
+        raise ValueError(f"k must lie in 1..n, got k={k}, n={n}")
+    return 1.0 - math.comb(n - passes, k) / math.comb(n, k)
+
+
+def powers_up_to(n: int) -> list[int]:
+    """Return 1, 2, 4, ... up to n: the k that pass@k is reported at."""
+    return [2**exponent for exponent in range(n.bit_length()) if 2**exponent <= n]
+
+
+def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
+    """Return whether the last tokens repeat a stretch again and again."""
+    for period in range(1, LONGEST_LOOP + 1):
+        span = max(LOOP_ROUNDS * period, LOOP_TOKENS)
+        if len(token_ids) < span:
+            continue
+        if token_ids[-span + period :] == token_ids[-span:-period]:
+            return True
+    return False
+
+
+def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
+    """Return each distinct answer and how many samples give it; `same` decides whether two forms are one answer.
+
+    Equal strings vote together before `same` is asked, so that it is asked once for each pair of distinct forms at
+    most. An answer stands as the form and at the rank that was seen first.
+    """
+    counts: dict[str, int] = {}
+    for answer in answers:
+        counts[answer] = counts.get(answer, 0) + 1
+    clusters: list[tuple[str, int]] = []
+    for answer, count in counts.items():
+        for cluster_index, (representative, votes) in enumerate(clusters):
+            if same(representative, answer):
+                clusters[cluster_index] = (representative, votes + count)
+                break
+        else:
+            clusters.append((answer, count))
+    return clusters
+
+
+def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, int]]:
+    """Return the samples' answers with their votes; the row's verifier says which forms are one answer."""
+    verifier = resolve(row["verifier"])
+
+    def same(representative: str, answer: str) -> bool:
+        if judges_solutions(verifier) or differ_for_certain(representative, answer):
+            # Programs are alike when they are the same text, and equal texts are one already.
+            return False
+        if key_of(representative) == key_of(answer):
+            return True
+        response = gold_response(verifier, answer, None)
+        return response is not None and verify_one(Item(response, representative, row["verifier"])).passed
+
+    return answer_clusters([s["extracted"] for s in samples if s["extracted"] is not None], same)

@@ -1,0 +1,185 @@
+"""Profiled rows as columns, 80 bytes a row: what selection needs of them, without their texts.
+
+    rows.parquet         id, source, source_row, domain, split
+    profile.parquet      passes 3, judged 8, posterior [{weight, a, b}, ...]    -> numbers, in the order of rows.parquet
+    suspicion.parquet    suspicion .02
+
+Posteriors are few, since rows of one kind with the same counts share theirs: a row has the number of its own. The
+tables of a profile have the same rows in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from truegold.pipeline.rates.posterior import Component, Mixture
+from truegold.pipeline.tables.rows import KEY, read_batches
+from truegold.verifiers import InputError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
+NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
+"""The tables that name some of the rows, and the columns that are read of them."""
+
+
+class ProfiledRows:
+    """The columns of the profiled rows, each in the order of the table."""
+
+    def __init__(self, inputs: Mapping[str, Path]) -> None:
+        """Read the tables `rows`, `profile` and `suspicion`. Raises InputError where these are not of one profile."""
+        self._rows = inputs["rows"]
+        frames, is_heldout = [], []
+        sources, domains = _Names(), _Names()
+        for batch in read_batches(self._rows, [*KEY, "domain", "split"]):
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "id": pl.Series(batch["id"]),
+                        "source": sources.number(batch["source"]),
+                        "source_row": pl.Series(batch["source_row"]),
+                        "domain": domains.number(batch["domain"]),
+                    }
+                )
+            )
+            is_heldout.append((pl.Series(batch["split"]) == "heldout").to_numpy())
+        keys = pl.concat(frames) if frames else pl.DataFrame(schema=EMPTY)
+        self.names = {"source": sources.names, "domain": domains.names}
+        """The names of sources and of domains, in the order of their numbers."""
+        self.numbers = {name: keys[name].to_numpy() for name in self.names}
+        """The numbers of each row's source and domain."""
+        keys = keys.drop("domain")
+        self.is_heldout = _join(is_heldout, bool)
+        posteriors = _Posteriors()
+        passes, judged, known, suspicion = [], [], [], []
+        for batch in self._read_beside(inputs["profile"], keys, "id", ["passes", "judged", "posterior"]):
+            passes.append(_numbers(batch["passes"]))
+            judged.append(_numbers(batch["judged"]))
+            known.append(posteriors.number(batch["posterior"]))
+        for batch in self._read_beside(inputs["suspicion"], keys, "row_id", ["suspicion"]):
+            suspicion.append(_numbers(batch["suspicion"].fill_null(0.0)))
+        self.passes, self.judged = _join(passes, np.int32), _join(judged, np.int32)
+        self.known = _join(known, np.uint32)
+        """The number of each row's posterior."""
+        self.posteriors = posteriors.mixtures()
+        """The posteriors by their numbers; the first is None, for rows of which nothing could be judged."""
+        self.suspicion = _join(suspicion, np.float64)
+        """0 where nothing was looked at, since nothing is known there."""
+
+        numbers = {name: number for number, name in enumerate(sources.names)}
+        self.named = {
+            name: _find(pl.read_parquet(inputs[name], columns=columns), keys, numbers)
+            for name, columns in NAMING.items()
+            if name in inputs
+        }
+        """The tables that name some of the rows, with the number of each row, `number`."""
+        order, places = _places(sources.names)
+        by_name = keys.with_columns(pl.col("source").replace_strict(order, places, return_dtype=pl.UInt32))
+        self.order: Array = by_name.select(pl.arg_sort_by(KEY)).to_series().to_numpy()
+        """The numbers of the rows in the order of their keys."""
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def _read_beside(self, path: Path, keys: pl.DataFrame, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns of a table that has the same rows, whose column `name` has their ids."""
+        start = 0
+        for batch in read_batches(path, [name, "source_row", *columns]):
+            here = keys[start : start + len(batch)]
+            start += len(batch)
+            for column, ours in ((name, "id"), ("source_row", "source_row")):
+                if not pl.Series(batch[column]).equals(here[ours]):
+                    raise self._mismatch(path, start)
+            yield batch
+        if start < keys.height:
+            raise self._mismatch(path, start)
+
+    def _mismatch(self, path: Path, row: int) -> InputError:
+        return InputError(
+            f"{path} has other rows than {self._rows}, or another order, up to row {row:,}.",
+            "Take both from one profile.",
+        )
+
+
+def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -> pl.DataFrame:
+    """Return a table with the number of each of its rows among all, without those that are not among them."""
+    coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
+    # First the rows that are named at all, by a table of these: that of all rows would be large.
+    named = keys.with_row_index("number").join(coded, on=KEY, how="semi")
+    return coded.join(named, on=KEY, how="inner", maintain_order="left")
+
+
+class _Names:
+    """Numbers for names, in the order in which they are seen."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """All names."""
+        return list(self._numbers)
+
+    def number(self, column: pa.Array) -> Array:
+        """Return the numbers of a column's names."""
+        encoded = column.dictionary_encode()
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in encoded.dictionary.to_pylist()]
+        found: Array = np.array(numbers, np.uint32)[encoded.indices.to_numpy()]
+        return found
+
+
+class _Posteriors:
+    """Numbers for posteriors, which a table keeps as lists of components."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {b"": 0}
+
+    def number(self, column: pa.ListArray) -> Array:
+        """Return the numbers of a column's posteriors."""
+        parts = column.values
+        values = np.stack([parts.field(name).to_numpy() for name in Component.__annotations__], axis=1)
+        numbers = self._numbers
+        return np.fromiter(
+            (
+                numbers.setdefault(values[start:end].tobytes(), len(numbers))
+                for start, end in pairwise(column.offsets.to_pylist())
+            ),
+            np.uint32,
+            len(column),
+        )
+
+    def mixtures(self) -> list[Mixture | None]:
+        """Return all posteriors."""
+        components = (np.frombuffer(packed).reshape(-1, len(Component.__annotations__)) for packed in self._numbers)
+        return [Mixture(*each.T) if each.size else None for each in components]
+
+
+def group_by(keys: Array, members: Array) -> Iterator[tuple[int, Array]]:
+    """Yield each key with its members, which keep their order."""
+    order = np.argsort(keys, kind="stable")
+    found, starts = np.unique(keys[order], return_index=True)
+    for key, (start, end) in zip(found.tolist(), pairwise([*starts, len(order)]), strict=True):
+        yield key, members[order[start:end]]
+
+
+def _places(names: list[str]) -> tuple[list[int], list[int]]:
+    """Return the numbers of names, and the place of each among the names in their order."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return order, list(range(len(names)))
+
+
+def _numbers(column: pa.Array) -> Array:
+    values: Array = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _join(parts: Iterable[Array], kind: type) -> Array:
+    joined: Array = np.concatenate([np.empty(0, kind), *parts]).astype(kind, copy=False)
+    return joined

@@ -1,0 +1,70 @@
+"""Rows put into an order that has nothing to do with the one they are read in, within bounded memory.
+
+    ordered = OrderedRows(folder, order)    a place for each row that is wanted, by its number in the table
+    ordered.add(numbers, batch)             any batch of the table; other rows of it are passed over
+    for number, row in ordered: ...         in the order asked for
+
+The rows lie in files, each of which holds a stretch of the order and is sorted when its turn comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from truegold.pipeline.select.columns import Array, group_by
+from truegold.pipeline.tables.rows import BATCH_ROWS, ROW_SCHEMA, Row
+
+STRETCH_ROWS = 2**16
+"""So many rows are in memory at a time."""
+NOT_WANTED = -1
+NUMBER = "number"
+
+
+class OrderedRows:
+    """Rows of a table in an order of their own. A context manager."""
+
+    def __init__(self, folder: Path, order: Array, rows: int) -> None:
+        """order: the numbers of the rows that are wanted, of a table of so many."""
+        self._place = np.full(rows, NOT_WANTED, np.int32)
+        self._place[order] = np.arange(len(order), dtype=np.int32)
+        self._schema = ROW_SCHEMA.append(pa.field(NUMBER, pa.int64()))
+        self._paths = [folder / f"{stretch:05d}.arrow" for stretch in range(-(-len(order) // STRETCH_ROWS))]
+        self._open = ExitStack()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._writers = [
+            self._open.enter_context(
+                pa.ipc.new_stream(self._open.enter_context(pa.OSFile(str(path), "wb")), self._schema)
+            )
+            for path in self._paths
+        ]
+
+    def add(self, first: int, batch: pa.Table) -> None:
+        """Take in what is wanted of a stretch of the table, which begins with the row of the number `first`."""
+        places = self._place[first : first + len(batch)]
+        wanted = np.flatnonzero(places != NOT_WANTED)
+        for stretch, members in group_by(places[wanted] // STRETCH_ROWS, wanted):
+            rows = batch.take(pa.array(members)).append_column(NUMBER, pa.array(first + members, pa.int64()))
+            self._writers[stretch].write_table(rows)
+
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
+        """Yield each row with its number."""
+        self._open.close()
+        for path in self._paths:
+            with pa.memory_map(str(path)) as file:
+                rows = pa.ipc.open_stream(file).read_all()
+                order = np.argsort(self._place[rows[NUMBER].to_numpy()])
+                for start in range(0, len(order), BATCH_ROWS):
+                    for row in rows.take(pa.array(order[start : start + BATCH_ROWS])).to_pylist():
+                        yield row.pop(NUMBER), row
+            path.unlink()
+
+    def __enter__(self) -> OrderedRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
