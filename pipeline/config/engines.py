@@ -90,6 +90,9 @@ class ServerEngineConfig(StageConfig):
     """Such as http://localhost:8000/v1."""
     urls: tuple[str, ...] = ()
     """Several servers of the same model, instead of `url`. One that dies or answers nonsense is done without."""
+    urls_file: str | None = None
+    """A file with the URL of a server on each line, instead of `urls`. It is read again every ten seconds: servers that
+    are added take part, and those that are taken away get no further request."""
     model: str | None = None
     """The name it is served under; each server's only model where not given."""
     api_key_env: EnvironmentVariable | None = None
@@ -108,15 +111,10 @@ class ServerEngineConfig(StageConfig):
     weights_dir: str | None = None
     """A folder that this process and the server both see: training hands new weights over in it."""
 
-    @property
-    def all_urls(self) -> tuple[str, ...]:
-        """The servers, whichever of the two settings names them."""
-        return self.urls or (() if self.url is None else (self.url,))
-
     @model_validator(mode="after")
     def _names_each_server_once(self) -> ServerEngineConfig:
-        if (self.url is None) == (not self.urls):
-            raise ValueError("needs either url, of one server, or urls, of several")
+        if (self.url is not None) + bool(self.urls) + (self.urls_file is not None) != 1:
+            raise ValueError("needs one of url, of one server, urls, of several, and urls_file, of some that change")
         if len({url.rstrip("/") for url in self.urls}) < len(self.urls):
             raise ValueError("urls names a server twice")
         return self
