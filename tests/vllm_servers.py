@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.engines.chat import ByteEncoder
@@ -61,6 +62,9 @@ class FakeServer:
         self.in_flight = self.most_in_flight = 0
         self.served: list[tuple[str, int]] = []
         self.dead = False
+        self.starts = 0
+        self.loaded: str | None = None
+        """The name of the folder whose weights it was told to load since its start."""
         self._lock = threading.Lock()
         self._start(0)
         self.port = int(self._http.server_address[1])
@@ -82,6 +86,8 @@ class FakeServer:
                     self.close_connection = True
                 elif self.path == "/health":
                     self.reply(200, b"")
+                elif self.path.startswith("/server_info"):
+                    self.reply(200, json.dumps({"vllm_config": {"instance_id": f"{fake.starts}"}}).encode())
                 else:
                     models = {"data": [{"id": fake.model, "max_model_len": fake.max_model_len}]}
                     self.reply(200, json.dumps(models).encode())
@@ -89,6 +95,11 @@ class FakeServer:
             def do_POST(self) -> None:
                 """Answer with a completion."""
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path == "/collective_rpc":
+                    fake.loaded = Path(body["kwargs"]["weights_path"]).name
+                    assert list(Path(body["kwargs"]["weights_path"]).glob("*.safetensors"))
+                    self.reply(200, b"")
+                    return
                 try:
                     fake.answer(self, body)
                 except (BrokenPipeError, ConnectionResetError):
@@ -143,7 +154,12 @@ class FakeServer:
         """Serve again."""
         self._ending.join()
         self.dead, self.behave = False, None
+        self.restart()
         self._start(self.port)
+
+    def restart(self) -> None:
+        """Forget what was loaded, as a server that is started again so soon that nobody has missed it."""
+        self.starts, self.loaded = self.starts + 1, None
 
     def stop(self) -> None:
         """End the server."""

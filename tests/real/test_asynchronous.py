@@ -229,10 +229,12 @@ def test_a_sampler_that_dies_starts_again_with_the_weights_in_training(
     monkeypatch.setattr(samplers, "FIRST_PAUSE_S", 0.1)
     requests = [Request((5, 6, 7 + index // 4), index, 200 + index) for index in range(40)]
     prompts, short = [(5, 6), (7, 8), (9, 10), (11, 12)], [SamplingParams(max_tokens=4)] * 4
-    expected = pool.generate(prompts, short, [0, 1, 2, 3])
     pool.update_weights(weights(tiny_model, 1.0), 5)
+    expected = pool.generate(prompts, short, [0, 1, 2, 3])
     for start in range(0, 40, 4):
         pool.submit(requests[start : start + 4])
+    if not pool.samplers[0].is_streaming:
+        pool.start(LONG, in_flight=True)
     done = pool.poll(None)
     kill(pool.samplers[1])
     # The other one takes over what it had begun, in the background and at once.
