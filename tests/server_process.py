@@ -30,7 +30,8 @@ class ServerProcess:
         command = [sys.executable, "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
         command += ["--port", str(port), *OPTIONS.split()]
         environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
-        environment["VLLM_SERVER_DEV_MODE"] = "1"
+        # Threads that wait for each other spin, and several servers share the cores here.
+        environment |= {"VLLM_SERVER_DEV_MODE": "1", "OMP_NUM_THREADS": "1"}
         with log.open("wb") as sink:
             # It is the first of a session, so that all of its processes can be killed at once.
             self.process = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink, start_new_session=True)

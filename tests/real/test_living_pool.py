@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-ROWS, SAMPLES = 400, 8
+ROWS, SAMPLES = 120, 8
 
 
 class Notes(NullProgress):
