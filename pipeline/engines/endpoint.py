@@ -16,10 +16,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 
+from truegold.pipeline.engines.base import Completion
 from truegold.verifiers import ConfigError
 
 MAX_REPLY_BYTES = 2**26
@@ -56,6 +58,8 @@ class Failure(Exception):
         """Whether the server said that it has too many requests."""
         self.wait_s = wait_s
         """How long the server asks to be left alone."""
+        self.begun: Completion | None = None
+        """The beginning of the completion, where it has arrived."""
 
 
 class Endpoint:
@@ -70,8 +74,15 @@ class Endpoint:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
 
-    async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
-        """Return the body of the server's reply.
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        limit_s: float | None = None,
+        take_part: Callable[[bytes], None] = lambda _: None,
+    ) -> bytes:
+        """Return the body of the server's reply. take_part: gets each part of it as it arrives, unless it is an error.
 
         Raises Failure where another try may succeed, Refusal for HTTP 404 and its like, and Unsound for an endless
         reply.
@@ -83,6 +94,8 @@ class Endpoint:
                     content = bytearray()
                     async for part in response.aiter_bytes():
                         content += part
+                        if response.status_code < 300:
+                            take_part(part)
                         if len(content) > MAX_REPLY_BYTES:
                             raise Unsound(f"its reply is longer than {MAX_REPLY_BYTES:,} bytes")
         except (TimeoutError, httpx.TimeoutException) as error:

@@ -22,6 +22,7 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsound, quoted, read_json
 from truegold.pipeline.engines.server_replies import (
     CompletionRequest,
+    StreamedReply,
     read_prompt_logprobs,
     read_reply,
 )
@@ -132,9 +133,17 @@ class Server(Endpoint):
         """Send a request, and return its completion."""
         sent = time.monotonic()
         request = replace(request, model=self.model)
+        streamed = StreamedReply()
         try:
-            completion, _ = read_reply(await self.call("POST", "/completions", request.body()), request, self._encoder)
+            if request.is_streamed:
+                await self.call("POST", "/completions", request.body(), take_part=streamed.take_part)
+                completion = streamed.read(request, self._encoder)
+            else:
+                content = await self.call("POST", "/completions", request.body())
+                completion, _ = read_reply(content, request, self._encoder)
         except Failure as failure:
+            if request.is_streamed:
+                failure.begun = streamed.read_begun(request, self._encoder)
             self.failures[str(failure)] += 1
             if failure.overload:
                 self._shrink(sent)

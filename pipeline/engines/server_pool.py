@@ -16,10 +16,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import Completion
+from truegold.pipeline.engines.base import Completion, join
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Refusal, Unsound
 from truegold.pipeline.engines.server_client import Server, State
@@ -122,6 +123,10 @@ class Pool:
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Return the completion of a request, from any server; raises SetupError where none gives it."""
+        resume_tokens = self._config.resume_tokens
+        is_long = resume_tokens is not None and request.max_tokens > resume_tokens and self._preparation is None
+        request = replace(request, is_streamed=is_long and not request.prompt_logprobs)
+        begun = Completion((), (), "length")
         attempts: _Attempts = {}
         failures: list[tuple[Server, Failure]] = []
         try:
@@ -140,9 +145,13 @@ class Pool:
                     if completion is not None:
                         # A server that was asked later, to help out, is not late.
                         self._note_late(attempt for attempt in attempts.values() if attempt[1] < sent)
-                        return completion
+                        return join(begun, completion)
                 if not attempts:
                     self._check_failures(failures)
+                    more = failures[-1][1].begun if failures else None
+                    if resume_tokens is not None and more is not None and len(more.token_ids) >= resume_tokens:
+                        failures[-1][1].begun = None
+                        begun, request = join(begun, more), request.after(more)
         finally:
             for task in attempts:
                 task.cancel()

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from test_server_pool import Start, check, engine_on, facts_of, requests, sample, start
-from vllm_servers import FakeServer, Reply, slow
+from vllm_servers import FakeServer, Reply, slow, text_of
 
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines import server_pool
-from truegold.pipeline.engines.base import Completion, Request, SamplingParams
+from truegold.pipeline.engines.base import Completion, Request, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.verifiers import ConfigError, SetupError
@@ -191,3 +191,57 @@ def test_a_list_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("http://a:1/v1\nnode-2\n")
     with pytest.raises(ConfigError, match=r"line 2 of .*list is no URL: 'node-2'"):
         engine_of(tmp_path / "list")
+
+
+STREAMED = SamplingParams(max_tokens=64, stop_token_ids=(ByteEncoder.END,))
+
+
+def test_a_completion_whose_server_is_lost_goes_on_from_its_tokens(start: Start) -> None:
+    failing, good = start(), start()
+    failing.breaks_after = 9
+    engine = engine_on(failing, good, resume_tokens=8, retries=10)
+    drawn = sample(engine, 40, STREAMED)
+    resumed = 0
+    for request in requests(40):
+        whole = (*text_of(list(request.prompt), request.seed).encode(), ByteEncoder.END)
+        completion = drawn[request.sample]
+        assert completion.finish_reason == "stop"
+        assert len(completion.logprobs) == len(completion.token_ids)
+        if completion.token_ids != whole:
+            # The last token that arrived is drawn again: it may have been meant to end the completion.
+            begun = completion.token_ids[:8]
+            assert begun == whole[:8]
+            rest = text_of([*request.prompt, *begun], sample_seed(request.seed, 8))
+            assert bytes(completion.token_ids[8:-1]).decode() == rest
+            resumed += 1
+    assert resumed
+    assert resumed <= facts_of(engine, failing)["failures"]
+    engine.close()
+
+
+@pytest.mark.parametrize("breaks_after", [None, 6])
+def test_a_streamed_completion_is_the_model_s_and_few_tokens_are_not_kept(
+    start: Start, breaks_after: int | None
+) -> None:
+    failing, good = start(), start()
+    failing.breaks_after = breaks_after
+    engine = engine_on(failing, good, resume_tokens=8, retries=10)
+    check(sample(engine, 40, STREAMED), 40)
+    assert bool(facts_of(engine, failing)["failures"]) == (breaks_after is not None)
+    engine.close()
+
+
+def test_a_streamed_reply_that_is_nonsense_puts_its_server_out(start: Start) -> None:
+    def lies(fake: FakeServer, reply: Reply) -> Reply:
+        (choice,) = reply["choices"]
+        return {**reply, "choices": [{**choice, "logprobs": {"token_logprobs": [0.3] * len(choice["token_ids"])}}]}
+
+    bad, good = start(lies), start()
+    bad.breaks_after = 9
+    engine = engine_on(bad, good, resume_tokens=2, retries=10)
+    check(sample(engine, 20, STREAMED), 20)
+    bad.breaks_after = None
+    wait_for(lambda: bad.requests > 0 and facts_of(engine, bad)["state"] == "up")
+    check(sample(engine, 40, STREAMED), 40)
+    assert "that are none" in facts_of(engine, bad)["why"]
+    engine.close()

@@ -114,7 +114,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
         # The trainer has gone.
         pass
     except TruegoldError as error:
-        outbox.send("error", str(error), error.hint)
+        outbox.send("error", error.message, error.hint)
     except Exception as error:
         line = str(error).strip().partition("\n")[0]
         outbox.send("failed", f"{type(error).__name__}: {line}")

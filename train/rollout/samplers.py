@@ -85,6 +85,10 @@ class _Seat:
         engine = self.setup.engine
         return f"the server {engine.url}" if isinstance(engine, ServerEngineConfig) else f"sampler {self.setup.name}"
 
+    def describe_error(self) -> str:
+        """Return its name and what it was lost for."""
+        return f"{self.describe()}: {'it starts' if self.error is None else self.error.message}"
+
 
 @dataclass
 class _Background:
@@ -309,7 +313,7 @@ class SamplerPool:
             assert seat.error is not None
             raise seat.error
         if not processes and now - self._had_one > self._outage_s:
-            described = "; ".join(f"{seat.describe()}: {seat.error}" for seat in self._seats.values())
+            described = "; ".join(map(_Seat.describe_error, self._seats.values()))
             raise SetupError(
                 f"No server can be sampled from: {described or 'the list names none'}.",
                 "Start them: the same command goes on from the last checkpoint.",
@@ -362,8 +366,8 @@ class SamplerPool:
         except (GuardError, SetupError) as error:
             if isinstance(error, SetupError) and not seat.is_server:
                 raise
-            if seat.is_ready or str(error) != str(seat.error):
-                self._note(f"{seat.describe()} is lost: {error}")
+            if seat.is_ready or seat.error is None or error.message != seat.error.message:
+                self._note(f"{seat.describe()} is lost: {error.message}")
             seat.error = error
             seat.losses = [*seat.recent_losses, time.monotonic()]
             seat.starts_at = time.monotonic() + min(FIRST_PAUSE_S * 2 ** (len(seat.losses) - 1), LONGEST_PAUSE_S)
