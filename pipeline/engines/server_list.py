@@ -47,9 +47,10 @@ def _read_urls(path: Path) -> tuple[str, ...]:
             f"engine.urls_file: {path} cannot be read ({error}).", "Write the URL of a server on each line."
         ) from error
     urls = [line.partition("#")[0].strip().rstrip("/") for line in lines]
-    for number, url in enumerate(urls, 1):
+    for line_number, url in enumerate(urls, 1):
         if url and not url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"engine.urls_file: line {number} of {path} is no URL: {url[:80]!r}.", "Such as http://node-1:8000/v1."
+                f"engine.urls_file: line {line_number} of {path} is no URL: {url[:80]!r}.",
+                "Such as http://node-1:8000/v1.",
             )
     return tuple(dict.fromkeys(url for url in urls if url))

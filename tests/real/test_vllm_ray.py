@@ -15,11 +15,18 @@ from truegold.pipeline.engines.vllm_ray import RayEngine, Replica
 pytestmark = [pytest.mark.real, pytest.mark.long_run, pytest.mark.filterwarnings("default")]
 
 
+def await_all(engine: RayEngine) -> None:
+    """Sample until all engines have started: the first ones take what there is."""
+    while not all(worker.is_ready for worker in engine._workers):
+        engine.generate([[5, 7, 9]], SamplingParams(max_tokens=1, logprobs=False), [0])
+
+
 def test_two_engines_draw_what_one_draws(tiny_model: Path) -> None:
     config = VllmEngineConfig(dtype="float32", max_model_len=64, cpu_kv_cache_gib=1, data_parallel_size=2)
     sampling = SamplingParams(max_tokens=12, logprobs=False)
     prompts = [[5 + index % 60, 7, 9] for index in range(96)]
     with closing(RayEngine(tiny_model, config)) as engine:
+        await_all(engine)
         drawn = engine.generate(prompts, sampling, range(96))
         assert all(worker["completions"] and not worker["lost"] for worker in engine.facts()["engines"])
     with closing(Replica(str(tiny_model), config.model_copy(update={"data_parallel_size": 1}))._engine) as alone:
@@ -33,6 +40,7 @@ def test_an_engine_whose_process_is_killed_starts_anew(tiny_model: Path) -> None
     waiting = [Request((5 + index % 60, 7, 9), index, index) for index in range(400)][::-1]
     drawn: dict[int, tuple[int, ...]] = {}
     with closing(RayEngine(tiny_model, config)) as engine:
+        await_all(engine)
         first = engine._workers[0]
 
         def take(count: int) -> list[Request] | None:

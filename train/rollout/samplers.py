@@ -9,8 +9,8 @@ reads them.
     ready       it samples
     lost        it has died, or its server has; it starts anew after a pause, and others do what it had not done
 
-Samples of a sampler that starts anew are of the weights in training, or it has not begun: whatever it has answered says
-which version it was.
+A sampler that starts anew samples nothing before it has the weights in training, and each token says of which version
+it is.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class ServerRollouts(ServerEngine):
         self._salt()
 
     def load(self, folder: Path, version: int) -> None:
-        """Have the servers load the weights in a folder, which stays as it is until the next call. Whoever calls it has
-        the servers to itself."""
+        """Have the servers load the weights in a folder, which stays as it is until the next call. Nothing else is
+        sampled meanwhile."""
         self._keeper.folder = folder
         self._loop.run(self._pool.prepare_again(self._keeper))
         self._version = version
