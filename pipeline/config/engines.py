@@ -66,10 +66,13 @@ class VllmEngineConfig(StageConfig):
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """Engines side by side, each with GPUs of its own, through Ray. Not beside the trainer, where each rank has one."""
+    """Engines side by side, each with GPUs of its own, through Ray. In training with `asynchronous` alone: beside the
+    trainer each rank has one."""
     ray_address: str | None = None
     """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
     where not given."""
+    weights_dir: str | None = None
+    """A folder that this process and all nodes of `ray_address` see: training hands new weights over in it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
         """Return whether an engine on a GPU takes turns. beside_trainer: whether a trainer has the same GPU."""
@@ -79,6 +82,8 @@ class VllmEngineConfig(StageConfig):
     def _has_engines_for_ray(self) -> VllmEngineConfig:
         if self.ray_address is not None and self.data_parallel_size == 1:
             raise ValueError("ray_address has no effect on one engine: set data_parallel_size, or leave it out")
+        if self.weights_dir is not None and self.ray_address is None:
+            raise ValueError("weights_dir has no effect without ray_address: weights go through memory")
         return self
 
 

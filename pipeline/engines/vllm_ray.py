@@ -81,34 +81,39 @@ class _Worker:
     """The reasons for which it was lost."""
 
 
+def connect(config: VllmEngineConfig) -> tuple[Any, bool]:
+    """Return Ray, which has joined the cluster of the configuration, and whether it had before."""
+    try:
+        import ray
+    except ImportError as error:
+        raise SetupError(
+            f"engine.data_parallel_size is {config.data_parallel_size}, and Ray is not installed.",
+            "Install it: pip install 'truegold[ray]', or set engine.data_parallel_size: 1.",
+        ) from error
+    if ray.is_initialized():
+        return ray, True
+    try:
+        ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
+    except ConnectionError as error:
+        raise SetupError(
+            f"There is no Ray cluster at {config.ray_address}: {str(error).splitlines()[0]}",
+            "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
+        ) from error
+    return ray, False
+
+
 class RayEngine:
     """Samples from `config.data_parallel_size` engines on the checkpoint in folder `model`."""
 
     def __init__(self, model: Path, config: VllmEngineConfig) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise SetupError(
-                f"engine.data_parallel_size is {config.data_parallel_size}, and Ray is not installed.",
-                "Install it: pip install 'truegold[ray]', or set engine.data_parallel_size: 1.",
-            ) from error
+        ray, self._joined = connect(config)
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
         """The requests that one engine may hold."""
         self._next_index = 0
         """The number of the next request that is handed out."""
-        self._joined = ray.is_initialized()
-        """Whether Ray was running before, and goes on after this engine."""
-        if not self._joined:
-            try:
-                ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
-            except ConnectionError as error:
-                raise SetupError(
-                    f"There is no Ray cluster at {config.ray_address}: {str(error).splitlines()[0]}",
-                    "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
-                ) from error
-        options = _resources(ray.cluster_resources(), config)
+        options = resources(ray.cluster_resources(), config)
         alone = config.model_copy(update={"data_parallel_size": 1, "ray_address": None})
         make: Any = ray.remote(**options)(Replica)
         self._make_actor: Callable[[], Any] = lambda: make.remote(str(model.resolve()), alone)
@@ -249,7 +254,7 @@ def _strip(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]
     return [(index, Request(request.prompt, request.seed, index)) for index, request in numbered]
 
 
-def _resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
+def resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
     """Return the options of an actor: its GPUs or, on a cluster without any, its CPUs.
 
     Raises SetupError where the cluster has too few for all engines.

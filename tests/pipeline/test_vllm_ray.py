@@ -13,7 +13,7 @@ import pytest
 
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
-from truegold.pipeline.engines.vllm_ray import LONGEST_START_S, RayEngine, _resources, _Worker
+from truegold.pipeline.engines.vllm_ray import LONGEST_START_S, RayEngine, _Worker, resources
 from truegold.verifiers import SetupError
 
 SAMPLING = SamplingParams(logprobs=False)
@@ -135,6 +135,6 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_more_gpus_than_there_are_is_one_line() -> None:
     with pytest.raises(SetupError, match="2 engines on 4 GPUs each need 8 GPUs; Ray has 4"):
-        _resources({"GPU": 4}, VllmEngineConfig(data_parallel_size=2, tensor_parallel_size=4))
-    assert _resources({"GPU": 8}, VllmEngineConfig(data_parallel_size=2, tensor_parallel_size=4)) == {"num_gpus": 4}
-    assert _resources({"CPU": 1}, VllmEngineConfig(data_parallel_size=2)) == {"num_cpus": 0.5}
+        resources({"GPU": 4}, VllmEngineConfig(data_parallel_size=2, tensor_parallel_size=4))
+    assert resources({"GPU": 8}, VllmEngineConfig(data_parallel_size=2, tensor_parallel_size=4)) == {"num_gpus": 4}
+    assert resources({"CPU": 1}, VllmEngineConfig(data_parallel_size=2)) == {"num_cpus": 0.5}

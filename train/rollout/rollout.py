@@ -19,10 +19,11 @@ from truegold.pipeline.engines.base import Completion, SamplingParams, sample_se
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
 from truegold.pipeline.engines.server_list import ServerList
 from truegold.pipeline.engines.vllm_local import GPU_BLOCK_TOKENS, VllmEngine
+from truegold.pipeline.engines.vllm_ray import connect
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.guards.table import PROBE
-from truegold.train.model.distributed import Note, all_max, gathered, print_note
+from truegold.train.model.distributed import Note, all_max, gathered, print_note, rank
 from truegold.train.model.ending import interruptible
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
@@ -115,9 +116,13 @@ def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_not
         return SamplerPool(_ListedServers(model, config, engine), engine.weights_dir, engine.outage_seconds, note)
     if asynchronous is None:
         return VllmEngine(model, engine, True)
-    devices = enumerate(asynchronous.sampler_devices)
+    by_ray = engine.data_parallel_size > 1
+    if by_ray and rank() == 0:
+        # Before the samplers' threads, which would do so at the same time.
+        connect(engine)
+    devices = enumerate((None,) * engine.data_parallel_size if by_ray else asynchronous.sampler_devices)
     setups = [SamplerSetup(str(index), model, engine, config.chat, config.turns, gpus) for index, gpus in devices]
-    return SamplerPool(lambda: setups, note=note)
+    return SamplerPool(lambda: setups, engine.weights_dir, note=note)
 
 
 class _ListedServers:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.model.segment import Versions
-from truegold.train.rollout import sampler_child
+from truegold.train.rollout import ray_sampler, sampler_child
 from truegold.train.rollout.sampler_child import SamplerSetup, Usage
 from truegold.train.turns.episodes import Episode
 from truegold.verifiers import GuardError, SetupError
@@ -82,6 +82,9 @@ class Sampler:
         if isinstance(setup.engine, ServerEngineConfig):
             # It does nothing but wait for the server.
             threading.Thread(target=sampler_child.serve, args=(child, setup), name="sampler", daemon=True).start()
+            return
+        if setup.engine.data_parallel_size > 1:
+            threading.Thread(target=ray_sampler.serve, args=(child, setup), name="sampler", daemon=True).start()
             return
         self.process = context.Process(target=sampler_child.main, args=(child, os.getpid(), setup), daemon=True)
         self.process.start()

@@ -4,7 +4,7 @@ How many there are does not depend on the number of ranks. What is asked for in 
 least to do, a group as a whole, so that its prompt is computed once. New weights are written once, and every sampler
 reads them.
 
-    starting    a process that loads the model, or a thread that looks for its server
+    starting    a process that loads the model, here or where Ray has placed it, or a thread that looks for its server
     loading     it gets the weights in training
     ready       it samples
     lost        it has died, or its server has; it starts anew after a pause, and others do what it had not done
@@ -45,6 +45,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 60.0
 MOST_LOSSES, LATELY_S = 4, 3600.0
 """A process that is lost this many times in so many seconds does not start anew; a server does, which somebody else
 looks after."""
+LONGEST_START_S = 1800.0
+"""How long samplers may take to start while none samples."""
 WAIT_S = 1.0
 """How long one wait for samplers takes at most, before they are looked after."""
 HOLDER = "pool"
@@ -312,6 +314,11 @@ class SamplerPool:
         for seat in processes if all(seat.is_given_up for seat in processes) else ():
             assert seat.error is not None
             raise seat.error
+        if processes and now - self._had_one > LONGEST_START_S:
+            raise SetupError(
+                f"No sampler has started in {LONGEST_START_S:.0f} seconds.",
+                "Look at the log of the stage, and with Ray at `ray status`: there may be no node for it.",
+            )
         if not processes and now - self._had_one > self._outage_s:
             described = "; ".join(map(_Seat.describe_error, self._seats.values()))
             raise SetupError(
@@ -368,6 +375,8 @@ class SamplerPool:
                 raise
             if seat.is_ready or seat.error is None or error.message != seat.error.message:
                 self._note(f"{seat.describe()} is lost: {error.message}")
+            if seat.is_ready:
+                self._had_one = time.monotonic()
             seat.error = error
             seat.losses = [*seat.recent_losses, time.monotonic()]
             seat.starts_at = time.monotonic() + min(FIRST_PAUSE_S * 2 ** (len(seat.losses) - 1), LONGEST_PAUSE_S)
