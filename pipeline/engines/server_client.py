@@ -51,7 +51,7 @@ class Server(Endpoint):
     """The server at `url`, and what is known of it."""
 
     def __init__(self, url: str, config: ServerEngineConfig, key: str | None, encoder: PromptEncoder | None) -> None:
-        super().__init__(url, key, config.timeout_seconds, config.concurrency)
+        super().__init__(url, key, config.timeout_seconds)
         self._config, self._encoder = config, encoder
         self.root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
         """Where its addresses are that are not OpenAI's."""
