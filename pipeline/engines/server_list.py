@@ -32,10 +32,11 @@ class ServerList:
         return self._path is not None
 
     def read_again(self) -> tuple[str, ...]:
-        """Return the servers that are named now; those of before where the file cannot be read or is being written."""
+        """Return the servers that are named now; those of before where the file names none, or cannot be read: it may
+        be being written."""
         if self._path is not None:
             with suppress(ConfigError):
-                self.urls = _read_urls(self._path)
+                self.urls = _read_urls(self._path) or self.urls
         return self.urls
 
 

@@ -140,7 +140,8 @@ def test_what_a_lost_server_had_begun_in_the_background_is_done_by_others(
     for first in range(0, 200, 4):
         pool.submit(requests[first : first + 4])
     done = pool.poll(None)
-    path.write_text(f"{mortal.url}\n{other.url}\n")
+    (tmp_path / "aside").write_text(f"{mortal.url}\n{other.url}\n")
+    (tmp_path / "aside").rename(path)
     while len(pool.samplers) < 2:
         done += pool.poll(0.05)
     mortal.die()
