@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.engines.chat import ByteEncoder
@@ -61,6 +62,11 @@ class FakeServer:
         self.in_flight = self.most_in_flight = 0
         self.served: list[tuple[str, int]] = []
         self.dead = False
+        self.breaks_after: int | None = None
+        """After how many tokens it breaks off the replies that it streams; None where it does not."""
+        self.starts = 0
+        self.loaded: str | None = None
+        """The name of the folder whose weights it was told to load since its start."""
         self._lock = threading.Lock()
         self._start(0)
         self.port = int(self._http.server_address[1])
@@ -82,6 +88,8 @@ class FakeServer:
                     self.close_connection = True
                 elif self.path == "/health":
                     self.reply(200, b"")
+                elif self.path.startswith("/server_info"):
+                    self.reply(200, json.dumps({"vllm_config": {"instance_id": f"{fake.starts}"}}).encode())
                 else:
                     models = {"data": [{"id": fake.model, "max_model_len": fake.max_model_len}]}
                     self.reply(200, json.dumps(models).encode())
@@ -89,6 +97,11 @@ class FakeServer:
             def do_POST(self) -> None:
                 """Answer with a completion."""
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path == "/collective_rpc":
+                    fake.loaded = Path(body["kwargs"]["weights_path"]).name
+                    assert list(Path(body["kwargs"]["weights_path"]).glob("*.safetensors"))
+                    self.reply(200, b"")
+                    return
                 try:
                     fake.answer(self, body)
                 except (BrokenPipeError, ConnectionResetError):
@@ -124,12 +137,34 @@ class FakeServer:
             finally:
                 with self._lock:
                     self.in_flight -= 1
-        if isinstance(reply, int):
+        if isinstance(reply, dict) and body.get("stream"):
+            self._stream(handler, reply)
+        elif isinstance(reply, int):
             handler.reply(reply, b'{"error": {"message": "no"}}')
         elif reply is None:
             handler.close_connection = True
         else:
             handler.reply(200, reply if isinstance(reply, bytes) else json.dumps(reply).encode())
+
+    def _stream(self, handler: Any, reply: Reply) -> None:
+        """Send a reply token by token, and break off after `breaks_after` of them."""
+        (choice,) = reply["choices"]
+        handler.send_response(200)
+        handler.end_headers()
+        handler.close_connection = True
+        tokens, logprobs = choice["token_ids"], choice["logprobs"]
+        for index, token in enumerate(tokens[: self.breaks_after]):
+            part = {
+                "index": 0,
+                "text": chr(token) if token < ByteEncoder.END else "",
+                "token_ids": [token],
+                "logprobs": logprobs and {"token_logprobs": logprobs["token_logprobs"][index : index + 1]},
+                "finish_reason": choice["finish_reason"] if index + 1 == len(tokens) else None,
+                "prompt_token_ids": None if index else choice["prompt_token_ids"],
+            }
+            handler.wfile.write(b"data: " + json.dumps({**reply, "usage": None, "choices": [part]}).encode() + b"\n\n")
+        if self.breaks_after is None:
+            handler.wfile.write(b"data: " + json.dumps({**reply, "choices": []}).encode() + b"\n\ndata: [DONE]\n\n")
 
     def die(self) -> None:
         """Take no further connection, and break off those that are open."""
@@ -143,7 +178,12 @@ class FakeServer:
         """Serve again."""
         self._ending.join()
         self.dead, self.behave = False, None
+        self.restart()
         self._start(self.port)
+
+    def restart(self) -> None:
+        """Forget what was loaded, as a server that is started again so soon that nobody has missed it."""
+        self.starts, self.loaded = self.starts + 1, None
 
     def stop(self) -> None:
         """End the server."""

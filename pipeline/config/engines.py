@@ -66,10 +66,13 @@ class VllmEngineConfig(StageConfig):
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """Engines side by side, each with GPUs of its own, through Ray. Not beside the trainer, where each rank has one."""
+    """Engines side by side, each with GPUs of its own, through Ray. In training with `asynchronous` alone: beside the
+    trainer each rank has one."""
     ray_address: str | None = None
     """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
     where not given."""
+    weights_dir: str | None = None
+    """A folder that this process and all nodes of `ray_address` see: training hands new weights over in it."""
 
     def sleeps(self, beside_trainer: bool) -> bool:
         """Return whether an engine on a GPU takes turns. beside_trainer: whether a trainer has the same GPU."""
@@ -79,6 +82,8 @@ class VllmEngineConfig(StageConfig):
     def _has_engines_for_ray(self) -> VllmEngineConfig:
         if self.ray_address is not None and self.data_parallel_size == 1:
             raise ValueError("ray_address has no effect on one engine: set data_parallel_size, or leave it out")
+        if self.weights_dir is not None and self.ray_address is None:
+            raise ValueError("weights_dir has no effect without ray_address: weights go through memory")
         return self
 
 
@@ -90,6 +95,9 @@ class ServerEngineConfig(StageConfig):
     """Such as http://localhost:8000/v1."""
     urls: tuple[str, ...] = ()
     """Several servers of the same model, instead of `url`. One that dies or answers nonsense is done without."""
+    urls_file: str | None = None
+    """A file with the URL of a server on each line, instead of `urls`. It is read again every ten seconds: servers that
+    are added take part, and those that are taken away get no further request."""
     model: str | None = None
     """The name it is served under; each server's only model where not given."""
     api_key_env: EnvironmentVariable | None = None
@@ -103,20 +111,18 @@ class ServerEngineConfig(StageConfig):
     of its requests where not given."""
     retries: int = Field(default=3, ge=0)
     """How often a failed request is repeated."""
+    resume_tokens: int | None = Field(default=None, ge=1)
+    """Replies are streamed, and a completion whose server is lost goes on from its tokens on another one, where there
+    are so many; otherwise it is drawn anew. Not in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """How long a run waits for a server to come back when none is left."""
     weights_dir: str | None = None
     """A folder that this process and the server both see: training hands new weights over in it."""
 
-    @property
-    def all_urls(self) -> tuple[str, ...]:
-        """The servers, whichever of the two settings names them."""
-        return self.urls or (() if self.url is None else (self.url,))
-
     @model_validator(mode="after")
     def _names_each_server_once(self) -> ServerEngineConfig:
-        if (self.url is None) == (not self.urls):
-            raise ValueError("needs either url, of one server, or urls, of several")
+        if (self.url is not None) + bool(self.urls) + (self.urls_file is not None) != 1:
+            raise ValueError("needs one of url, of one server, urls, of several, and urls_file, of some that change")
         if len({url.rstrip("/") for url in self.urls}) < len(self.urls):
             raise ValueError("urls names a server twice")
         return self

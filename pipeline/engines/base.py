@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 FinishReason = Literal["stop", "length", "repetition", "abort"]
@@ -75,6 +75,12 @@ class Completion:
     def tokens(self) -> int:
         """How many tokens were sampled."""
         return len(self.token_ids) if self.counted is None else self.counted
+
+
+def join(begun: Completion, rest: Completion) -> Completion:
+    """Return the completion that begins and ends so."""
+    token_ids, logprobs = begun.token_ids + rest.token_ids, begun.logprobs + rest.logprobs
+    return replace(rest, token_ids=token_ids, logprobs=logprobs)
 
 
 class Engine(Protocol):

@@ -81,9 +81,7 @@ class ChatEngine:
 
     def __init__(self, config: ChatEngineConfig, replies: Path | None = None) -> None:
         self._config = config
-        self._endpoint = Endpoint(
-            config.base_url, read_key(config.api_key_env), config.timeout_seconds, config.max_concurrency
-        )
+        self._endpoint = Endpoint(config.base_url, read_key(config.api_key_env), config.timeout_seconds)
         self._log = None if replies is None else RecordLog(replies)
         self._kept = {record["key"]: position for position, record in self._log.scan()} if self._log else {}
         self._asking: dict[str, asyncio.Task[ChatReply]] = {}

@@ -16,10 +16,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import ssl
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import httpx
 
+from truegold.pipeline.engines.base import Completion
 from truegold.verifiers import ConfigError
 
 MAX_REPLY_BYTES = 2**26
@@ -56,33 +60,44 @@ class Failure(Exception):
         """Whether the server said that it has too many requests."""
         self.wait_s = wait_s
         """How long the server asks to be left alone."""
+        self.begun: Completion | None = None
+        """The beginning of the completion, where it has arrived."""
 
 
 class Endpoint:
     """The address `url` and what is sent there."""
 
-    def __init__(self, url: str, key: str | None, timeout_s: float, connections: int) -> None:
-        """key: the bearer's, if there is one. connections: how many are kept open."""
+    def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
+        """key: the bearer's, if there is one."""
         self.url = url.rstrip("/")
         self._key, self._timeout_s = key, timeout_s
-        timeout = httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s))
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=connections)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
+        self._idle: list[httpx.AsyncClient] = []
+        """A client for each connection, those that send a request left out: one with many looks at all of them before
+        each request."""
 
-    async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
-        """Return the body of the server's reply.
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        limit_s: float | None = None,
+        take_part: Callable[[bytes], None] = lambda _: None,
+    ) -> bytes:
+        """Return the body of the server's reply. take_part: gets each part of it as it arrives, unless it is an error.
 
         Raises Failure where another try may succeed, Refusal for HTTP 404 and its like, and Unsound for an endless
         reply.
         """
         url = path if path.startswith("http") else self.url + path
+        client = self._idle.pop() if self._idle else self._make_client()
         try:
             async with asyncio.timeout(limit_s or self._timeout_s):
-                async with self._client.stream(method, url, json=body) as response:
+                async with client.stream(method, url, json=body) as response:
                     content = bytearray()
                     async for part in response.aiter_bytes():
                         content += part
+                        if response.status_code < 300:
+                            take_part(part)
                         if len(content) > MAX_REPLY_BYTES:
                             raise Unsound(f"its reply is longer than {MAX_REPLY_BYTES:,} bytes")
         except (TimeoutError, httpx.TimeoutException) as error:
@@ -91,6 +106,8 @@ class Endpoint:
             raise Unsound(f"its reply cannot be unpacked: {error}") from error
         except httpx.TransportError as error:
             raise Failure(f"it does not answer ({str(error) or type(error).__name__})") from error
+        finally:
+            self._idle.append(client)
         status, content = response.status_code, self._without_key(content)
         if status >= 500 or status in RETRY_STATUSES:
             wait_s = _seconds(response.headers.get("retry-after"))
@@ -101,10 +118,22 @@ class Endpoint:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        for client in self._idle:
+            await client.aclose()
+
+    def _make_client(self) -> httpx.AsyncClient:
+        timeout = httpx.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return httpx.AsyncClient(headers=headers, timeout=timeout, verify=_ssl_context())
 
     def _without_key(self, content: bytearray) -> bytearray:
         return content.replace(self._key.encode(), b"[key]") if self._key else content
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """Return the certificates that are trusted, which take long to load."""
+    return httpx.create_ssl_context()
 
 
 def read_key(variable: str | None) -> str | None:

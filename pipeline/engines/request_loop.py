@@ -36,10 +36,11 @@ class RequestLoop:
         """End all that runs in the loop, and then the loop; `disconnect` is what it runs last."""
 
         async def end() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            # Tasks that end may start others, such as a connection's.
+            while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
             await disconnect()
 
         if not self._loop.is_closed():

@@ -7,6 +7,7 @@ than the fastest one gets fewer, in proportion: by Little's law all servers then
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter, deque
 from dataclasses import replace
@@ -18,9 +19,10 @@ import httpx
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.endpoint import Endpoint, Failure, Unsound, quoted, read_json
+from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsound, quoted, read_json
 from truegold.pipeline.engines.server_replies import (
     CompletionRequest,
+    StreamedReply,
     read_prompt_logprobs,
     read_reply,
 )
@@ -40,20 +42,29 @@ LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """The lengths that a model can be served with: less leaves no room for a question."""
 LONGEST_NAME = 4096
 """The most characters that a model's name has, which may be a path."""
-State = Literal["starting", "up", "down", "out"]
-"""Servers that are `up` take requests. Those that are `down` are looked at again, those that are `out` are not."""
+State = Literal["starting", "up", "down", "out", "gone"]
+"""Servers that are `up` take requests. Those that are `down` or `out` are looked at again. Those that are `gone` are on
+the list of servers no more."""
 
 
 class Server(Endpoint):
     """The server at `url`, and what is known of it."""
 
     def __init__(self, url: str, config: ServerEngineConfig, key: str | None, encoder: PromptEncoder | None) -> None:
-        super().__init__(url, key, config.timeout_seconds, config.concurrency)
+        super().__init__(url, key, config.timeout_seconds)
         self._config, self._encoder = config, encoder
-        self._root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
+        self.root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
+        """Where its addresses are that are not OpenAI's."""
         self.state: State = "starting"
         self.why = ""
-        """Why it is down or out."""
+        """Why it is down, out or gone."""
+        self.put_out_for: list[str] = []
+        """The reasons for which it was put out, also where it has come back."""
+        self.refuses = False
+        """Whether it was put out last because it refuses a request, which no other try changes."""
+        self.looks = 0
+        """How often it was looked at without an answer since it was up."""
+        self.failed_in_a_row = 0
         self.model = ""
         self.max_model_len = 0
         self.in_flight = 0
@@ -66,6 +77,10 @@ class Server(Endpoint):
         """The requests that another server answered sooner, though it was asked later."""
         self.late_in_a_row = 0
         self.failures: Counter[str] = Counter()
+        self._instance: str | None = None
+        self._instance_asked = self._instance_seen = 0
+        """The number of the last call that asked for the instance, and of the last one that a look has answered."""
+        self._looking = asyncio.Lock()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
         """How many requests may be on the way, by TCP's rule (its congestion window)."""
@@ -118,9 +133,17 @@ class Server(Endpoint):
         """Send a request, and return its completion."""
         sent = time.monotonic()
         request = replace(request, model=self.model)
+        streamed = StreamedReply()
         try:
-            completion, _ = read_reply(await self.call("POST", "/completions", request.body()), request, self._encoder)
+            if request.is_streamed:
+                await self.call("POST", "/completions", request.body(), take_part=streamed.take_part)
+                completion = streamed.read(request, self._encoder)
+            else:
+                content = await self.call("POST", "/completions", request.body())
+                completion, _ = read_reply(content, request, self._encoder)
         except Failure as failure:
+            if request.is_streamed:
+                failure.begun = streamed.read_begun(request, self._encoder)
             self.failures[str(failure)] += 1
             if failure.overload:
                 self._shrink(sent)
@@ -145,7 +168,7 @@ class Server(Endpoint):
     async def check_health(self) -> None:
         """Raise Failure where the server is not healthy, and Unsound where it does not serve the model."""
         try:
-            await self.call("GET", f"{self._root}/health", limit_s=HEALTH_S)
+            await self.call("GET", f"{self.root}/health", limit_s=HEALTH_S)
         except Unsound as error:
             # Not every server has this address: the list of models then shows its health.
             if "HTTP 404" not in str(error):
@@ -167,6 +190,26 @@ class Server(Endpoint):
             raise Unsound(f"its max_model_len is {quoted(longest)}: truegold needs a vLLM server")
         self.model, self.max_model_len = name, longest
 
+    async def look_up_instance(self) -> str | None:
+        """Return what tells this start of the server from those before, None where the server does not say it.
+
+        The look begins after the call; calls that wait for each other share one.
+        """
+        self._instance_asked += 1
+        ticket = self._instance_asked
+        async with self._looking:
+            if self._instance_seen < ticket:
+                asked = self._instance_asked
+                try:
+                    info = read_json(await self.call("GET", f"{self.root}/server_info?config_format=json"))
+                except Refusal:
+                    # In VLLM_SERVER_DEV_MODE alone it has this address.
+                    info = {}
+                config = info.get("vllm_config")
+                self._instance = str(config.get("instance_id")) if isinstance(config, dict) else None
+                self._instance_seen = asked
+            return self._instance
+
     def facts(self) -> dict[str, Any]:
         """Return what the report says of the server."""
         busy = self._busy_s + (time.monotonic() - self._busy_since if self.in_flight else 0.0)
@@ -184,6 +227,8 @@ class Server(Endpoint):
             "in_flight_at_most": self.limit,
             "idle_share": round(1 - busy / max(time.monotonic() - self._began, 1e-9), 3),
         }
+        if self.put_out_for:
+            facts["put_out_for"] = self.put_out_for
         if self.failures:
             facts["failed_with"] = dict(self.failures.most_common(3))
         return facts

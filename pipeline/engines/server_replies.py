@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from truegold.pipeline.engines.base import FINISH_REASONS, Completion
+from truegold.pipeline.engines.base import FINISH_REASONS, Completion, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
@@ -48,6 +48,8 @@ class CompletionRequest:
     """The other settings of the request, by vLLM's names."""
     model: str = ""
     """The model's name on the server that is asked."""
+    is_streamed: bool = False
+    """Whether the reply arrives token by token, so that a part of it is there where the rest is lost."""
 
     def body(self) -> dict[str, Any]:
         """Return what is sent."""
@@ -60,18 +62,36 @@ class CompletionRequest:
             "logprobs": 0 if self.logprobs else None,
             **({"prompt_logprobs": 0} if self.prompt_logprobs else {}),
             "return_token_ids": True,
+            **({"stream": True, "stream_options": {"include_usage": True}} if self.is_streamed else {}),
         }
+
+    def after(self, begun: Completion) -> CompletionRequest:
+        """Return the request for what follows the beginning of a completion. It has another seed: with its own it would
+        draw by the random numbers that have drawn the beginning."""
+        seed = sample_seed(self.settings["seed"], len(begun.token_ids))
+        return replace(
+            self,
+            prompt=(*self.prompt, *begun.token_ids),
+            max_tokens=self.max_tokens - len(begun.token_ids),
+            settings={**self.settings, "seed": seed},
+        )
 
 
 def read_reply(
     content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
 ) -> tuple[Completion, dict[str, Any]]:
-    """Return the completion and the choice of the reply that it was read from.
+    """Return the completion and the choice of the reply that it was read from; raises as `check_reply`."""
+    return check_reply(read_json(content), request, encoder)
+
+
+def check_reply(
+    reply: dict[str, Any], request: CompletionRequest, encoder: PromptEncoder | None
+) -> tuple[Completion, dict[str, Any]]:
+    """Return the completion of a reply, and its choice.
 
     Raises Failure where the server gave the request up, and Unsound where the reply cannot be trusted. Without an
     encoder token ids are not compared with the model's vocabulary and with the text.
     """
-    reply = read_json(content)
     choice = _only_choice(reply, request.model)
     if choice.get("finish_reason") in GIVEN_UP:
         raise Failure(f"the request ended with {choice['finish_reason']}")
@@ -89,6 +109,62 @@ def read_reply(
         if len(prompt_logprobs) != len(request.prompt) - 1:
             raise Unsound("its reply has no log-probabilities of the prompt")
     return Completion(token_ids, logprobs, FINISH_REASONS[choice["finish_reason"]], prompt_logprobs), choice
+
+
+class StreamedReply:
+    """A reply that arrives in parts: server-sent events, of which each has the tokens since the one before.
+
+    data: {"model": "m", "choices": [{"token_ids": [9], "text": "5", "finish_reason": null, ...}]}
+    """
+
+    def __init__(self) -> None:
+        self._reply: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {"text": "", "token_ids": [], "logprobs": {"token_logprobs": []}}
+        self._rest = b""
+        """The beginning of a line."""
+
+    def take_part(self, part: bytes) -> None:
+        """Take up what has arrived. Raises Failure where the server breaks the reply off, and Unsound for nonsense."""
+        *lines, self._rest = (self._rest + part).split(b"\n")
+        for line in lines:
+            event = line.removeprefix(b"data:").strip()
+            if event.startswith(b'{"error"'):
+                raise Failure(f"it breaks its reply off: {quoted(event)}")
+            if line.startswith(b"data:") and event != b"[DONE]":
+                self._add(read_json(event))
+
+    def read(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion:
+        """Return the completion of a reply that is whole; raises as `check_reply`."""
+        if self._choice.get("finish_reason") is None:
+            raise Failure("its reply breaks off")
+        return check_reply({**self._reply, "choices": [self._choice]}, request, encoder)[0]
+
+    def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
+        """Return the tokens but the last of a reply that has broken off, None where they are no beginning of one.
+
+        The last one may have been meant to end it.
+        """
+        begun = dict(self._choice, token_ids=self._choice["token_ids"][:-1], finish_reason="length")
+        begun["logprobs"] = {"token_logprobs": self._choice["logprobs"]["token_logprobs"][:-1]}
+        as_asked = replace(request, max_tokens=len(begun["token_ids"]))
+        try:
+            return check_reply({**self._reply, "usage": None, "choices": [begun]}, as_asked, encoder)[0]
+        except Unsound:
+            return None
+
+    def _add(self, event: dict[str, Any]) -> None:
+        self._reply |= {name: value for name, value in event.items() if name != "choices" and value is not None}
+        if not event.get("choices"):
+            return
+        choice, logprobs = _only_choice(event, str(event.get("model"))), self._choice["logprobs"]["token_logprobs"]
+        try:
+            self._choice["text"] += choice["text"]
+            self._choice["token_ids"] += choice["token_ids"]
+            logprobs += (choice.get("logprobs") or {}).get("token_logprobs", ())
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Unsound("its reply has an event without text and token ids") from error
+        same = ("text", "token_ids", "logprobs")
+        self._choice |= {name: value for name, value in choice.items() if name not in same and value is not None}
 
 
 def _only_choice(reply: dict[str, Any], model: str) -> dict[str, Any]:

@@ -5,14 +5,15 @@
                         ->  engine on node B, GPU 0   ->
 
 vLLM itself refuses data parallelism in one process. Here every engine is an actor that Ray places; it ends with this
-process, even if that is killed. The requests of an engine that is lost go to the others.
+process, even if that is killed. The requests of an engine that is lost go to the others. It starts anew where Ray has
+room for it, also on a node that joins later, and takes requests again when it has loaded the model.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from truegold.verifiers import SetupError
 
 WORK_S = 0.25
 """How long an engine samples before it hands over what is finished and takes new requests."""
+MOST_LOSSES = 4
+"""An engine that is lost this many times does not start anew."""
+LONGEST_START_S = 1800.0
+"""How long engines may take to start while none samples."""
 HANDFUL = 16
 """The requests that an engine gets at a time, before it is the next one's turn."""
 
@@ -63,50 +68,61 @@ class Replica:
 
 @dataclass
 class _Worker:
-    """An actor, as this process sees it."""
+    """An engine, as this process sees it."""
 
     name: str
     actor: Any
     running: dict[int, Request] = field(default_factory=dict)
     completions: int = 0
     tokens: int = 0
-    lost_because: str | None = None
-    """The reason for which it is lost; None while it works."""
+    is_ready: bool = False
+    """Whether it takes requests; else it starts, or is lost."""
+    losses: list[str] = field(default_factory=list)
+    """The reasons for which it was lost."""
+
+
+def connect(config: VllmEngineConfig) -> tuple[Any, bool]:
+    """Return Ray, which has joined the cluster of the configuration, and whether it had before."""
+    try:
+        import ray
+    except ImportError as error:
+        raise SetupError(
+            f"engine.data_parallel_size is {config.data_parallel_size}, and Ray is not installed.",
+            "Install it: pip install 'truegold[ray]', or set engine.data_parallel_size: 1.",
+        ) from error
+    if ray.is_initialized():
+        return ray, True
+    try:
+        ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
+    except ConnectionError as error:
+        raise SetupError(
+            f"There is no Ray cluster at {config.ray_address}: {str(error).splitlines()[0]}",
+            "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
+        ) from error
+    return ray, False
 
 
 class RayEngine:
     """Samples from `config.data_parallel_size` engines on the checkpoint in folder `model`."""
 
     def __init__(self, model: Path, config: VllmEngineConfig) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise SetupError(
-                f"engine.data_parallel_size is {config.data_parallel_size}, and Ray is not installed.",
-                "Install it: pip install 'truegold[ray]', or set engine.data_parallel_size: 1.",
-            ) from error
+        ray, self._joined = connect(config)
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
         """The requests that one engine may hold."""
         self._next_index = 0
         """The number of the next request that is handed out."""
-        self._joined = ray.is_initialized()
-        """Whether Ray was running before, and goes on after this engine."""
-        if not self._joined:
-            try:
-                ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
-            except ConnectionError as error:
-                raise SetupError(
-                    f"There is no Ray cluster at {config.ray_address}: {str(error).splitlines()[0]}",
-                    "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
-                ) from error
-        options = _resources(ray.cluster_resources(), config)
+        options = resources(ray.cluster_resources(), config)
         alone = config.model_copy(update={"data_parallel_size": 1, "ray_address": None})
-        make = ray.remote(**options)(Replica)
+        make: Any = ray.remote(**options)(Replica)
+        self._make_actor: Callable[[], Any] = lambda: make.remote(str(model.resolve()), alone)
+        self._starting: dict[Any, _Worker] = {}
+        """The engines that start, by what Ray shows when they have."""
+        self._had_one = time.monotonic()
+        """When one was ready last."""
         self._workers = [
-            _Worker(f"engine {index}", make.remote(str(model.resolve()), alone))
-            for index in range(config.data_parallel_size)
+            self._start(_Worker(f"engine {index}", self._make_actor())) for index in range(config.data_parallel_size)
         ]
 
     def generate(
@@ -122,20 +138,30 @@ class RayEngine:
         orphans: list[Request] = []
         while True:
             ended = self._hand_out(take, sampling, working, orphans)
-            if not working:
-                if ended and not orphans:
-                    return
+            if not working and ended and not orphans:
+                return
+            references = [*self._starting, *working]
+            if not references:
                 time.sleep(POLL_S)
                 continue
-            done, _ = self._ray.wait(list(working), num_returns=1, timeout=WORK_S)
+            # Engines that wait for requests get them at once, also while another one starts.
+            is_idle = not working and any(worker.is_ready for worker in self._workers)
+            done, _ = self._ray.wait(references, num_returns=1, timeout=POLL_S if is_idle else WORK_S)
+            self._check_starts()
             for reference in done:
-                worker = working.pop(reference)
+                worker = self._starting.get(reference) or working[reference]
                 try:
-                    finished = self._ray.get(reference)
+                    outcome = self._ray.get(reference)
                 except self._ray.exceptions.RayError as error:
+                    self._starting.pop(reference, None)
+                    working.pop(reference, None)
                     orphans += self._lose(worker, error)
                     continue
-                for index, completion in finished:
+                if self._starting.pop(reference, None) is not None:
+                    worker.is_ready = True
+                    continue
+                del working[reference]
+                for index, completion in outcome:
                     worker.completions += 1
                     worker.tokens += len(completion.token_ids)
                     yield worker.running.pop(index), completion
@@ -144,7 +170,7 @@ class RayEngine:
         """Return what each engine has done."""
         return {
             "engines": [
-                {"engine": each.name, "completions": each.completions, "tokens": each.tokens, "lost": each.lost_because}
+                {"engine": each.name, "completions": each.completions, "tokens": each.tokens, "lost": each.losses}
                 for each in self._workers
             ]
         }
@@ -162,7 +188,7 @@ class RayEngine:
         """Give requests to the idle workers, a handful in turn, so that a few requests are spread as well; return
         whether no further ones will come."""
         busy = {worker.name for worker in working.values()}
-        idle = [worker for worker in self._workers if worker.lost_because is None and worker.name not in busy]
+        idle = [worker for worker in self._workers if worker.is_ready and worker.name not in busy]
         batches: dict[str, list[tuple[int, Request]]] = {worker.name: [] for worker in idle}
         turns, ended = deque(idle), False
         while turns:
@@ -184,12 +210,34 @@ class RayEngine:
                 working[worker.actor.work.remote(_strip(batches[worker.name]), sampling)] = worker
         return ended
 
-    def _lose(self, worker: _Worker, error: Exception) -> list[Request]:
-        """Note that an engine is lost, and return the requests that it had."""
-        worker.lost_because = str(error).strip().splitlines()[-1][:300]
-        if all(other.lost_because is not None for other in self._workers):
+    def _start(self, worker: _Worker) -> _Worker:
+        """Have an engine take requests when its actor has loaded the model."""
+        self._starting[worker.actor.facts.remote()] = worker
+        return worker
+
+    def _check_starts(self) -> None:
+        """Raise SetupError where no engine is ready, and none has been for long."""
+        if any(worker.is_ready for worker in self._workers):
+            self._had_one = time.monotonic()
+        elif time.monotonic() - self._had_one > LONGEST_START_S:
             raise SetupError(
-                f"All vLLM engines are lost; the last for {worker.lost_because}.",
+                f"No vLLM engine has started in {LONGEST_START_S:.0f} seconds: Ray may have no node for it.",
+                "Finished samples are kept: look at `ray status`, and run again.",
+            )
+
+    def _lose(self, worker: _Worker, error: Exception) -> list[Request]:
+        """Start a lost engine anew, unless it has never worked or was lost often, and return the requests that it
+        had."""
+        worker.losses.append(str(error).strip().splitlines()[-1][:300])
+        has_worked, worker.is_ready = worker.is_ready or len(worker.losses) > 1, False
+        # Its process may be there yet, where its engine has failed or its node does not answer.
+        self._ray.kill(worker.actor)
+        if has_worked and len(worker.losses) < MOST_LOSSES:
+            worker.actor = self._make_actor()
+            self._start(worker)
+        elif not self._starting and not any(other.is_ready for other in self._workers):
+            raise SetupError(
+                f"All vLLM engines are lost; the last for {worker.losses[-1]}.",
                 "Finished samples are kept: run again.",
             ) from error
         requests = list(worker.running.values())
@@ -206,7 +254,7 @@ def _strip(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]
     return [(index, Request(request.prompt, request.seed, index)) for index, request in numbered]
 
 
-def _resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
+def resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
     """Return the options of an actor: its GPUs or, on a cluster without any, its CPUs.
 
     Raises SetupError where the cluster has too few for all engines.

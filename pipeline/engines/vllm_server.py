@@ -2,24 +2,11 @@
 
 Start each server so that its log-probabilities are those of the distribution it samples from:
 `vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`.
-
-Several servers are one pool: each request goes to the server that has most room, and to another one where that fails.
-
-    up        takes requests; looked at every `LOOK_EVERY_S`
-    down      does not answer; looked at again, first soon and then less often, and comes back when it answers
-    out       has answered what no sound server would, or has other weights; it gets no request any more
-
-A request that takes far longer than others is sent to a second server as well, and the first answer counts. Both have
-the same seed. The pool runs in one event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 from truegold.pipeline.config.engines import ServerEngineConfig
@@ -33,351 +20,27 @@ from truegold.pipeline.engines.base import (
     hand_out,
 )
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.endpoint import Failure, Unsound, read_key
+from truegold.pipeline.engines.endpoint import read_key
 from truegold.pipeline.engines.request_loop import RequestLoop
-from truegold.pipeline.engines.server_client import Server, State
+from truegold.pipeline.engines.server_pool import Pool, Preparation
 from truegold.pipeline.engines.server_replies import CompletionRequest
-from truegold.pipeline.engines.weight_probes import ProbeAnswer, find_largest_agreement, make_probe
-from truegold.verifiers import SetupError
-
-LOOK_EVERY_S = 10.0
-"""How often a server that is up is looked at."""
-MISSED_LOOKS = 3
-"""Looks in a row that a server may miss before it is down: one that is busy may answer late."""
-FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 30.0
-"""The first and the longest pause before a server that is down is looked at again; each is twice the one before."""
-FAILURES_IN_A_ROW = 3
-LATE_IN_A_ROW = 5
-"""A server is down after this many failed, or late, requests in a row."""
-LATE_FACTOR = 3.0
-LATE_AT_LEAST_S = 1.0
-"""A request is late when it takes this many times what 95 of 100 take on the fastest server, and this long at least."""
-OVERLOADS = 5
-"""Failures by overload may be this many times as many as other failures of a request."""
-ASK_AGAIN_S = 0.25
-"""How long a late request waits for room on another server before it asks again."""
-
-_Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
-"""The attempts at one request, with their servers and the times of sending."""
-
-
-class Pool:
-    """The servers of a configuration."""
-
-    def __init__(self, config: ServerEngineConfig, key: str | None, encoder: PromptEncoder | None) -> None:
-        self._config, self._encoder = config, encoder
-        self.servers = [Server(url, config, key, encoder) for url in config.all_urls]
-        self._failed_in_a_row = dict.fromkeys(self.servers, 0)
-        self._looks = dict.fromkeys(self.servers, 0)
-        """How often each server that is not up was looked at without an answer."""
-        self._probe_answers: dict[Server, ProbeAnswer] = {}
-        self._trusted: ProbeAnswer | None = None
-        """The answer of the weights that most servers have."""
-        self._probe: CompletionRequest | None = None
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        """What `_wait_for_change` waits for; `_wake` ends all of it."""
-        self._none_up_since = time.monotonic()
-        self._conflict: SetupError | None = None
-        """Set where no weights have a majority; every request then raises it."""
-        self._keepers: list[asyncio.Task[None]] = []
-        """One task for each server, which looks at it again and again."""
-        self.max_model_len = 0
-        self.model = ""
-        """The name of the model on the first server that was up."""
-
-    @property
-    def room(self) -> int:
-        """The requests that may be on the way or wait here: a few more than servers take, so that none runs dry."""
-        limits = sum(server.limit for server in self.servers if server.state == "up")
-        return limits + limits // 4 + 1
-
-    async def start(self) -> None:
-        """Wait until a server is up; raises SetupError where none is after all tries."""
-        self._keepers = [asyncio.create_task(self._keep(server)) for server in self.servers]
-        while not self._up() or any(self._is_unknown(server) for server in self.servers):
-            await self._wait_for_change()
-            self._raise_conflict()
-            if all(server.state == "out" or self._looks[server] > self._config.retries for server in self.servers):
-                raise self._describe_loss()
-        lengths = {server.max_model_len for server in self._known()}
-        if len(lengths) > 1:
-            described = ", ".join(f"{server.url} {server.max_model_len}" for server in self._known())
-            raise SetupError(
-                f"The servers have different max_model_len: {described}.",
-                "Start all of them with the same --max-model-len.",
-            )
-        self.max_model_len = lengths.pop()
-        self.model = self._up()[0].model
-
-    async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the completion of a request, from any server; raises SetupError where none gives it."""
-        attempts: _Attempts = {}
-        failures: list[tuple[Server, Failure]] = []
-        try:
-            while True:
-                if not attempts:
-                    await self._pause(failures)
-                    self._send(request, await self._wait_for_room(failures), attempts)
-                done, _ = await asyncio.wait(
-                    attempts, timeout=self._seconds_until_late(attempts), return_when=asyncio.FIRST_COMPLETED
-                )
-                if not done:
-                    self._send_again(request, attempts)
-                for task in done:
-                    server, sent = attempts.pop(task)
-                    completion = self._outcome(server, task, failures)
-                    if completion is not None:
-                        # A server that was asked later, to help out, is not late.
-                        self._note_late(attempt for attempt in attempts.values() if attempt[1] < sent)
-                        return completion
-                if not attempts:
-                    self._check_failures(failures)
-        finally:
-            for task in attempts:
-                task.cancel()
-
-    async def close(self) -> None:
-        """Close the connections to all servers."""
-        for server in self.servers:
-            await server.close()
-
-    def _is_unknown(self, server: Server) -> bool:
-        """Return whether the first look at a server has not shown anything yet."""
-        return server.state == "starting" and not server.max_model_len and not self._looks[server]
-
-    def _known(self) -> list[Server]:
-        """Return the servers that have said what they serve, and may be sampled from now or later."""
-        return [server for server in self.servers if server.max_model_len and server.state != "out"]
-
-    def _up(self) -> list[Server]:
-        return [server for server in self.servers if server.state == "up"]
-
-    # Requests
-
-    def _send(self, request: CompletionRequest, server: Server, attempts: _Attempts) -> None:
-        server.reserve()
-        task = asyncio.create_task(server.sample(request))
-
-        def ended(_: asyncio.Task[Completion]) -> None:
-            server.release()
-            self._wake()
-
-        task.add_done_callback(ended)
-        attempts[task] = (server, time.monotonic())
-
-    def _send_again(self, request: CompletionRequest, attempts: _Attempts) -> None:
-        """Send a late request to a second server, where one is up. It may then have a few requests above its limit."""
-        busy = {server for server, _ in attempts.values()}
-        others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
-        if len(attempts) == 1 and others:
-            self._send(request, min(others, key=_load), attempts)
-
-    def _seconds_until_late(self, attempts: _Attempts) -> float | None:
-        """Return how long to wait for the answer before it is late; None where nothing can be done about it."""
-        if len(attempts) > 1 or len(self.servers) == 1:
-            return None
-        late_s = self._config.late_seconds
-        if late_s is None:
-            known = [server.long_s for server in self._up() if server.long_s is not None]
-            late_s = max(LATE_AT_LEAST_S, LATE_FACTOR * min(known)) if known else None
-        ((_, sent),) = attempts.values()
-        return ASK_AGAIN_S if late_s is None else max(ASK_AGAIN_S, sent + late_s - time.monotonic())
-
-    async def _pause(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Wait after failures, each time twice as long. After the first another server is asked at once."""
-        repeated = len(failures) - 1 if len(self._up()) > 1 else len(failures)
-        if repeated > 0:
-            await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (repeated - 1), LONGEST_PAUSE_S))
-
-    def _check_failures(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Raise SetupError where the request has failed too often. Servers that are overloaded get more time."""
-        overloads = sum(failure.overload for _, failure in failures)
-        most = self._config.retries
-        if len(failures) - overloads > most or overloads > OVERLOADS * most:
-            server, failure = failures[-1]
-            raise SetupError(
-                f"A request failed {len(failures)} times, last at {server.url}: {failure}. {self._describe()}.",
-                "Finished samples are kept: look at the servers, and run again.",
-            )
-
-    def _outcome(
-        self, server: Server, task: asyncio.Task[Completion], failures: list[tuple[Server, Failure]]
-    ) -> Completion | None:
-        """Return the completion; None where the request failed, of which the server and `failures` then tell."""
-        try:
-            completion = task.result()
-        except Failure as failure:
-            failures.append((server, failure))
-            self._failed_in_a_row[server] += 1
-            if self._failed_in_a_row[server] >= FAILURES_IN_A_ROW:
-                self._set_down(server, str(failure))
-            return None
-        except Unsound as unsound:
-            self._put_out(server, str(unsound))
-            return None
-        self._failed_in_a_row[server] = 0
-        self._set_paces()
-        return completion
-
-    def _note_late(self, losers: Iterable[tuple[Server, float]]) -> None:
-        for server, sent in losers:
-            waited, late_s = time.monotonic() - sent, self._config.late_seconds
-            if waited >= LATE_AT_LEAST_S or (late_s is not None and waited >= late_s):
-                server.note_late(waited)
-            if server.late_in_a_row >= LATE_IN_A_ROW:
-                self._set_down(server, f"it was late with {LATE_IN_A_ROW} requests in a row")
-
-    def _set_paces(self) -> None:
-        times = {server: server.typical_s for server in self._up()}
-        known = [seconds for seconds in times.values() if seconds is not None]
-        for server, seconds in times.items():
-            server.pace = min(known) / max(seconds, 1e-9) if seconds is not None else 1.0
-
-    async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
-        """Return the server with most room, waiting for it where all are full; rather not one that has failed."""
-        failed = {server for server, _ in failures}
-        while True:
-            self._raise_conflict()
-            free = [server for server in self._up() if server.in_flight < server.limit]
-            if free:
-                return min(free, key=lambda server: (server in failed, _load(server)))
-            if not self._up():
-                left = self._none_up_since + self._config.outage_seconds - time.monotonic()
-                if left <= 0 or all(server.state == "out" for server in self.servers):
-                    raise self._describe_loss()
-            await self._wait_for_change()
-
-    async def _wait_for_change(self) -> None:
-        """Wait until there may be room, or a second has gone by."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        await asyncio.wait([turn], timeout=1.0)
-        if not turn.done():
-            self._waiting.remove(turn)
-
-    def _wake(self) -> None:
-        while self._waiting:
-            self._waiting.popleft().set_result(None)
-
-    # Servers
-
-    async def _keep(self, server: Server) -> None:
-        """Look at a server again and again, until it is out."""
-        pause, missed = FIRST_PAUSE_S, 0
-        while server.state != "out":
-            try:
-                if server.state == "up":
-                    await asyncio.sleep(LOOK_EVERY_S)
-                    await self._check(server)
-                    missed = 0
-                else:
-                    await self._admit(server)
-                    pause, missed = FIRST_PAUSE_S, 0
-            except Unsound as unsound:
-                self._put_out(server, str(unsound))
-                self._compare_weights()
-            except Failure as failure:
-                if server.state == "up":
-                    missed += 1
-                    if missed >= MISSED_LOOKS:
-                        self._set_down(server, str(failure))
-                    continue
-                server.why = str(failure)
-                self._looks[server] += 1
-                self._compare_weights()
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE_S)
-
-    async def _check(self, server: Server) -> None:
-        """Raise where a server is not healthy, or does not serve the model as the others do and did at the start."""
-        await server.check_health()
-        self._wake()
-        if self.max_model_len and server.max_model_len != self.max_model_len:
-            raise Unsound(f"its max_model_len is {server.max_model_len}, and was {self.max_model_len} at the start")
-
-    async def _admit(self, server: Server) -> None:
-        """Let a server take requests that is healthy and has the weights of the others."""
-        await self._check(server)
-        if len(self.servers) > 1 and self._encoder is not None:
-            self._probe = self._probe or make_probe(self._encoder, server.max_model_len)
-            self._probe_answers[server] = await server.probe_weights(self._probe)
-            self._compare_weights()
-            while server.state != "out" and self._trusted is None:
-                await self._wait_for_change()
-        if server.state != "out":
-            server.state, server.why, server.late_in_a_row = "up", "", 0
-            self._looks[server] = self._failed_in_a_row[server] = 0
-            self._wake()
-
-    def _compare_weights(self) -> None:
-        """Trust the weights of most servers, those that have yet to answer for the first time counted, and put others
-        out. Without a majority there is no telling whose samples are right."""
-        servers = [server for server in self._probe_answers if server.state != "out"]
-        if self._trusted is None and servers:
-            group = find_largest_agreement([self._probe_answers[server] for server in servers])
-            silent = [s for s in self.servers if s.state == "starting" and s not in servers and not self._looks[s]]
-            if 2 * len(group) > len(servers) + len(silent):
-                self._trusted = self._probe_answers[servers[group[0]]]
-            elif not silent:
-                urls = ", ".join(server.url for server in servers)
-                self._conflict = SetupError(
-                    f"The servers {urls} do not have the same weights: they answer the same prompt differently.",
-                    "Serve one model on all of them, or take out of engine.urls what is not to be sampled from.",
-                )
-        for server in servers:
-            if self._trusted is not None and not self._probe_answers[server].agrees(self._trusted):
-                self._put_out(server, "it has other weights than the other servers")
-        self._wake()
-
-    def _set_down(self, server: Server, why: str) -> None:
-        if server.state == "up":
-            self._lose(server, "down", why)
-
-    def _put_out(self, server: Server, why: str) -> None:
-        if server.state != "out":
-            self._lose(server, "out", why)
-
-    def _lose(self, server: Server, state: State, why: str) -> None:
-        server.state, server.why = state, why
-        if not self._up():
-            self._none_up_since = time.monotonic()
-        self._wake()
-
-    def _raise_conflict(self) -> None:
-        if self._conflict is not None:
-            raise self._conflict
-        for keeper in self._keepers:
-            if keeper.done():
-                # It ends when its server is out; a bug must not leave everybody waiting for that server.
-                keeper.result()
-
-    def _describe_loss(self) -> SetupError:
-        return SetupError(
-            f"No vLLM server can be sampled from: {self._describe()}.",
-            "Finished samples are kept: start the servers, and run again.",
-        )
-
-    def _describe(self) -> str:
-        return "; ".join(f"{server.url} is {server.state} ({server.why or 'no fault'})" for server in self.servers)
-
-
-def _load(server: Server) -> float:
-    """Return the share of its requests that a server has."""
-    return server.in_flight / server.limit
 
 
 class ServerEngine:
-    """Samples from the servers at `config.url` or `config.urls`.
+    """Samples from the servers that `config` names.
 
     With an `encoder` their tokens are compared with their texts, and the weights of several servers with each other.
     """
 
-    def __init__(self, config: ServerEngineConfig, encoder: PromptEncoder | None = None) -> None:
-        self._config = config
+    def __init__(
+        self,
+        config: ServerEngineConfig,
+        encoder: PromptEncoder | None = None,
+        preparation: Preparation | None = None,
+    ) -> None:
         self._extra_body: dict[str, Any] = {}
         """Further fields of every request for completions."""
-        self._pool = Pool(config, read_key(config.api_key_env), encoder)
+        self._pool = Pool(config, read_key(config.api_key_env), encoder, preparation)
         self._loop = RequestLoop()
         try:
             self._loop.run(self._pool.start())
@@ -408,22 +71,6 @@ class ServerEngine:
     def close(self) -> None:
         """Close the connections; the servers go on running."""
         self._loop.close(self._pool.close)
-
-    def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the JSON of the first server's reply, None where that is empty. Raises SetupError where there is
-        none after all tries."""
-        server = self._pool.servers[0]
-        for attempt in range(self._config.retries + 1):
-            if attempt:
-                time.sleep(FIRST_PAUSE_S * 2 ** (attempt - 1))
-            try:
-                content = self._loop.run(server.call(method, path, body))
-                return json.loads(content) if content else None
-            except (Failure, Unsound) as error:
-                problem = str(error)
-                if isinstance(error, Unsound):
-                    break
-        raise SetupError(f"The vLLM server at {server.url} fails {path}: {problem}.", "Check that it is running.")
 
     def _stream(
         self, take: TakeRequests, sampling: Callable[[Request], SamplingParams]

@@ -12,7 +12,7 @@ import pytest
 from vllm_servers import MODEL, FakeServer, Reply, slow, text_of
 
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
-from truegold.pipeline.engines import endpoint, vllm_server
+from truegold.pipeline.engines import endpoint, server_pool
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, score
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
@@ -26,10 +26,10 @@ Start = Callable[..., FakeServer]
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Start servers that end with the test; pauses are short."""
-    monkeypatch.setattr(vllm_server, "FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr(vllm_server, "LONGEST_PAUSE_S", 0.1)
-    monkeypatch.setattr(vllm_server, "LOOK_EVERY_S", 0.1)
-    monkeypatch.setattr(vllm_server, "LATE_AT_LEAST_S", 0.15)
+    monkeypatch.setattr(server_pool, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(server_pool, "LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr(server_pool, "LOOK_EVERY_S", 0.1)
+    monkeypatch.setattr(server_pool, "LATE_AT_LEAST_S", 0.15)
     monkeypatch.setattr(endpoint, "CONNECT_S", 1.0)
     servers: list[FakeServer] = []
 

@@ -24,6 +24,8 @@ from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.model.distributed import init_distributed
+from truegold.train.rollout import samplers
+from truegold.train.rollout.sampler import Sampler, Submitted
 from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.rollout.weight_transfer import write_weights
@@ -144,10 +146,14 @@ def test_two_ranks_share_two_samplers(
 CONFIG = VllmEngineConfig(dtype="float32", max_model_len=256, max_num_seqs=4, cpu_kv_cache_gib=1)
 
 
+NOTES: list[str] = []
+
+
 @pytest.fixture(scope="module")
 def pool(tiny_model: Path) -> Iterator[SamplerPool]:
     init_distributed()
-    made = SamplerPool([SamplerSetup(name, tiny_model, CONFIG) for name in ("0", "1")])
+    setups = [SamplerSetup(name, tiny_model, CONFIG) for name in ("0", "1")]
+    made = SamplerPool(lambda: setups, note=NOTES.append)
     yield made
     made.close()
 
@@ -167,15 +173,15 @@ def test_weights_in_flight_leave_each_token_with_its_version(pool: SamplerPool, 
     pool.start(LONG, in_flight=True)
     for request in requests:
         pool.submit([request])
-    assert [sampler.outstanding for sampler in pool.samplers] == [40, 40]
+    assert [len(sampler.outstanding) for sampler in pool.samplers] == [40, 40]
     done = pool.poll(None)
     # Each samples four at a time, so that others have just begun, and most have not.
     pool.update_weights(iter(newer), 1)
     while len(done) < len(requests):
         done += pool.poll(None)
     assert [sampler.version for sampler in pool.samplers] == [1, 1]
-    assert [sampler.outstanding for sampler in pool.samplers] == [0, 0]
-    assert not list(pool._folder.iterdir())
+    assert [sampler.outstanding for sampler in pool.samplers] == [{}, {}]
+    assert [path.name for path in pool._folder.iterdir()] == ["version-1"]
     for each in done:
         assert sum(tokens for _, tokens in each.versions) == len(each.answer.token_ids)
     counts = Counter(tuple(version for version, _ in each.versions) for each in done)
@@ -212,9 +218,51 @@ def test_what_samplers_hold_is_seen_in_one_that_differs(pool: SamplerPool, tiny_
     assert differing()
 
 
-def test_a_sampler_that_dies_is_named(pool: SamplerPool) -> None:
-    # The last of this file, since it ends a sampler of the pool.
-    assert pool.samplers[1].process is not None
-    os.kill(pool.samplers[1].process.pid or 0, signal.SIGKILL)
+def kill(sampler: Sampler) -> None:
+    assert sampler.process is not None
+    os.kill(sampler.process.pid or 0, signal.SIGKILL)
+
+
+def test_a_sampler_that_dies_starts_again_with_the_weights_in_training(
+    pool: SamplerPool, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samplers, "FIRST_PAUSE_S", 0.1)
+    requests = [Request((5, 6, 7 + index // 4), index, 200 + index) for index in range(40)]
+    prompts, short = [(5, 6), (7, 8), (9, 10), (11, 12)], [SamplingParams(max_tokens=4)] * 4
+    pool.update_weights(weights(tiny_model, 1.0), 5)
+    expected = pool.generate(prompts, short, [0, 1, 2, 3])
+    for start in range(0, 40, 4):
+        pool.submit(requests[start : start + 4])
+    if not pool.samplers[0].is_streaming:
+        pool.start(LONG, in_flight=True)
+    done = pool.poll(None)
+    kill(pool.samplers[1])
+    # The other one takes over what it had begun, in the background and at once.
+    assert pool.generate(prompts, short, [0, 1, 2, 3]) == expected
+    while len(done) < len(requests):
+        done += pool.poll(None)
+    assert sorted(each.sample for each in done) == [request.sample for request in requests]
+    while len(pool.samplers) < 2:
+        pool.poll(1.0)
+    assert NOTES[0] == "sampler 1 is lost: The sampling process died (exit code -9)."
+    assert NOTES[-1] == "sampler 1 samples, with the weights of version 5"
+    again = pool.samplers[1]
+    again.pause()
+    again.await_pause()
+    again.ask("generate", prompts, short, [0, 1, 2, 3])
+    assert again.answer() == expected
+    again.resume()
+    again.submit([Submitted("requests", 300, Request((5, 6, 7), 0, 300))])
+    (last,) = pool.poll(None)
+    assert [version for version, _ in last.versions] == [5]
+
+
+def test_a_sampler_that_dies_again_and_again_ends_the_training(
+    pool: SamplerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The last of this file, since it ends the samplers of the pool.
+    monkeypatch.setattr(samplers, "MOST_LOSSES", 1)
+    for sampler in pool.samplers:
+        kill(sampler)
     with pytest.raises(GuardError, match=r"The sampling process died \(exit code -9\)"):
         pool.generate([(5, 6), (7, 8)], [SamplingParams(max_tokens=4)] * 2, [0, 1])

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from parity_problems import write_parity_problems
+from server_process import ServerProcess
 
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ChatConfig, ChatEngineConfig, ServerEngineConfig
@@ -28,50 +25,29 @@ from truegold.train.config.grpo import GrpoConfig, ProbeConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
-from truegold.train.rollout.rollout import Probe, RolloutSampler
+from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine
+from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError, GuardError, SetupError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
-STARTUP_SECONDS = 240
 PROMPTS = [[10, 20, 30], [40, 50], [60]]
 
 
 @pytest.fixture(scope="module")
 def url(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    port = free_port()
-    options = "--dtype float32 --max-model-len 64 --enforce-eager --no-enable-chunked-prefill --generation-config vllm"
-    command = [sys.executable, "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny_model)]
-    command += ["--port", str(port), "--logprobs-mode", "processed_logprobs", *options.split()]
-    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
-    environment["VLLM_SERVER_DEV_MODE"] = "1"
-    log = tmp_path_factory.mktemp("server") / "log"
-    with log.open("wb") as sink:
-        server = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink)
-    base = f"http://127.0.0.1:{port}"
+    server = ServerProcess(tiny_model, tmp_path_factory.mktemp("server") / "log")
     try:
-        deadline = time.monotonic() + STARTUP_SECONDS
-        while not healthy(base):
-            assert server.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < deadline, log.read_text()[-3000:]
-            time.sleep(0.5)
-        yield f"{base}/v1"
+        server.await_health()
+        yield server.url
     finally:
-        server.terminate()
-        server.wait(timeout=60)
+        server.stop()
 
 
 def model_of(url: str) -> str:
     return str(httpx.get(f"{url}/models").json()["data"][0]["id"])
-
-
-def healthy(base: str) -> bool:
-    try:
-        return httpx.get(f"{base}/health", timeout=2).status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def test_completions_have_token_ids_logprobs_and_reasons(url: str) -> None:
@@ -143,8 +119,8 @@ def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model:
     settings = ServerEngineConfig(url=url, weights_dir=str(tmp_path))
     optimizer = OptimizerConfig(lr=1e-2, dtype="float32")
     trainer = TrainingEngine(tiny_model, optimizer, pad_id=0, seed=0)
-    engine = ServerRollouts(settings)
     config = GrpoConfig(optimizer=optimizer, engine=settings, probe=ProbeConfig(tokens=12))
+    engine = build_rollout_engine(tiny_model, config)
     probe = Probe(engine, trainer, config, [list(range(5, 45))] * 4)
     rollout = RolloutSampler(engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, probe)
     assert rollout.sync(0).mean_abs < 1e-4
@@ -154,8 +130,9 @@ def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model:
     with pytest.raises(GuardError, match="Cause: stale weights"):
         probe.check(0)
     assert rollout.sync(1).mean_abs < 1e-4
-    assert not list(tmp_path.iterdir())
+    assert isinstance(engine, SamplerPool)
     engine.close()
+    assert not list(tmp_path.iterdir())
 
 
 def test_rollouts_of_a_server_need_a_folder_for_weights(url: str) -> None:

@@ -20,6 +20,7 @@ from truegold.train.model.machine_checks import (
 from truegold.verifiers import ConfigError
 
 FOUR = [80.0] * 4
+RAY = {"ray_address": "auto", "weights_dir": "w"}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
 
 
@@ -28,6 +29,11 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embedding
     [
         ({"engine": {"tensor_parallel_size": 2}}, "tensor_parallel_size is 2"),
         ({"engine": {"data_parallel_size": 2}}, "data_parallel_size is 2"),
+        ({"engine": {"data_parallel_size": 2, **RAY}, "asynchronous": {}}, None),
+        (
+            {"engine": {"data_parallel_size": 2, "tensor_parallel_size": 2, **RAY}, "asynchronous": {}},
+            "parallel_size is",
+        ),
         ({"engine": {}}, None),
         ({"engine": {"type": "server", "url": "u", "weights_dir": "w"}}, None),
         ({"engine": {"max_model_len": 4097}}, "is 4097, and the model takes 4096"),
@@ -45,7 +51,7 @@ def test_what_cannot_be_served_is_refused(settings: dict[str, Any], error: str |
     config = GrpoConfig.model_validate(settings)
 
     def check() -> None:
-        check_engine(config.engine)
+        check_engine(config)
         check_lengths(config, 4096)
         check_gpus(config, FOUR)
 

@@ -106,6 +106,16 @@ class AsynchronousConfig(StageConfig):
         if self.devices or self.samplers > 1:
             raise ValueError("asynchronous.devices and samplers are of processes: name the servers in engine.urls")
 
+    def check_ray(self, engine: VllmEngineConfig) -> None:
+        """Raise ValueError for what does not go with engines that Ray starts."""
+        if self.devices or self.samplers > 1:
+            raise ValueError("asynchronous.devices and samplers are of this machine: Ray starts data_parallel_size")
+        if engine.ray_address is None or engine.weights_dir is None:
+            raise ValueError(
+                f"engine.data_parallel_size ({engine.data_parallel_size}) in training needs engine.ray_address, and "
+                "engine.weights_dir, a folder that all nodes see"
+            )
+
     @property
     def sampler_devices(self) -> tuple[str | None, ...]:
         """The GPUs of each sampler; None for the trainer's."""
@@ -486,6 +496,8 @@ class GrpoConfig(StageConfig):
             )
         if isinstance(self.engine, ServerEngineConfig):
             asynchronous.check_server()
+        elif self.engine.data_parallel_size > 1:
+            asynchronous.check_ray(self.engine)
         asynchronous.check_samplers(asynchronous.groups_ahead(self.steps, self.prompts_per_step))
         return self
 

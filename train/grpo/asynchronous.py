@@ -36,8 +36,9 @@ from truegold.train.grpo.groups import CompletionScore, CountMissing, RequestedG
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
 from truegold.train.model.ending import interruptible, write_anyway
 from truegold.train.rollout.rollout import RolloutSampler
+from truegold.train.rollout.sampler import FinishedSample
 from truegold.train.rollout.sampler_child import Usage
-from truegold.train.rollout.samplers import FinishedSample, SamplerPool
+from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.turns.episodes import Episode
 
 

@@ -41,8 +41,8 @@ from truegold.train.model.segment import Segment
 from truegold.train.objective.advantages import advantages
 from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
+from truegold.train.rollout.sampler import FinishedSample
 from truegold.train.rollout.sampler_child import Usage
-from truegold.train.rollout.samplers import FinishedSample
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import BatchVerifier, Item, Reason, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.registry import declared

@@ -61,7 +61,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.model.policy import FrozenPolicy, pad_id
     from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, max_length, probe_length
 
-    encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
+    encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine)
     data = start_checks.read_training_rows(inputs, encoder, longest, config.evaluation)
     compare_with_profile(data.rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
@@ -76,7 +76,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         progress.note(line)
     # vLLM takes its share of a GPU that is free yet, and sleeps while the trainer takes what it needs.
     init_distributed(progress.note)
-    sampler = build_rollout_engine(inputs["model"], config)
+    sampler = build_rollout_engine(inputs["model"], config, progress.note)
     progress.start("loading the trainer")
     engine = TrainingEngine(
         inputs["model"], config.optimizer, pad_id(encoder), config.seed, progress.note, encoder.tokenizer

@@ -33,16 +33,19 @@ _SLOTS = re.compile(r"^\s*[^#\s]\S*\s+slots\s*=\s*(\d+)", re.MULTILINE)
 
 def check_training(config: GrpoConfig, model: ModelConfig) -> None:
     """Raise ConfigError for a training that could not begin, by its settings and the model's alone."""
-    check_engine(config.engine)
+    check_engine(config)
     check_lengths(config, positions_of(settings_of(model)))
 
 
-def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
+def check_engine(config: GrpoConfig) -> None:
     """Raise ConfigError for an engine that could not take new weights."""
-    if isinstance(config, VllmEngineConfig) and config.tensor_parallel_size * config.data_parallel_size > 1:
-        name = "tensor_parallel_size" if config.tensor_parallel_size > 1 else "data_parallel_size"
+    engine = config.engine
+    if isinstance(engine, ServerEngineConfig):
+        return
+    name = "tensor_parallel_size" if engine.tensor_parallel_size > 1 else "data_parallel_size"
+    if getattr(engine, name) > 1 and (name == "tensor_parallel_size" or config.asynchronous is None):
         raise ConfigError(
-            f"Beside the trainer vLLM takes one GPU a rank, and engine.{name} is {getattr(config, name)}.",
+            f"Beside the trainer vLLM takes one GPU a rank, and engine.{name} is {getattr(engine, name)}.",
             f"Set train.engine with {name}: 1, or sample from a vLLM server.",
         )
 

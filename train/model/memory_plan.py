@@ -249,7 +249,8 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
     share, cache_tokens = _vllm(shape, engine, limit) if isinstance(engine, VllmEngineConfig) else (0.0, longest)
     beside = config.asynchronous
     if beside is not None:
-        share *= 0 if beside.devices else beside.samplers
+        elsewhere = beside.devices or (isinstance(engine, VllmEngineConfig) and engine.data_parallel_size > 1)
+        share *= 0 if elsewhere else beside.samplers
     is_shared = limit is not None and isinstance(engine, VllmEngineConfig) and beside is None
     takes_turns = is_shared and isinstance(engine, VllmEngineConfig) and engine.sleeps(beside_trainer=True)
     awake_always = beside is not None or (is_shared and not takes_turns)

@@ -17,21 +17,24 @@ import torch
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
+from truegold.pipeline.engines.server_list import ServerList
 from truegold.pipeline.engines.vllm_local import GPU_BLOCK_TOKENS, VllmEngine
+from truegold.pipeline.engines.vllm_ray import connect
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
+from truegold.train.config.grpo import GrpoConfig
 from truegold.train.guards.table import PROBE
-from truegold.train.model.distributed import all_max, gathered
+from truegold.train.model.distributed import Note, all_max, gathered, print_note, rank
 from truegold.train.model.ending import interruptible
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective.weights import Mismatch, mismatch
+from truegold.train.rollout.sampler import GO_ON
 from truegold.train.rollout.sampler_child import SamplerSetup
-from truegold.train.rollout.samplers import GO_ON, SamplerPool
+from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.verifiers import GuardError, TruegoldError
 
-RolloutEngine = VllmEngine | ServerRollouts | SamplerPool
+RolloutEngine = VllmEngine | SamplerPool
 """An engine that samples, takes new weights (`update_weights`), gives memory back while the trainer needs it (`sleep`,
 until it is used), and shows what may be wrong where it disagrees with the trainer's (`forget_prefixes`, `head_logits`,
 `vectors`). Every rank calls its methods together."""
@@ -105,36 +108,57 @@ class RolloutSampler:
         self.version = version
 
 
-def build_rollout_engine(model: Path, config: GrpoConfig) -> RolloutEngine:
-    """Return what a training samples with: vLLM in this process on the checkpoint in folder `model`, or the running
-    server; or what does so beside the trainer."""
+def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_note) -> RolloutEngine:
+    """Return what a training samples with: vLLM in this process on the checkpoint in folder `model`, or what samples
+    beside the trainer, such as running servers. note: takes lines on samplers that are lost and that are back."""
     engine, asynchronous = config.engine, config.asynchronous
-    if asynchronous is None:
-        return ServerRollouts(engine) if isinstance(engine, ServerEngineConfig) else VllmEngine(model, engine, True)
     if isinstance(engine, ServerEngineConfig):
-        servers = enumerate(split_servers(engine))
-        setups = [SamplerSetup(str(index), model, server, config.chat, config.turns) for index, server in servers]
-        return SamplerPool(setups, engine.weights_dir)
-    devices = enumerate(asynchronous.sampler_devices)
+        return SamplerPool(_ListedServers(model, config, engine), engine.weights_dir, engine.outage_seconds, note)
+    if asynchronous is None:
+        return VllmEngine(model, engine, True)
+    by_ray = engine.data_parallel_size > 1
+    if by_ray and rank() == 0:
+        # Before the samplers' threads, which would do so at the same time.
+        connect(engine)
+    devices = enumerate((None,) * engine.data_parallel_size if by_ray else asynchronous.sampler_devices)
     setups = [SamplerSetup(str(index), model, engine, config.chat, config.turns, gpus) for index, gpus in devices]
-    return SamplerPool(setups)
+    return SamplerPool(lambda: setups, engine.weights_dir, note=note)
 
 
-def split_servers(config: ServerEngineConfig) -> list[ServerEngineConfig]:
-    """Return the configuration of each server alone."""
-    return [config.model_copy(update={"url": url, "urls": ()}) for url in config.all_urls]
+class _ListedServers:
+    """Returns the samplers of the servers that a configuration lists now."""
+
+    def __init__(self, model: Path, config: GrpoConfig, engine: ServerEngineConfig) -> None:
+        self._model, self._config, self._engine = model, config, engine
+        self._list = ServerList(engine)
+        self._names: dict[str, str] = {}
+
+    def __call__(self) -> list[SamplerSetup]:
+        """Return a sampler for each server."""
+        urls = self._list.read_again()
+        alone = len(urls) == 1 and not self._list.may_change
+        # Where there may be others, these go on at once when a server is lost.
+        patience = {} if alone else {"outage_seconds": 0}
+        return [
+            SamplerSetup(
+                self._names.setdefault(url, str(len(self._names))),
+                self._model,
+                self._engine.model_copy(update={"url": url, "urls": (), "urls_file": None, **patience}),
+                self._config.chat,
+                self._config.turns,
+            )
+            for url in urls
+        ]
 
 
-def max_length(config: VllmEngineConfig | ServerEngineConfig, asynchronous: AsynchronousConfig | None = None) -> int:
+def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
     """Return the longest prompt plus completion, in tokens, of the engine that `config` describes, without loading
     it."""
     if isinstance(config, VllmEngineConfig):
         return config.max_model_len
-    if asynchronous is not None:
-        config = split_servers(config)[0]
-    server = ServerRollouts(config)
-    server.close()
-    return server.max_model_len
+    servers = ServerRollouts(config)
+    servers.close()
+    return servers.max_model_len
 
 
 def probe_length(engine: RolloutEngine) -> int:

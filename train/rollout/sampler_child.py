@@ -104,6 +104,7 @@ def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
 def serve(connection: Connection, setup: SamplerSetup) -> None:
     """Serve the trainer at the other end of `connection` until it says `close` or ends."""
     outbox = Outbox(connection)
+    engine = None
     try:
         engine, load_weights = _load_engine(setup)
         child = SamplerChild(connection, outbox, engine, load_weights, setup.name, _make_runner(setup, engine))
@@ -113,13 +114,15 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
         # The trainer has gone.
         pass
     except TruegoldError as error:
-        outbox.send("error", str(error), error.hint)
+        outbox.send("error", error.message, error.hint)
     except Exception as error:
         line = str(error).strip().partition("\n")[0]
         outbox.send("failed", f"{type(error).__name__}: {line}")
     finally:
         outbox.close()
         connection.close()
+        if isinstance(engine, ServerRollouts):
+            engine.close()
 
 
 class Outbox:
@@ -203,6 +206,10 @@ class SamplerChild:
     """Those of the background that are not over."""
     arrived: tuple[Path, int] | None = None
     """Weights that are not loaded yet, and their version."""
+    has_streamed: bool = False
+    """Whether a stream has been asked for, which has a usage of its own."""
+    held: Path | None = None
+    """The folder of weights that a server needs for when it is started again."""
 
     def __post_init__(self) -> None:
         self.episodes = None if self.runner is None else OpenEpisodes(self.runner)
@@ -231,7 +238,13 @@ class SamplerChild:
                 method, *rest = arguments
                 # Only `run`, which plays episodes to their end, is no method of the engine's.
                 called = self.runner if method == "run" else self.engine
-                self.outbox.send("answer", getattr(called, method)(*rest))
+                began = time.monotonic()
+                answer = getattr(called, method)(*rest)
+                if self.runner is not None and method == "run" and not self.has_streamed:
+                    took = time.monotonic() - began
+                    usage = Usage(took, 0.0, took * self.runner.waited_share, self.runner.faults)
+                    self.outbox.send("loaded", self.version, usage)
+                self.outbox.send("answer", answer)
             else:
                 raise ValueError(f"no message outside a stream: {kind}")
 
@@ -246,12 +259,16 @@ class SamplerChild:
 
     def _load(self, folder: Path, version: int) -> None:
         self.load_weights(folder, version)
-        release_weights(folder, self.name)
+        done = folder
+        if isinstance(self.engine, ServerRollouts):
+            done, self.held = self.held or folder, folder
+        if done != self.held:
+            release_weights(done, self.name)
         self.version = version
 
     def _run_stream(self, sampling: SamplingParams, in_flight: bool) -> None:
         """Sample until it is to pause, and everything begun is done."""
-        stream = _Stream(in_flight)
+        stream, self.has_streamed = _Stream(in_flight), True
         for request, completion in self.engine.stream(partial(self._take, stream), sampling):
             versions = _versions(stream.spans.pop(request.sample), completion)
             if self.episodes is None:

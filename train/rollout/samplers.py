@@ -3,41 +3,105 @@
 How many there are does not depend on the number of ranks. What is asked for in the background goes to the one with the
 least to do, a group as a whole, so that its prompt is computed once. New weights are written once, and every sampler
 reads them.
+
+    starting    a process that loads the model, here or where Ray has placed it, or a thread that looks for its server
+    loading     it gets the weights in training
+    ready       it samples
+    lost        it has died, or its server has; it starts anew after a pause, and others do what it had not done
+
+A sampler that starts anew samples nothing before it has the weights in training, and each token says of which version
+it is.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import accumulate, chain
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, groupby
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, check_room
-from truegold.train.model.distributed import from_first_rank, gathered, rank, scattered
+from truegold.train.model.distributed import Note, from_first_rank, gathered, print_note, rank, scattered
 from truegold.train.model.ending import interruptible
-from truegold.train.model.segment import Versions
-from truegold.train.rollout import sampler_child
+from truegold.train.rollout.sampler import FinishedSample, Sampler, Submitted
 from truegold.train.rollout.sampler_child import SamplerSetup, Usage
-from truegold.train.rollout.weight_transfer import claim_folder, write_weights
+from truegold.train.rollout.weight_transfer import claim_folder, hold_weights, release_weights, write_weights
 from truegold.train.turns.episodes import EnvironmentFaults, Episode
 from truegold.verifiers import GuardError, SetupError
 
-MARGIN_S = 5.0
-"""What a sampler may take to see that it is to end."""
-GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
+LOOK_EVERY_S = 10.0
+"""How often it is looked which samplers there are to be."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 60.0
+"""The first and the longest pause before a lost sampler starts anew; each is twice the one before."""
+MOST_LOSSES, LATELY_S = 4, 3600.0
+"""A process that is lost this many times in so many seconds does not start anew; a server does, which somebody else
+looks after."""
+LONGEST_START_S = 1800.0
+"""How long samplers may take to start while none samples."""
+WAIT_S = 1.0
+"""How long one wait for samplers takes at most, before they are looked after."""
+HOLDER = "pool"
+"""The pool's name among the readers of weights."""
+
+
+@dataclass
+class _Seat:
+    """A sampler that there is to be: the one that there is, and those before it."""
+
+    setup: SamplerSetup
+    sampler: Sampler | None = None
+    is_ready: bool = False
+    """Whether it samples; else it starts or is lost."""
+    losses: list[float] = field(default_factory=list)
+    """When it was lost."""
+    starts_at: float = 0.0
+    error: GuardError | SetupError | None = None
+    """What it was lost for."""
+
+    @property
+    def is_server(self) -> bool:
+        """Whether somebody else starts what it samples with."""
+        return isinstance(self.setup.engine, ServerEngineConfig)
+
+    @property
+    def recent_losses(self) -> list[float]:
+        """When it was lost lately."""
+        return [lost for lost in self.losses if time.monotonic() - lost < LATELY_S]
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it does not start any more."""
+        return not self.is_server and len(self.losses) >= MOST_LOSSES
+
+    def describe(self) -> str:
+        """Return its name."""
+        engine = self.setup.engine
+        return f"the server {engine.url}" if isinstance(engine, ServerEngineConfig) else f"sampler {self.setup.name}"
+
+    def describe_error(self) -> str:
+        """Return its name and what it was lost for."""
+        return f"{self.describe()}: {'it starts' if self.error is None else self.error.message}"
+
+
+@dataclass
+class _Background:
+    """What is sampled in the background."""
+
+    stream: tuple[SamplingParams, bool] | None = None
+    """The arguments of `SamplerPool.start`."""
+    waiting: list[Submitted] = field(default_factory=list)
+    """What no sampler has yet."""
+    done: list[FinishedSample] = field(default_factory=list)
+    """What samplers have finished that are lost now."""
 
 
 class SamplerPool:
@@ -46,14 +110,30 @@ class SamplerPool:
     Every rank calls its methods, except for those of the background, which are rank 0's.
     """
 
-    def __init__(self, setups: Sequence[SamplerSetup], weights_dir: str | None = None) -> None:
-        """Start the samplers on rank 0. weights_dir: the folder that weights pass through, where it is not one in
-        memory."""
-        self.samplers: list[Sampler] = []
+    def __init__(
+        self,
+        list_setups: Callable[[], Sequence[SamplerSetup]],
+        weights_dir: str | None = None,
+        outage_s: float = 0.0,
+        note: Note = print_note,
+    ) -> None:
+        """Start the samplers on rank 0.
+
+        list_setups: returns those that there are to be now. weights_dir: the folder that weights pass through, where it
+        is not one in memory. outage_s: how long servers are waited for when none is left. note: takes lines on samplers
+        that are lost, and that are back.
+        """
+        self._list_setups, self._outage_s, self._note = list_setups, outage_s, note
+        self._seats: dict[str, _Seat] = {}
+        self._background = _Background()
         self._folder: Path | None = None
         self._lock: int | None = None
         """What holds the folder."""
-        room = 0
+        self._weights: tuple[Path, int] | None = None
+        """Where the weights in training are, and their version; None before the first."""
+        self._looked = self._had_one = time.monotonic()
+        """When it was looked last which samplers there are to be, and when one was ready last."""
+        self.max_model_len = 0
         if rank() == 0:
             if weights_dir is None:
                 self._folder, self._lock = claim_folder()
@@ -61,9 +141,14 @@ class SamplerPool:
                 self._folder = Path(weights_dir).resolve() / "samplers"
                 # What a training that was killed has left there.
                 shutil.rmtree(self._folder, ignore_errors=True)
-            self.samplers = [Sampler(setup) for setup in setups]
-            room = min(sampler.await_ready() for sampler in self.samplers)
-        self.max_model_len: int = from_first_rank(room)
+            self._seats = {setup.name: _Seat(setup) for setup in list_setups()}
+            self._start_all()
+        self.max_model_len = from_first_rank(self.max_model_len)
+
+    @property
+    def samplers(self) -> list[Sampler]:
+        """Those that are ready."""
+        return [seat.sampler for seat in self._seats.values() if seat.sampler is not None and seat.is_ready]
 
     # What every rank calls.
 
@@ -92,14 +177,19 @@ class SamplerPool:
             for _ in named_tensors:
                 pass
             return
+        if self._weights is not None:
+            release_weights(self._weights[0], HOLDER)
         folder = self._folder / f"version-{version}"
-        write_weights(named_tensors, folder, [sampler.name for sampler in self.samplers])
-        for sampler in self.samplers:
-            sampler.send_weights(folder, version)
-        for sampler in self.samplers:
-            if not sampler.is_streaming:
-                sampler.answer()
-                sampler.version = version
+        write_weights(named_tensors, folder, [*(sampler.name for sampler in self.samplers), HOLDER])
+        self._weights = folder, version
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                sampler.send_weights(folder, version)
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                if not sampler.is_streaming:
+                    sampler.answer()
+                    sampler.version = version
 
     def forget_prefixes(self) -> None:
         """Put every cached prefix out of reach."""
@@ -120,8 +210,9 @@ class SamplerPool:
 
     def close(self) -> None:
         """End the samplers, and remove weights that they have not read."""
-        for sampler in self.samplers:
-            sampler.close()
+        for seat in self._seats.values():
+            if seat.sampler is not None:
+                seat.sampler.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -140,17 +231,20 @@ class SamplerPool:
 
     def start(self, sampling: SamplingParams, *, in_flight: bool = False) -> None:
         """Begin to sample what is submitted. in_flight: whether new weights change completions that have begun."""
-        for sampler in self.samplers:
-            sampler.start(sampling, in_flight)
+        self._background.stream = (sampling, in_flight)
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                sampler.start(sampling, in_flight)
 
     def submit(self, requests: Sequence[Request]) -> None:
         """Hand over a group's requests, whose `sample` tells them apart from all others."""
         check_room([request.prompt for request in requests], self.max_model_len)
-        self._least_busy().submit("requests", list(requests))
+        self._submit([Submitted("requests", request.sample, request) for request in requests])
 
     def submit_episodes(self, episodes: Sequence[tuple[int, Episode]], seeded_by: Sequence[object]) -> None:
         """Hand over a group's episodes by their keys; `seeded_by` decides their seeds (`EpisodeRunner.run`)."""
-        self._least_busy().submit("episodes", list(episodes), tuple(seeded_by))
+        seeding = (tuple(seeded_by),)
+        self._submit([Submitted("episodes", key, (key, episode), seeding) for key, episode in episodes])
 
     @property
     def faults(self) -> EnvironmentFaults:
@@ -164,16 +258,165 @@ class SamplerPool:
 
     def poll(self, timeout_s: float | None = 0.0) -> list[FinishedSample]:
         """Return what has been finished since the last time. Where that is nothing, wait for it at most `timeout_s`;
-        None: as long as it takes."""
+        None: as long as it takes. Raises GuardError or SetupError where no sampler is left to finish it."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while not (done := [each for sampler in self.samplers for each in sampler.take_done()]):
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not wait([sampler.connection for sampler in self.samplers], left):
-                break
-        return done
+        while True:
+            self._look_after()
+            for seat in self._ready():
+                with self._losing(seat) as sampler:
+                    self._background.done += sampler.take_done()
+            done, self._background.done = self._background.done, []
+            left = WAIT_S if deadline is None else min(WAIT_S, deadline - time.monotonic())
+            if done or left < 0:
+                return done
+            self._wait(left)
 
-    def _least_busy(self) -> Sampler:
-        return min(self.samplers, key=lambda sampler: sampler.outstanding)
+    # How samplers start, and are lost.
+
+    def _start_all(self) -> None:
+        """Start all samplers. Raises the error of a process that cannot start, or of a server where none can be sampled
+        from."""
+        for seat in self._seats.values():
+            seat.sampler = Sampler(seat.setup)
+        while any(seat.sampler is not None and not seat.is_ready for seat in self._seats.values()):
+            self._go_on_starting()
+            for seat in self._seats.values():
+                if seat.error is not None and not seat.is_server:
+                    raise seat.error
+            self._wait(WAIT_S)
+        if not self.samplers:
+            errors = [seat.error for seat in self._seats.values() if seat.error is not None]
+            raise errors[0] if errors else SetupError("The list of servers names none.")
+        self.max_model_len = min(sampler.max_model_len for sampler in self.samplers)
+
+    def _look_after(self) -> None:
+        """Take samplers in that have started, start those anew that are lost, and follow the list of all. Raises
+        GuardError or SetupError where none is left."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_EVERY_S:
+            self._looked = now
+            self._follow_list()
+        for seat in self._seats.values():
+            if seat.sampler is None and not seat.is_given_up and now >= seat.starts_at:
+                seat.sampler = Sampler(seat.setup)
+        self._go_on_starting()
+        if self.samplers:
+            self._had_one = now
+            waiting, self._background.waiting = self._background.waiting, []
+            if waiting:
+                self._submit(waiting)
+        else:
+            self._check_hope(now)
+
+    def _check_hope(self, now: float) -> None:
+        """Raise an error where no sampler is ready, and none will be."""
+        processes = [seat for seat in self._seats.values() if not seat.is_server]
+        for seat in processes if all(seat.is_given_up for seat in processes) else ():
+            assert seat.error is not None
+            raise seat.error
+        if processes and now - self._had_one > LONGEST_START_S:
+            raise SetupError(
+                f"No sampler has started in {LONGEST_START_S:.0f} seconds.",
+                "Look at the log of the stage, and with Ray at `ray status`: there may be no node for it.",
+            )
+        if not processes and now - self._had_one > self._outage_s:
+            described = "; ".join(map(_Seat.describe_error, self._seats.values()))
+            raise SetupError(
+                f"No server can be sampled from: {described or 'the list names none'}.",
+                "Start them: the same command goes on from the last checkpoint.",
+            )
+
+    def _follow_list(self) -> None:
+        setups = {setup.name: setup for setup in self._list_setups()}
+        for name in self._seats.keys() - setups.keys():
+            seat = self._seats.pop(name)
+            self._note(f"{seat.describe()} is on the list of servers no more")
+            self._take_back(seat)
+        for name in setups.keys() - self._seats.keys():
+            self._seats[name] = _Seat(setups[name])
+
+    def _go_on_starting(self) -> None:
+        """Take in the samplers that have started, when they have the weights in training."""
+        for seat in self._seats.values():
+            while seat.sampler is not None and not seat.is_ready:
+                with self._losing(seat) as sampler:
+                    signal = sampler.take_signal()
+                    if signal is None:
+                        break
+                    self._take_step(seat, sampler, signal)
+
+    def _take_step(self, seat: _Seat, sampler: Sampler, signal: tuple[Any, ...]) -> None:
+        """Take the next step of a sampler's start, after its message `signal`."""
+        if signal[0] == "ready":
+            room = int(signal[1])
+            if self.max_model_len > room:
+                raise SetupError(f"its max_model_len is {room}, and {self.max_model_len} is in use")
+            sampler.max_model_len = room
+        if self._weights is not None and sampler.version != self._weights[1]:
+            folder, sampler.version = self._weights
+            hold_weights(folder, sampler.name)
+            sampler.send_weights(folder, sampler.version)
+            return
+        seat.is_ready, seat.error = True, None
+        if self._background.stream is not None:
+            sampler.start(*self._background.stream)
+        if self.max_model_len:
+            self._note(f"{seat.describe()} samples, with the weights of version {sampler.version}")
+
+    @contextmanager
+    def _losing(self, seat: _Seat) -> Iterator[Sampler]:
+        """Lose the sampler where it fails, so that others do its work. A process that says what is wrong with the
+        settings is no loss: the error goes on."""
+        assert seat.sampler is not None
+        try:
+            yield seat.sampler
+        except (GuardError, SetupError) as error:
+            if isinstance(error, SetupError) and not seat.is_server:
+                raise
+            if seat.is_ready or seat.error is None or error.message != seat.error.message:
+                self._note(f"{seat.describe()} is lost: {error.message}")
+            if seat.is_ready:
+                self._had_one = time.monotonic()
+            seat.error = error
+            seat.losses = [*seat.recent_losses, time.monotonic()]
+            seat.starts_at = time.monotonic() + min(FIRST_PAUSE_S * 2 ** (len(seat.losses) - 1), LONGEST_PAUSE_S)
+            self._take_back(seat)
+
+    def _take_back(self, seat: _Seat) -> None:
+        """End a sampler, and keep what it has done and what it has not."""
+        sampler, seat.sampler, seat.is_ready = seat.sampler, None, False
+        if sampler is None:
+            return
+        done, undone = sampler.take_back()
+        self._background.done += done
+        self._background.waiting += undone
+        sampler.close()
+        assert self._folder is not None
+        for folder in self._folder.glob("version-*"):
+            release_weights(folder, sampler.name)
+
+    def _ready(self) -> list[_Seat]:
+        return [seat for seat in self._seats.values() if seat.is_ready]
+
+    def _wait(self, timeout_s: float) -> None:
+        """Wait for a message of any sampler."""
+        connections = [seat.sampler.connection for seat in self._seats.values() if seat.sampler is not None]
+        if connections:
+            wait(connections, timeout_s)
+        else:
+            time.sleep(timeout_s)
+
+    # How they are asked.
+
+    def _submit(self, submitted: Sequence[Submitted]) -> None:
+        """Hand over what is to be sampled, each group to the sampler with the least to do."""
+        for _, group in groupby(submitted, key=lambda each: each.group):
+            if not self.samplers:
+                self._background.waiting += group
+                continue
+            seat = min(self._ready(), key=lambda seat: len(seat.sampler.outstanding) if seat.sampler is not None else 0)
+            with self._losing(seat) as sampler:
+                sampler.submit(list(group))
 
     def _spread(
         self, local: Sequence[Any], key: Callable[[Any], object], call: Callable[[list[Any]], tuple[Any, ...]]
@@ -186,43 +429,63 @@ class SamplerPool:
         requests = list(chain.from_iterable(by_rank))
         if not requests:
             return []
-        if not self.samplers:
-            self._call(())
+        answers: dict[int, Any] = {}
+        # A signal breaks it off, for which every rank comes here.
+        with interruptible():
+            while self._folder is not None and len(answers) < len(requests):
+                names = [seat.setup.name for seat in self._await_ready()]
+                parts: dict[str, list[int]] = {name: [] for name in names}
+                owners: dict[object, int] = {}
+                for index, request in enumerate(requests):
+                    if index not in answers:
+                        parts[names[owners.setdefault(key(request), len(owners) % len(names))]].append(index)
+                calls = {name: call([requests[index] for index in part]) for name, part in parts.items() if part}
+                for name, part_answers in self._ask_each(calls).items():
+                    answers |= zip(parts[name], part_answers, strict=True)
+        if self._folder is None:
             return scattered(())
-        parts: list[list[int]] = [[] for _ in self.samplers]
-        owners: dict[object, int] = {}
-        for index, request in enumerate(requests):
-            parts[owners.setdefault(key(request), len(owners) % len(parts))].append(index)
-        called = [call([requests[index] for index in part]) if part else None for part in parts]
-        in_order: list[Any] = [None] * len(requests)
-        for part, part_answers in zip(parts, self._call(called), strict=True):
-            for index, answer in zip(part, part_answers or (), strict=True):
-                in_order[index] = answer
         ends = list(accumulate(len(asked) for asked in by_rank))
-        return scattered([in_order[end - len(asked) : end] for end, asked in zip(ends, by_rank, strict=True)])
+        return scattered(
+            [
+                [answers[index] for index in range(end - len(asked), end)]
+                for end, asked in zip(ends, by_rank, strict=True)
+            ]
+        )
 
     def _ask_all(self, *call: Any) -> list[Any]:
         """Return every sampler's answer; none on other ranks than the first."""
-        return self._call([call] * len(self.samplers))
-
-    def _call(self, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        """Have methods called, one of each sampler at the same time, while the background pauses. A signal breaks it
-        off, for which every rank comes here."""
         with interruptible():
-            return self._ask_each(calls)
+            if self._folder is None:
+                return []
+            return list(self._ask_each({seat.setup.name: call for seat in self._await_ready()}).values())
 
-    def _ask_each(self, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        for sampler in self.samplers:
-            sampler.pause()
-        for sampler in self.samplers:
-            sampler.await_pause()
-        for sampler, call in zip(self.samplers, calls, strict=True):
-            if call is not None:
-                sampler.ask(*call)
-        answers = []
-        for sampler, call in zip(self.samplers, calls, strict=True):
-            answers.append(None if call is None else sampler.answer())
-            sampler.resume()
+    def _await_ready(self) -> list[_Seat]:
+        """Return those that are ready, when there is one."""
+        while True:
+            self._look_after()
+            if ready := self._ready():
+                return ready
+            self._wait(WAIT_S)
+
+    def _ask_each(self, calls: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        """Have methods called, one of each sampler at the same time, while the background pauses; return the answers by
+        the samplers' names, without those of samplers that are lost meanwhile."""
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                sampler.pause()
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                sampler.await_pause()
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                if sampler.name in calls:
+                    sampler.ask(*calls[sampler.name])
+        answers: dict[str, Any] = {}
+        for seat in self._ready():
+            with self._losing(seat) as sampler:
+                if sampler.name in calls:
+                    answers[sampler.name] = sampler.answer()
+                sampler.resume()
         return answers
 
 
@@ -230,150 +493,3 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     """Return the mean of tensors, to the bit where they are equal."""
     first = tensors[0]
     return first + torch.stack([tensor - first for tensor in tensors]).mean(0).to(first.dtype)
-
-
-@dataclass(frozen=True)
-class FinishedSample:
-    """What was sampled in the background."""
-
-    sample: int
-    """The request's, or the episode's key."""
-    answer: Completion | Episode
-    versions: Versions
-
-
-class Sampler:
-    """The trainer's end of a sampler: a process with vLLM, or a thread that asks a server. It ends with this process.
-
-    It has things done while it waits (`ask`, `answer`), and has what it submits sampled in the background (`start`,
-    `submit`, `take_done`), which `ask` interrupts for as long as it takes.
-    """
-
-    def __init__(self, setup: SamplerSetup) -> None:
-        """Start it; `await_ready` has to follow."""
-        self.name = setup.name
-        self.outstanding = 0
-        """Completions or episodes that were submitted and are not done."""
-        self.usage = Usage()
-        """Of its stream, when it last took weights or paused."""
-        self.version = 0
-        """The version of the weights that it samples with, as far as it has said."""
-        self.process: BaseProcess | None = None
-        self._closing_s = setup.turns.deadline_s + MARGIN_S if setup.turns is not None else 0.0
-        """How long its environments may take to be closed."""
-        self._done: list[FinishedSample] = []
-        self._stream: tuple[SamplingParams, bool] | None = None
-        context = multiprocessing.get_context("spawn")
-        self.connection: Connection
-        self.connection, child = context.Pipe()
-        if isinstance(setup.engine, ServerEngineConfig):
-            # It does nothing but wait for the server.
-            threading.Thread(target=sampler_child.serve, args=(child, setup), name="sampler", daemon=True).start()
-            return
-        self.process = context.Process(target=sampler_child.main, args=(child, os.getpid(), setup), daemon=True)
-        self.process.start()
-        child.close()
-
-    @property
-    def is_streaming(self) -> bool:
-        """Whether it samples in the background."""
-        return self._stream is not None
-
-    def await_ready(self) -> int:
-        """Wait until it can sample, and return the longest prompt plus completion, in tokens."""
-        return int(self._receive("ready")[0])
-
-    def start(self, sampling: SamplingParams, in_flight: bool) -> None:
-        """Begin to sample what is submitted. in_flight: whether new weights change completions that have begun."""
-        self._stream = (sampling, in_flight)
-        self._send("stream", sampling, in_flight)
-
-    def submit(self, kind: Literal["requests", "episodes"], samples: Sequence[object], *arguments: object) -> None:
-        """Hand over requests, whose `sample` tells them apart, or episodes by their keys with what seeds them."""
-        self.outstanding += len(samples)
-        self._send(kind, samples, *arguments)
-
-    def take_done(self) -> list[FinishedSample]:
-        """Return what has been finished since the last time, without waiting."""
-        while self.connection.poll():
-            self._take_message()
-        done, self._done = self._done, []
-        self.outstanding -= len(done)
-        return done
-
-    def send_weights(self, folder: Path, version: int) -> None:
-        """Say where new weights are; in a stream they are loaded when it is their time, else `answer` has to follow."""
-        self._send("weights", folder, version)
-
-    def pause(self) -> None:
-        """Have the stream, where there is one, finish what it has begun; `await_pause` has to follow."""
-        if self._stream is not None:
-            self._send("pause")
-
-    def await_pause(self) -> None:
-        """Wait until the stream is at rest; what it finishes is kept."""
-        if self._stream is not None:
-            (self.usage,) = self._receive("paused")
-
-    def resume(self) -> None:
-        """Go on with the stream where there was one."""
-        if self._stream is not None:
-            self._send("stream", *self._stream)
-
-    def ask(self, method: str, *arguments: Any) -> None:
-        """Have a method of the engine called, while the stream pauses; `answer` has to follow."""
-        self._send("call", method, *arguments)
-
-    def answer(self) -> Any:
-        """Wait for what was asked for."""
-        (answer,) = self._receive("answer")
-        return answer
-
-    def close(self) -> None:
-        """End it."""
-        with suppress(OSError):
-            self.connection.send(("close",))
-        if self.process is not None:
-            self.process.join(self._closing_s)
-            self.process.kill()
-        self.connection.close()
-
-    def _send(self, *message: object) -> None:
-        try:
-            self.connection.send(message)
-        except (BrokenPipeError, ConnectionResetError) as error:
-            # What it died of may be on its way.
-            self._receive("")
-            raise self._died() from error
-
-    def _receive(self, expected: str) -> tuple[Any, ...]:
-        """Return the arguments of the next message of a kind; those of completions and weights are taken up."""
-        while True:
-            message = self._take_message()
-            if message is not None and message[0] == expected:
-                return message[1:]
-
-    def _take_message(self) -> tuple[Any, ...] | None:
-        """Read a message and return it, unless it is of a completion or of weights, which are taken up."""
-        try:
-            message: tuple[Any, ...] = self.connection.recv()
-        except (EOFError, ConnectionResetError) as error:
-            raise self._died() from error
-        if message[0] == "error":
-            raise SetupError(*message[1:])
-        if message[0] == "failed":
-            raise GuardError(f"The sampling engine failed: {message[1]}", GO_ON, "engine")
-        if message[0] == "done":
-            self._done.append(FinishedSample(*message[1:]))
-            return None
-        if message[0] == "loaded":
-            self.version, self.usage = message[1:]
-            return None
-        return message
-
-    def _died(self) -> GuardError:
-        ending = ""
-        if self.process is not None:
-            self.process.join(5)
-            ending = f" (exit code {self.process.exitcode})"
-        return GuardError(f"The sampling process died{ending}.", GO_ON, "engine")

@@ -1,9 +1,9 @@
 """Hands the trainer's weights to engines elsewhere: as safetensors files in a folder that both sides see.
 
-A sampler beside the trainer reads them and says so; the last one removes them. A running vLLM server is told to
-load them (`ServerRollouts`). Start it with `VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs
---generation-config vllm`; in that mode it takes the call that reloads weights, so that nobody but the trainer may reach
-it.
+Samplers read them and say so; the last one removes them. The pool of samplers is a reader too, which keeps the newest
+for those that are started again. A running vLLM server is told to load them (`ServerRollouts`). Start it with
+`VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`; in that mode it
+takes the call that reloads weights, so that nobody but the trainer may reach it.
 """
 
 from __future__ import annotations
@@ -17,62 +17,45 @@ import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import httpx
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from truegold.pipeline.config.engines import ServerEngineConfig
+from truegold.pipeline.engines.endpoint import Failure
+from truegold.pipeline.engines.server_client import Server
+from truegold.pipeline.engines.server_pool import STARTED_AGAIN
 from truegold.pipeline.engines.vllm_server import ServerEngine
-from truegold.train.model.distributed import barrier, rank
 from truegold.verifiers import ConfigError
 
 
 class ServerRollouts(ServerEngine):
-    """The server at `config.url`, shared by all ranks. Raises ConfigError where `weights_dir` is not set."""
+    """The servers of `config`, which take weights. Raises ConfigError where `weights_dir` is not set.
+
+    A server that is started again has the weights of its start: it gets those in training before it samples. What it
+    has sampled before that is seen (`_WeightKeeper.is_prepared`) is thrown away, and sampled again.
+    """
 
     def __init__(self, config: ServerEngineConfig) -> None:
         if config.weights_dir is None:
             raise ConfigError(
-                "train.engine.weights_dir is not set.", "Name a folder that the trainer and the server both see."
+                "train.engine.weights_dir is not set.", "Name a folder that the trainer and the servers all see."
             )
-        if len(config.all_urls) > 1:
-            raise ConfigError(
-                f"train.engine.urls has {len(config.all_urls)} servers, and training hands its weights to one.",
-                "Set train.engine.url; vLLM itself spreads a server over GPUs (--data-parallel-size).",
-            )
-        super().__init__(config)
-        self._folder = Path(config.weights_dir).resolve()
-        self._root = str(httpx.URL(config.all_urls[0]).copy_with(path="/")).rstrip("/")
+        self._keeper = _WeightKeeper()
+        super().__init__(config, preparation=self._keeper)
         # What an earlier run left in the server's prefix cache is of other weights.
         self._run_id = uuid.uuid4().hex
         self._version = 0
         self._times_forgotten = 0
         self._salt()
 
-    def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
-        """Write new weights, by their Hugging Face names, and have the server load them. Every rank calls it, since the
-        tensors may have to be gathered; rank 0 writes."""
-        folder = self._folder / f"weights-{version:06d}"
-        if rank() == 0:
-            write_weights(named_tensors, folder)
-            self._reload(folder)
-            shutil.rmtree(folder)
-        else:
-            for _ in named_tensors:
-                pass
-        barrier()
-        self._version = version
-        self._salt()
-
     def load(self, folder: Path, version: int) -> None:
-        """Have the server load the weights in a folder that it sees. Whoever calls it has the server to itself."""
-        self._reload(folder)
+        """Have the servers load the weights in a folder, which stays as it is until the next call. Nothing else is
+        sampled meanwhile."""
+        self._keeper.folder = folder
+        self._loop.run(self._pool.prepare_again(self._keeper))
         self._version = version
         self._salt()
-
-    def sleep(self, weights_follow: bool = True) -> None:
-        """Do nothing: the server has its own GPUs."""
 
     def forget_prefixes(self) -> None:
         """Make every cached prefix unreachable, whatever weights computed it."""
@@ -87,12 +70,33 @@ class ServerRollouts(ServerEngine):
         """Return nothing: a server does not show its weights."""
         return {}
 
-    def _reload(self, folder: Path) -> None:
-        call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-        self.request("POST", f"{self._root}/collective_rpc", call)
-
     def _salt(self) -> None:
         self._extra_body = {"cache_salt": f"{self._run_id}-{self._version}-{self._times_forgotten}"}
+
+
+class _WeightKeeper:
+    """Sees to it that servers sample with the weights in training, as `Preparation` says."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        """Where these are; None before the first."""
+        self._instances: dict[Server, str | None] = {}
+        """The start of each server that has them."""
+
+    async def prepare(self, server: Server) -> None:
+        """Have a server load the weights."""
+        loaded, instance = None, await server.look_up_instance()
+        while loaded != self.folder:
+            loaded = self.folder
+            call = {"method": "reload_weights", "kwargs": {"weights_path": str(loaded)}}
+            await server.call("POST", f"{server.root}/collective_rpc", call)
+        if loaded is not None and await server.look_up_instance() != instance:
+            raise Failure(STARTED_AGAIN)
+        self._instances[server] = instance
+
+    async def is_prepared(self, server: Server) -> bool:
+        """Return whether a server is the one that has loaded them."""
+        return await server.look_up_instance() == self._instances[server]
 
 
 SHARD_BYTES = 4 * 2**30
@@ -144,7 +148,7 @@ def write_weights(named_tensors: Iterator[tuple[str, Tensor]], folder: Path, rea
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for reader in readers:
-        (folder / f"{READER}{reader}").touch()
+        hold_weights(folder, reader)
     shard: dict[str, Tensor] = {}
     shard_index = 0
 
@@ -167,6 +171,11 @@ def read_weights(folder: Path) -> Iterator[tuple[str, Tensor]]:
         with safe_open(str(path), framework="pt") as shard:
             for name in shard.keys():  # noqa: SIM118
                 yield name, shard.get_tensor(name)
+
+
+def hold_weights(folder: Path, reader: str) -> None:
+    """Say that a reader needs a folder of weights, until it says that it is done (`release_weights`)."""
+    (folder / f"{READER}{reader}").touch()
 
 
 def release_weights(folder: Path, reader: str) -> None:

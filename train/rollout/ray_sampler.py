@@ -1,0 +1,82 @@
+"""A sampler of a training that Ray places: on a GPU or a node of its own, also of another machine.
+
+    trainer  <- pipe ->  thread of the trainer's  <- calls of Ray ->  actor  <- pipe ->  process with vLLM
+
+The thread passes messages on as they are. When the actor, its process or its node is lost, the trainer's pipe ends, as
+where a process of this machine dies.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.engines.vllm_ray import connect, resources
+from truegold.train.rollout import sampler_child
+from truegold.train.rollout.sampler_child import SamplerSetup
+
+LISTEN_S = 1.0
+"""How long the actor waits for messages of its process at a time."""
+LOOK_EVERY_S = 0.02
+"""How often the trainer's messages are looked for."""
+
+
+class _Actor:
+    """Has a sampler in a process of its own."""
+
+    def __init__(self, setup: SamplerSetup) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, child = context.Pipe()
+        context.Process(target=sampler_child.main, args=(child, os.getpid(), setup), daemon=True).start()
+        child.close()
+
+    def send(self, message: bytes) -> None:
+        """Pass a message on to the process."""
+        self._connection.send_bytes(message)
+
+    def receive(self) -> list[bytes]:
+        """Return what the process has sent, or nothing after a while. Raises EOFError when it has ended."""
+        messages: list[bytes] = []
+        while self._connection.poll(0 if messages else LISTEN_S):
+            messages.append(self._connection.recv_bytes())
+        return messages
+
+
+def serve(connection: Connection, setup: SamplerSetup) -> None:
+    """Have an actor serve the trainer at the other end of `connection`, until either ends."""
+    engine = setup.engine
+    assert isinstance(engine, VllmEngineConfig)
+    actor = None
+    try:
+        ray, _ = connect(engine)
+        alone = engine.model_copy(update={"data_parallel_size": 1, "ray_address": None, "weights_dir": None})
+        # One call waits for messages of the process while others bring it those of the trainer.
+        make: Any = ray.remote(max_concurrency=2, **resources(ray.cluster_resources(), engine))(_Actor)
+        actor = make.remote(replace(setup, engine=alone))
+        _pass_on(ray, actor, connection)
+    except EOFError:
+        # The trainer has gone.
+        pass
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        connection.send(("failed", lines[-1]))
+    finally:
+        connection.close()
+        if actor is not None:
+            ray.kill(actor)
+
+
+def _pass_on(ray: Any, actor: Any, connection: Connection) -> None:
+    arriving = actor.receive.remote()
+    while True:
+        done, _ = ray.wait([arriving], timeout=LOOK_EVERY_S)
+        if done:
+            for message in ray.get(arriving):
+                connection.send_bytes(message)
+            arriving = actor.receive.remote()
+        while connection.poll():
+            ray.get(actor.send.remote(connection.recv_bytes()))
