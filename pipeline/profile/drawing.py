@@ -383,7 +383,8 @@ class ProfileSamples:
             return
         steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
         pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
-        done = f"{self._schedule.settled:,} of {self._problems:,} problems done"
+        pilot = "pilot, " * self._schedule.is_piloting
+        done = f"{pilot}{self._schedule.settled:,} of {self._problems:,} problems done"
         self._progress.advance(steps, f"({done}{pace})", self._expected)
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:

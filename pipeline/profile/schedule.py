@@ -135,6 +135,11 @@ class Schedule:
             self._admit(sampled, is_whole=sampled.index in whole)
 
     @property
+    def is_piloting(self) -> bool:
+        """Whether the pilot is still to show how many samples other rows get."""
+        return not self._is_whole
+
+    @property
     def finished(self) -> bool:
         """Whether no row is open and none is left to come."""
         return self._exhausted and not self._open
