@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from publishing import publish, say
 
+from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule, Selection
 from truegold.pipeline.rates.posterior import Mixture, Priors, fit_priors
 
@@ -36,6 +37,7 @@ SAMPLES = 16
 FIRST = 4
 ROUND = 4
 GROUP_SIZE = 8
+SUSPECT_AGREEMENT: float = ProfileConfig.model_fields["suspect_agreement"].default
 CUTS = (0.5, 0.25)
 LEVEL = 0.9
 LEAST_CELL = 0.01
@@ -124,6 +126,10 @@ class Problems:
         """The share of each row's groups that teach."""
         return teaching_share(self.rates)
 
+    def answer(self, row: int, sample: int) -> str | None:
+        """Return the wrong answer of a sample. Simulated ones give none."""
+        return None
+
     def passes(self, lengths: Lengths) -> Lengths:
         """Return the passes of so many samples of each row."""
         before = np.concatenate([np.zeros((len(self.rates), 1), dtype=np.int64), self.outcomes.cumsum(axis=1)], axis=1)
@@ -175,12 +181,13 @@ def truegold(selected: float | None, quotas: dict[str, float] | None = None) -> 
         others = (_sampled_row(problems, index) for index in range(rows) if index not in pilot)
         selection = Selection(GROUP_SIZE, None if selected is None else round(selected * rows), quotas or {})
         pilot_rows = [_sampled_row(problems, index) for index in sorted(pilot)]
-        schedule = Schedule(pilot_rows, others, FIRST, SAMPLES, 1.0, rows, selection)
+        schedule = Schedule(pilot_rows, others, FIRST, SAMPLES, SUSPECT_AGREEMENT, rows, selection)
         lengths = np.zeros(rows, dtype=np.int64)
         while not schedule.finished:
             for sampled, sample in schedule.draws(1024):
                 lengths[sampled.index] += 1
-                schedule.record(sampled, float(problems.outcomes[sampled.index, sample]), None)
+                answer = problems.answer(sampled.index, sample)
+                schedule.record(sampled, float(problems.outcomes[sampled.index, sample]), answer)
         return lengths
 
     return rule

@@ -16,7 +16,9 @@ from profile_simulation import (
     POPULATIONS,
     SAMPLES,
     Known,
+    Population,
     Problems,
+    beta,
     draw_problems,
     fixed,
     measure,
@@ -79,3 +81,26 @@ def test_the_tokens_to_an_accuracy_lie_between_the_evaluations_around() -> None:
     assert tokens_to(points, 0.7) == 150
     assert tokens_to(points, 0.4) == 0
     assert tokens_to(points, 0.9) is None
+
+
+def test_a_small_hard_source_gets_the_samples_that_its_quota_takes() -> None:
+    population = Population("", [(0.95, beta(2, 2)), (0.05, beta(0.3, 6))])
+    drawn = draw_problems(population, 6000, 0)
+
+    def select_of_hard(lengths: np.ndarray) -> tuple[float, float]:
+        """Return what the source's half of 5 % teaches, and the share of it that is foretold to teach enough."""
+        known = Known(drawn, lengths)
+        scores = np.where(drawn.sources == 1, known.foretold[known.cell_of.ravel()], -1.0)
+        best = np.argsort(-scores, kind="stable")[:150]
+        return float(drawn.teaching[best].mean()), float((scores[best] >= 0.2).mean())
+
+    quotas = {"source:0": 0.95, "source:1": 0.05}
+    taught, met = select_of_hard(truegold(0.5, quotas)(drawn))
+    taught_by_first, _ = select_of_hard(fixed(4)(drawn))
+    taught_by_all, met_by_all = select_of_hard(fixed(SAMPLES)(drawn))
+    assert taught - taught_by_first > 0.5 * (taught_by_all - taught_by_first) > 0.02
+    assert met > 0.5 * met_by_all
+    # Without the quota none of it would be selected, and it would get no further samples.
+    assert (
+        truegold(0.5)(drawn)[drawn.sources == 1].mean() < 0.5 * truegold(0.5, quotas)(drawn)[drawn.sources == 1].mean()
+    )
