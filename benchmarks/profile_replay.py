@@ -34,6 +34,10 @@ RESULTS = Path(__file__).parent / "results"
 KEPT_ANSWERS = 3
 """Rows whose samples agree on a wrong answer are sampled further. More answers than that cannot decide it."""
 
+COLUMNS = ("source", "passes", "judged", "tokens", "answers")
+"""Of each row: its source, the samples that passed and those that were judged, their mean length, and how many samples
+give each of the wrong answers that are given most."""
+
 
 @dataclass(frozen=True)
 class Replay(Problems):
@@ -104,43 +108,44 @@ def measure(kept: dict[str, Any], seed: int) -> dict[str, Any]:
     for name, rule in RULES.items():
         lengths = rule(problems)
         known, share = Known(problems, lengths), problems.share(lengths)
-        figures[name] = {"tokens": share, "samples": float(lengths.mean())}
+        figures[name] = {"tokens": share}
         for cut in CUTS:
             same = float(np.interp(share * SAMPLES, range(FIRST, SAMPLES + 1), selected[cut]))
-            by_rule = known.selected(cut)
+            taught = known.selected(cut)
             figures[name] |= {
-                f"rule {cut}": by_rule,
-                f"same {cut}": same,
-                f"all {cut}": selected[cut][-1],
-                f"gain {cut}": by_rule - same,
+                f"taught {cut}": taught,
+                f"gain {cut}": taught - same,
+                f"gap {cut}": selected[cut][-1] - same,
             }
     return figures
 
 
 def _table(replays: list[dict[str, Any]], cut: float) -> str:
-    lines = ["| rule | tokens | the rule | as many of each | 16 of each | gain |", "|---" * 6 + "|"]
+    lines = ["| rule | tokens | by the rule | gain | 16 of each would add |", "|---" * 5 + "|"]
     for name in RULES:
         if name == ("truegold, quarter" if cut == max(CUTS) else "truegold, half"):
             continue
         mean = {key: float(np.mean([each[name][key] for each in replays])) for key in replays[0][name]}
         spread = float(np.std([each[name][f"gain {cut}"] for each in replays], ddof=1))
-        shares = " | ".join(f"{mean[f'{kind} {cut}']:.4f}" for kind in ("rule", "same", "all"))
-        lines.append(f"| {name} | {mean['tokens']:.2f} | {shares} | {mean[f'gain {cut}']:+.4f} ± {spread:.4f} |")
+        figures = f"{mean[f'taught {cut}']:.4f} | {mean[f'gain {cut}']:+.4f} ± {spread:.4f} | {mean[f'gap {cut}']:.4f}"
+        lines.append(f"| {name} | {mean['tokens']:.2f} | {figures} |")
     return "\n".join(lines)
 
 
 def report(figures: dict[str, list[dict[str, Any]]], kept: dict[str, dict[str, Any]]) -> str:
     """Return the tables."""
+    replays = len(next(iter(figures.values())))
     parts = [
-        f"""The share of the groups of {GROUP_SIZE} that really teach, of the best rows by each rule, beside a fixed
-count of as many tokens and {SAMPLES} samples of each. Tokens are a share of those of {SAMPLES} for all. Behind ± is the
-standard deviation of a gain in {len(next(iter(figures.values())))} replays: by how much one profile may differ.
+        f"""The share of the groups of {GROUP_SIZE} that really teach, of the best rows by each rule; what that is
+more than by a fixed count of as many tokens (behind ± the standard deviation in {replays} replays: by how much one
+profile may differ); and what {SAMPLES} samples of each add to that count. Tokens are a share of those of {SAMPLES} for
+all rows.
 
 ```
 python benchmarks/profile_replay.py replay --write benchmarks/results/profile_replay.md
 ```"""
     ]
-    for name, replays in figures.items():
+    for name, measured in figures.items():
         rows = kept[name]["rows"]
         passes, judged = (np.array([row[key] for row in rows]) for key in ("passes", "judged"))
         never, always = float((passes == 0).mean()), float((passes == judged).mean())
@@ -151,7 +156,7 @@ python benchmarks/profile_replay.py replay --write benchmarks/results/profile_re
             f"The mean pass rate is {rate:.2f}, and {teaching:.2f} of all groups teach.",
         ]
         for cut, title in zip(CUTS, ("The best half", "The best quarter"), strict=True):
-            parts += [f"{title}:", _table(replays, cut)]
+            parts += [f"{title}:", _table(measured, cut)]
     return "\n\n".join(parts)
 
 
@@ -174,10 +179,17 @@ def draw(arguments: argparse.Namespace) -> None:
         votes = [votes for _, votes in Counter(wrong).most_common(KEPT_ANSWERS) if votes > 1]
         passes, judged = int((of_row["score"] == 1.0).sum()), int(of_row["score"].count())
         tokens = round(of_row["token_ids"].list.len().sum() / len(of_row), 1)
-        rows.append({"source": source, "passes": passes, "judged": judged, "tokens": tokens, "answers": votes})
-    lines = ",\n".join(json.dumps(row) for row in rows if row["judged"] >= SAMPLES + GROUP_SIZE)
-    path = RESULTS / f"profile_replay_{arguments.name}.json"
-    path.write_text(f'{{"title": {json.dumps(arguments.title or arguments.name)}, "rows": [\n{lines}\n]}}\n')
+        if judged >= SAMPLES + GROUP_SIZE:
+            rows.append((source, passes, judged, tokens, votes))
+    lines = ",\n".join(map(json.dumps, rows))
+    head = f'"title": {json.dumps(arguments.title or arguments.name)}, "columns": {json.dumps(COLUMNS)}'
+    (RESULTS / f"profile_replay_{arguments.name}.json").write_text(f'{{{head}, "rows": [\n{lines}\n]}}\n')
+
+
+def read_kept(path: Path) -> dict[str, Any]:
+    """Return what is kept of a run: its title, and its rows by the names of their columns."""
+    kept = json.loads(path.read_text())
+    return {**kept, "rows": [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]}
 
 
 def main() -> None:
@@ -204,7 +216,7 @@ def replay_all(arguments: argparse.Namespace) -> None:
     figures, kept = {}, {}
     for path in sorted(RESULTS.glob("profile_replay_*.json")):
         name = path.stem.removeprefix("profile_replay_")
-        kept[name] = json.loads(path.read_text())
+        kept[name] = read_kept(path)
         figures[name] = [measure(kept[name], seed) for seed in range(arguments.replays)]
         say(f"{name}: done")
     title = "Rules of how often to sample a problem, replayed on samples of real models"

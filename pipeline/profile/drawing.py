@@ -440,7 +440,7 @@ class ProfileSamples:
             config.samples,
             config.suspect_agreement,
             training_rows,
-            Selection(config.group_size, config.rows_to_select, config.quotas),
+            Selection(config.group_size, config.rows_to_select, config.quotas, config.zero_share),
             config.seed,
         )
 
