@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from profile_sampling import STORE, settings, some_rows
+from profile_sampling import settings, some_rows
 from profile_simulation import CUTS, FIRST, GROUP_SIZE, RULES, SAMPLES, Floats, Known, Lengths, Problems, fixed
 from publishing import publish, say
 
@@ -166,7 +166,7 @@ def draw(arguments: argparse.Namespace) -> None:
         out = Path(folder)
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
         inputs = {"rows": some_rows(arguments.run, arguments.rows, out), "model": model}
-        inputs["store"] = arguments.run / STORE
+        inputs["store"] = arguments.run / ".samples"
         (out / "profile").mkdir()
         profile_stage.profile(inputs, config, out / "profile", NullProgress())
         samples = pl.read_parquet(
