@@ -30,7 +30,7 @@ from publishing import publish, say
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.running.progress import NullProgress
 
-RESULTS = Path(__file__).parent / "results"
+COUNTS_FOLDER = Path(__file__).parent / "results"
 KEPT_ANSWERS = 3
 """Rows whose samples agree on a wrong answer are sampled further. More answers than that cannot decide it."""
 
@@ -83,7 +83,7 @@ def replay(kept: dict[str, Any], seed: int) -> Replay:
     orders = []
     for row in rows:
         # -1 passes, 1 and more are wrong answers that others give, 0 are all others.
-        repeated = [number for number, votes in enumerate(row["answers"], 1) for _ in range(votes)]
+        repeated = [answer for answer, votes in enumerate(row["answers"], 1) for _ in range(votes)]
         others = row["judged"] - row["passes"] - len(repeated)
         orders.append(generator.permutation([-1] * row["passes"] + repeated + [0] * others))
     seen = np.array([order[:SAMPLES] for order in orders])
@@ -183,7 +183,7 @@ def draw(arguments: argparse.Namespace) -> None:
             rows.append((source, passes, judged, tokens, votes))
     lines = ",\n".join(map(json.dumps, rows))
     head = f'"title": {json.dumps(arguments.title or arguments.name)}, "columns": {json.dumps(COLUMNS)}'
-    (RESULTS / f"profile_replay_{arguments.name}.json").write_text(f'{{{head}, "rows": [\n{lines}\n]}}\n')
+    (COUNTS_FOLDER / f"profile_replay_{arguments.name}.json").write_text(f'{{{head}, "rows": [\n{lines}\n]}}\n')
 
 
 def read_kept(path: Path) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def main() -> None:
 def replay_all(arguments: argparse.Namespace) -> None:
     """Compare the rules on all samples that were drawn."""
     figures, kept = {}, {}
-    for path in sorted(RESULTS.glob("profile_replay_*.json")):
+    for path in sorted(COUNTS_FOLDER.glob("profile_replay_*.json")):
         name = path.stem.removeprefix("profile_replay_")
         kept[name] = read_kept(path)
         figures[name] = [measure(kept[name], seed) for seed in range(arguments.replays)]
