@@ -332,7 +332,7 @@ def measure(population: Population, rows: int, seed: int) -> dict[str, Any]:
                 "teaching": float(problems.teaching.mean()),
             }
         figures[name] = figure
-    figures["zeros"] = _measure_zeros(problems, by_count)
+    figures["zeros"] = measure_zeros(problems, by_count)
     if len(population.sources) > 1:
         figures["quotas"] = _measure_quotas(problems, by_count, len(population.sources))
     return figures
@@ -356,7 +356,7 @@ def _measure_quotas(problems: Problems, by_count: dict[int, Known], sources: int
     }
 
 
-def _measure_zeros(problems: Problems, by_count: dict[int, Known]) -> dict[str, float]:
+def measure_zeros(problems: Problems, by_count: dict[int, Known]) -> dict[str, float]:
     """Return what half of the rows, of which a tenth may never have passed, have by the rule that does not know of
     that tenth, and by the one that does."""
     figures: dict[str, float] = {}
@@ -446,7 +446,8 @@ def _quota_table(figures: dict[str, list[dict[str, Any]]]) -> str:
     return "\n".join(lines)
 
 
-def _zero_table(figures: dict[str, list[dict[str, Any]]]) -> str:
+def zero_table(figures: dict[str, list[dict[str, Any]]]) -> str:
+    """Return what half of the rows have by the two rules, of all populations."""
     lines = ["| population | the rule without that share | the rule |", "|---" * 3 + "|"]
     sums = {"untold": np.zeros(2), "told": np.zeros(2)}
     for key, draws in figures.items():
@@ -494,7 +495,7 @@ fewest, as a share of the mean.
 
 Half of the rows, of which a tenth may have no right sample: `select.zero_share`.
 
-{_zero_table(figures)}
+{zero_table(figures)}
 
 ## What posteriors promise
 
