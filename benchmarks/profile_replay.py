@@ -172,8 +172,9 @@ python benchmarks/profile_replay.py replay --write benchmarks/results/profile_re
             parts += [f"{title}:", _table(measured, cut)]
     parts += [
         "## Rows that never passed",
-        "Half of the rows, of which a tenth may have no right sample (`select.zero_share`): tokens, and what the selection\n"
-        "teaches more than by a fixed count of as many samples, of what 16 of each add to that. Errors are those of the mean.",
+        """Half of the rows, of which a tenth may have no right sample (`select.zero_share`): tokens, and what the
+selection teaches more than by a fixed count of as many samples, of what 16 of each add to that. Errors are those of the
+mean.""",
         zero_table(figures),
     ]
     return "\n\n".join(parts)
