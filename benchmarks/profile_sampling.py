@@ -1,7 +1,6 @@
-"""Compares a profile with bare vLLM in tokens per CPU-second, and the rule of further samples with a fixed count.
+"""Compares a profile with bare vLLM in tokens per CPU-second.
 
     python benchmarks/profile_sampling.py throughput RUN [--rows 512] [--samples 8] [--max-tokens 96] [--texts]
-    python benchmarks/profile_sampling.py selection RUN [--rows 512] [--samples 16] [--selected 0.5]
 
 RUN is the folder of a run that has been profiled: its rows, model, chat and engine are taken. Each side of a comparison
 is a process of its own, whose CPU time counts from the moment its engine is loaded to that before it is ended. Bare
@@ -14,16 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
-
-import polars as pl
 
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import build_encoder, build_engine
@@ -32,14 +27,8 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile import sample_store
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.profile.sample_store import prompt_key
-from truegold.pipeline.rates.posterior import fit_prior
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import read_rows, write_rows
-
-STORE = ".samples"
-"""The folder of a run's samples."""
-FIRST_SAMPLES = 4
-GROUP_SIZE = 8
 
 
 def cpu_seconds() -> float:
@@ -133,73 +122,19 @@ def throughput(arguments: argparse.Namespace) -> None:
     print(f"tokens per CPU-second, profile / generate: median {median(ratios):.3f} of {sorted(ratios)}")
 
 
-def selection(arguments: argparse.Namespace) -> None:
-    """Profile the same rows with all samples and with the rule, and compare what the best rows teach: those
-    by the rule, by a fixed count of as many samples, and by all."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder)
-        config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
-        # Both sides find what the run has drawn, and the rule's samples are among those of the fixed count.
-        inputs = {"rows": some_rows(arguments.run, arguments.rows, out), "model": model, "store": out / "samples"}
-        if (arguments.run / STORE).exists():
-            shutil.copytree(arguments.run / STORE, inputs["store"])
-        profile_stage.profile(inputs, config, _make_folder(out / "all"), NullProgress())
-        selected = None if arguments.selected is None else round(arguments.selected * arguments.rows)
-        rule = config.model_copy(update={"first_samples": FIRST_SAMPLES, "rows_to_select": selected})
-        profile_stage.profile(inputs, rule, _make_folder(out / "rule"), NullProgress())
-        samples = pl.read_parquet(out / "all" / "samples.parquet", columns=["id", "sample", "score", "token_ids"])
-        full, fewer = (pl.read_parquet(out / side / "profile.parquet") for side in ("all", "rule"))
-    tokens = samples.with_columns(tokens=pl.col("token_ids").list.len()).join(fewer.select("id", "n"), on="id")
-    share = tokens.filter(pl.col("sample") < pl.col("n"))["tokens"].sum() / tokens["tokens"].sum()
-    count = round(fewer["n"].mean())
-    alike = (
-        samples.filter(pl.col("sample") < count)
-        .group_by("id")
-        .agg(judged=pl.col("score").count(), passes=(pl.col("score") == 1.0).sum())
-    )
-    counts = {"all": full, f"the rule, {fewer['n'].mean():.1f} of each": fewer, f"{count} of each": alike}
-    foretold = {name: _teaching(table) for name, table in counts.items()}
-    print(f"{share:.3f} of the tokens")
-    for cut in (0.5, 0.25):
-        for name, known in foretold.items():
-            best = sorted(known, key=lambda row: (-known[row], row))[: round(cut * len(known))]
-            mean = sum(foretold["all"][row] for row in best) / len(best)
-            print(f"  the best {cut:.0%} by {name}: {mean:.3f} of the groups teach, by all samples")
-
-
-def _teaching(counts: pl.DataFrame) -> dict[str, float]:
-    """Return the teaching share of each row, with the prior of these counts."""
-    rows = counts.select("id", "judged", "passes").rows()
-    prior = fit_prior(Counter((judged, passes) for _, judged, passes in rows))
-    assert prior is not None
-    known = {
-        cell: prior.after(*cell).teaching_share(GROUP_SIZE) for cell in {(judged, passes) for _, judged, passes in rows}
-    }
-    return {row_id: known[judged, passes] for row_id, judged, passes in rows}
-
-
-def _make_folder(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
-
-
 def main() -> None:
     """Run the chosen comparison, or one side of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("throughput", "selection", "profile", "generate"))
+    parser.add_argument("what", choices=("throughput", "profile", "generate"))
     parser.add_argument("run", type=Path)
     parser.add_argument("--rows", type=int, default=512)
-    parser.add_argument("--samples", type=int, help="of each row: 8, or 16 where selections are compared")
-    parser.add_argument("--selected", type=float, help="the share of the rows that the rule is told will be selected")
+    parser.add_argument("--samples", type=int, default=8, help="of each row")
     parser.add_argument("--max-tokens", type=int, help="the run's where left out")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--texts", action="store_true", help="let the bare call return texts")
     arguments = parser.parse_args()
-    arguments.samples = arguments.samples or (16 if arguments.what == "selection" else 8)
     if arguments.what == "throughput":
         throughput(arguments)
-    elif arguments.what == "selection":
-        selection(arguments)
     else:
         changes = {"max_tokens": arguments.max_tokens} if arguments.max_tokens else {}
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None, **changes)

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from publishing import publish, say
 
+from truegold.pipeline.config.stages import ProfileConfig, SelectConfig
 from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule, Selection
 from truegold.pipeline.rates.posterior import Mixture, Priors, fit_priors
 
@@ -36,7 +37,9 @@ SAMPLES = 16
 FIRST = 4
 ROUND = 4
 GROUP_SIZE = 8
+SUSPECT_AGREEMENT: float = ProfileConfig.model_fields["suspect_agreement"].default
 CUTS = (0.5, 0.25)
+ZERO_SHARE: float = SelectConfig.model_fields["zero_share"].default
 LEVEL = 0.9
 LEAST_CELL = 0.01
 """A cell of problems with the same source and counts has a figure of its own from this share of the rows on."""
@@ -124,6 +127,10 @@ class Problems:
         """The share of each row's groups that teach."""
         return teaching_share(self.rates)
 
+    def answer(self, row: int, sample: int) -> str | None:
+        """Return the wrong answer of a sample. Simulated ones give none."""
+        return None
+
     def passes(self, lengths: Lengths) -> Lengths:
         """Return the passes of so many samples of each row."""
         before = np.concatenate([np.zeros((len(self.rates), 1), dtype=np.int64), self.outcomes.cumsum(axis=1)], axis=1)
@@ -166,21 +173,26 @@ def reinforce_ada(*, balanced: bool) -> Callable[[Problems], Lengths]:
     return rule
 
 
-def truegold(selected: float | None, quotas: dict[str, float] | None = None) -> Callable[[Problems], Lengths]:
+def truegold(
+    selected: float | None, quotas: dict[str, float] | None = None, zero_share: float = 1.0
+) -> Callable[[Problems], Lengths]:
     """Return the rule of the profile, told which share of the rows will be selected."""
 
     def rule(problems: Problems) -> Lengths:
         rows = len(problems.rates)
         pilot = set(random.Random(0).sample(range(rows), min(PILOT_ROWS, rows)))
         others = (_sampled_row(problems, index) for index in range(rows) if index not in pilot)
-        selection = Selection(GROUP_SIZE, None if selected is None else round(selected * rows), quotas or {})
+        selection = Selection(
+            GROUP_SIZE, None if selected is None else round(selected * rows), quotas or {}, zero_share
+        )
         pilot_rows = [_sampled_row(problems, index) for index in sorted(pilot)]
-        schedule = Schedule(pilot_rows, others, FIRST, SAMPLES, 1.0, rows, selection)
+        schedule = Schedule(pilot_rows, others, FIRST, SAMPLES, SUSPECT_AGREEMENT, rows, selection)
         lengths = np.zeros(rows, dtype=np.int64)
         while not schedule.finished:
             for sampled, sample in schedule.draws(1024):
                 lengths[sampled.index] += 1
-                schedule.record(sampled, float(problems.outcomes[sampled.index, sample]), None)
+                answer = problems.answer(sampled.index, sample)
+                schedule.record(sampled, float(problems.outcomes[sampled.index, sample]), answer)
         return lengths
 
     return rule
@@ -218,13 +230,21 @@ class Known:
         """The samples, as a share of SAMPLES for every row."""
         return float(self.lengths.mean()) / SAMPLES
 
-    def selected(self, share: float) -> float:
-        """Return the share of the groups that teach, of the best rows by what is known; of equal ones the mean."""
+    def selected(self, share: float, zero_share: float = 1.0) -> float:
+        """Return the share of the groups that teach, of the best rows by what is known; of equal ones the mean. Of
+        those that were selected at most `zero_share` never passed; rows that are lacking for that teach nothing."""
         rows = share * len(self.lengths)
         true = np.bincount(self.cell_of.ravel(), weights=self.problems.teaching) / self.sizes
+        never = self.cells[:, 2] == 0
+        room = (
+            rows
+            if zero_share == 1
+            else min(zero_share * rows, self.sizes[~never].sum() * zero_share / (1 - zero_share))
+        )
         taken = total = 0.0
         for cell in np.argsort(-self.foretold, kind="stable"):
-            count = min(float(self.sizes[cell]), rows - taken)
+            count = min(float(self.sizes[cell]), rows - taken, room if never[cell] else rows)
+            room -= count * never[cell]
             total, taken = total + count * true[cell], taken + count
         return total / rows
 
@@ -295,17 +315,24 @@ def measure(population: Population, rows: int, seed: int) -> dict[str, Any]:
             figure[f"gap {cut}"] = selected[cut][-1] - same
         if name.startswith("truegold"):
             true = true_cells(population, known.cells, np.random.default_rng(seed))
-            off = np.abs(known.foretold - true)
+            off, is_large = np.abs(known.foretold - true), known.sizes >= LEAST_CELL * rows
             figure |= {
                 **known.intervals(),
                 "width_fixed": float(np.interp(mean, list(intervals), [each["width"] for each in intervals.values()])),
-                "worst_cell": float(off[known.sizes >= LEAST_CELL * rows].max()),
+                "worst_cell": float(off[is_large].max()),
                 "worst_large_cell": float(off[known.sizes >= 2 * LEAST_CELL * rows].max()),
                 "mean_cell": float((off * known.sizes).sum() / rows),
+                "off": {
+                    str(cell): foretold - in_truth
+                    for cell, foretold, in_truth in zip(
+                        known.cells[is_large].tolist(), known.foretold[is_large], true[is_large], strict=True
+                    )
+                },
                 "foretold": float((known.foretold * known.sizes).sum() / rows),
                 "teaching": float(problems.teaching.mean()),
             }
         figures[name] = figure
+    figures["zeros"] = measure_zeros(problems, by_count)
     if len(population.sources) > 1:
         figures["quotas"] = _measure_quotas(problems, by_count, len(population.sources))
     return figures
@@ -327,6 +354,20 @@ def _measure_quotas(problems: Problems, by_count: dict[int, Known], sources: int
         "met": met,
         "least_samples": least / float(known.lengths.mean()),
     }
+
+
+def measure_zeros(problems: Problems, by_count: dict[int, Known]) -> dict[str, float]:
+    """Return what half of the rows, of which a tenth may never have passed, have by the rule that does not know of
+    that tenth, and by the one that does."""
+    figures: dict[str, float] = {}
+    same = [known.selected(0.5, ZERO_SHARE) for known in by_count.values()]
+    for name, zero_share in (("untold", 1.0), ("told", ZERO_SHARE)):
+        known = Known(problems, truegold(0.5, zero_share=zero_share)(problems))
+        fixed_value = float(np.interp(known.tokens * SAMPLES, list(by_count), same))
+        figures[f"tokens {name}"] = known.tokens
+        figures[f"gain {name}"] = known.selected(0.5, ZERO_SHARE) - fixed_value
+        figures[f"gap {name}"] = same[-1] - fixed_value
+    return figures
 
 
 def _mean(draws: Sequence[dict[str, Any]], rule: str, figure: str) -> float:
@@ -355,11 +396,20 @@ def _selection_table(figures: dict[str, list[dict[str, Any]]], cut: float, rule:
     return "\n".join(lines)
 
 
+def _worst_on_average(draws: Sequence[dict[str, Any]], rule: str) -> str:
+    """Return by how much a cell is off on average of the draws, where that is most: what more rows would not mend."""
+    cells = set.intersection(*(set(draw[rule]["off"]) for draw in draws))
+    off = {cell: [draw[rule]["off"][cell] for draw in draws] for cell in sorted(cells)}
+    worst = max(off.values(), key=lambda values: abs(float(np.mean(values))))
+    error = float(np.std(worst, ddof=1) / np.sqrt(len(worst))) if len(worst) > 1 else 0.0
+    return f"{float(np.mean(worst)):+.3f} ± {error:.3f}"
+
+
 def _posterior_table(figures: dict[str, list[dict[str, Any]]]) -> str:
     lines = [
         "| population | rule | tokens, from draw to draw | intervals hold: all / between 0 and 1 / 0 passes "
-        "| width (fixed) | foretold (true) | cells off by |",
-        "|---" * 7 + "|",
+        "| width (fixed) | foretold (true) | cells off by | a cell off on average |",
+        "|---" * 8 + "|",
     ]
     for key, draws in figures.items():
         for rule in (name for name in RULES if name.startswith("truegold")):
@@ -375,6 +425,7 @@ def _posterior_table(figures: dict[str, list[dict[str, Any]]]) -> str:
                 ", ".join(
                     f"{_mean(draws, rule, name):.3f}" for name in ("worst_cell", "worst_large_cell", "mean_cell")
                 ),
+                _worst_on_average(draws, rule),
             ]
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -392,6 +443,21 @@ def _quota_table(figures: dict[str, list[dict[str, Any]]]) -> str:
             )
             error = _error(draws, "quotas", "gain")
             lines.append(f"| {key} | {tokens:.2f} | {gain:+.4f} ± {error:.4f} of {gap:.4f} | {met:.2f} | {least:.2f} |")
+    return "\n".join(lines)
+
+
+def zero_table(figures: dict[str, list[dict[str, Any]]]) -> str:
+    """Return what half of the rows have by the two rules, of all populations."""
+    lines = ["| population | the rule without that share | the rule |", "|---" * 3 + "|"]
+    sums = {"untold": np.zeros(2), "told": np.zeros(2)}
+    for key, draws in figures.items():
+        cells = []
+        for name in sums:
+            tokens, gain, gap = (_mean(draws, "zeros", f"{kind} {name}") for kind in ("tokens", "gain", "gap"))
+            sums[name] += gain, gap
+            cells.append(f"{tokens:.2f}: {gain:+.4f} ± {_error(draws, 'zeros', f'gain {name}'):.4f} of {gap:.4f}")
+        lines.append(f"| {key} | " + " | ".join(cells) + " |")
+    lines.append("| share of the gap, all | " + " | ".join(f"{gain / gap:.2f}" for gain, gap in sums.values()) + " |")
     return "\n".join(lines)
 
 
@@ -425,10 +491,17 @@ fewest, as a share of the mean.
 
 {_quota_table(figures)}
 
+## Rows that never passed
+
+Half of the rows, of which a tenth may have no right sample: `select.zero_share`.
+
+{zero_table(figures)}
+
 ## What posteriors promise
 
 In brackets the width by a fixed count of as many samples. A cell is the problems of one source with the same counts;
-the worst one with {LEAST_CELL:.0%} of the rows stands there, the worst one with {2 * LEAST_CELL:.0%}, and the mean.
+the worst one with {LEAST_CELL:.0%} of the rows stands there, the worst one with {2 * LEAST_CELL:.0%}, and the mean. The
+last column has the one with {LEAST_CELL:.0%} that is off most on average of the draws, too high or too low.
 
 {_posterior_table(figures)}
 """

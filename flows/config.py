@@ -139,7 +139,11 @@ class RunConfig(CurationConfig):
         if self.train is not None:
             shared["group_size"] = self.train.group_size
         further: dict[str, dict[str, Any]] = {
-            "profile": {"rows_to_select": self.select.max_rows, "quotas": self.selection.quotas},
+            "profile": {
+                "rows_to_select": self.select.max_rows,
+                "quotas": self.selection.quotas,
+                "zero_share": self.select.zero_share,
+            },
             "select": {"may_be_empty": self.synth is not None},
         }
         if self.profile is not None:

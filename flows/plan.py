@@ -200,7 +200,7 @@ def _plan_training(config: RunConfig) -> list[Stage]:
             "earlier": Output("profile", "samples.parquet"),
         }
         # What was selected is not selected from again.
-        section = config.profile.model_copy(update={"rows_to_select": None, "quotas": {}})
+        section = config.profile.model_copy(update={"rows_to_select": None, "quotas": {}, "zero_share": 1.0})
         stages.append(_plan_profile("profile_after", config, section, rows, Output("train", "checkpoint")))
     return stages
 

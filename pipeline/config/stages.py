@@ -345,9 +345,12 @@ class ProfileConfig(VerdictConfig):
     rows_to_select: int | None = Field(default=None, ge=1)
     """The rows that selection will take; `select.max_rows` where it is left out. Where neither is set, samples are
     drawn for selections of a quarter and of half of the rows. A finished profile stays when this changes, or the
-    `quotas` or `group_size`."""
+    `quotas`, `zero_share` or `group_size`."""
     quotas: dict[str, float] = Field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`; those of the selection where they are left out."""
+    zero_share: float = Field(default=0.1, ge=0, le=1)
+    """The share of rows without a right sample that selection takes at most; `select.zero_share` where it is left
+    out."""
     budget_tokens: int | None = Field(default=None, ge=1)
     """Sampled tokens after which no further sample is started; what is on its way then comes on top. Rows without a
     sample are dropped as `not_sampled`."""

@@ -30,6 +30,7 @@ from truegold.pipeline.engines.base import (
 )
 from truegold.pipeline.engines.cpu_memory import lazy_zeros, release_cache, release_weights, trim
 from truegold.verifiers import SetupError
+from truegold.verifiers.sandbox.child_process import usable_cores
 
 if TYPE_CHECKING:
     import torch
@@ -322,19 +323,22 @@ def _set_threads(configured: int | None, beside_trainer: bool) -> str:
     number is set: one that followed the load would change its sums from run to run.
     """
     import torch
-    from joblib import cpu_count
 
-    usable = cpu_count()  # By affinity and the container's quota.
+    usable = usable_cores()
     named, bound = os.environ.get("OMP_NUM_THREADS"), os.environ["VLLM_CPU_OMP_THREADS_BIND"]
     if configured is None and bound != "nobind":
         return f"the cores of VLLM_CPU_OMP_THREADS_BIND={bound}"
     if configured is None and (named or beside_trainer):
-        return f"{torch.get_num_threads()} threads on {usable} cores" + (" (OMP_NUM_THREADS)" if named else "")
+        return _count_threads(torch.get_num_threads(), usable) + (" (OMP_NUM_THREADS)" if named else "")
     busy = _busy_cores()
     threads = configured or max(1, min(usable, int((os.cpu_count() or 1) - busy + ROUNDED_UP)))
     torch.set_num_threads(threads)
     why = "engine.cpu_threads" if configured else f"other work keeps {busy:.1f} busy"
-    return f"{threads} thread{'s' * (threads > 1)} on {usable} cores ({why})"
+    return f"{_count_threads(threads, usable)} ({why})"
+
+
+def _count_threads(threads: int, usable: int) -> str:
+    return f"{threads} thread{'s' * (threads > 1)} on {usable} core{'s' * (usable > 1)}"
 
 
 def _busy_cores() -> float:

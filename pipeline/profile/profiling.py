@@ -212,7 +212,8 @@ class ProfileSamples:
             return
         steps, self._shown, self._shown_at = cost.finished - self._shown, cost.finished, now
         pace = f", {cost.tokens_per_second:,.0f} tokens/s" if cost.tokens else ""
-        done = f"{self._done + self._schedule.settled:,} of {self._problems:,} problems done"
+        pilot = "pilot, " * self._schedule.is_piloting
+        done = f"{pilot}{self._done + self._schedule.settled:,} of {self._problems:,} problems done"
         self._progress.advance(steps, f"({done}{pace})", self._expected)
 
     def counts(self) -> dict[Cell, Counter[tuple[int, int]]]:
@@ -273,7 +274,7 @@ class ProfileSamples:
             config.samples,
             config.suspect_agreement,
             training_rows,
-            Selection(config.group_size, config.rows_to_select, config.quotas),
+            Selection(config.group_size, config.rows_to_select, config.quotas, config.zero_share),
             config.seed,
             rule=rule,
             on_settled=self._note_settled,

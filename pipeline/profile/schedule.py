@@ -71,6 +71,8 @@ class Selection:
     """The rows that it takes at most; None where that is not known."""
     quotas: Mapping[str, float] = field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`."""
+    zero_share: float = 1.0
+    """The share of rows without a pass that it takes at most."""
 
     def quotas_of(self, source: str, domain: str) -> frozenset[str]:
         """Return the quotas that a row of this source and domain counts for."""
@@ -139,6 +141,11 @@ class Schedule:
         whole = set(random.Random(seed).sample(sorted(self._pilot), round(len(pilot) * WHOLE_SHARE)))
         for sampled in pilot:
             self._admit(sampled, is_whole=sampled.index in whole)
+
+    @property
+    def is_piloting(self) -> bool:
+        """Whether the pilot is still to show how many samples other rows get."""
+        return not self._is_whole
 
     @property
     def finished(self) -> bool:
@@ -273,6 +280,7 @@ class Schedule:
                 group_size=self._selection.group_size,
                 cuts=self._cuts,
                 quotas=self._selection.quotas,
+                zero_share=self._selection.zero_share,
                 is_fresh=not is_pilot,
             )
 

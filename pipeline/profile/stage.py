@@ -67,7 +67,11 @@ from truegold.verifiers import InputError, Reason
 
 
 @stage_function(
-    version=12, isolated=True, judges="rows", aims=("group_size", "rows_to_select", "quotas"), store=".samples"
+    version=12,
+    isolated=True,
+    judges="rows",
+    aims=("group_size", "rows_to_select", "quotas", "zero_share"),
+    store=".samples",
 )
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.

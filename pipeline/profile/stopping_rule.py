@@ -10,7 +10,8 @@ get the fewest samples, while the selected rows teach nearly as much as those th
 
     minimise    sum over states s of  going on[s] * samples of a step
     such that   ended[s] + going on[s] = reached[s], which follows from the problems that went on to s
-                selected[s] <= ended[s]; all selected are the cut's share, those of a quota at most its own
+                selected[s] <= ended[s]; all selected are the cut's share, those of a quota at most its own, and those
+                that never passed at most `zero_share` of them
                 their teaching share >= that by all samples - max(MISSED * what these add to the first ones', LEAST)
 
 It is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999, "Constrained
@@ -130,16 +131,18 @@ def allocate(
     group_size: int,
     cuts: Sequence[Sequence[float]] = ANY_CUTS,
     quotas: Mapping[str, float] | None = None,
+    zero_share: float = 1.0,
     is_fresh: bool = False,
 ) -> Allocation:
     """Return the stopping rule for problems that have `first` samples or more and get `most` at most, which is more.
 
-    quotas: the shares of the selection that the strata which name them may have. is_fresh: whether the rule is for
-    other problems like these, which have their first samples only.
+    quotas: the shares of the selection that the strata which name them may have. zero_share: that which problems
+    without a pass may have. is_fresh: whether the rule is for other problems like these, which have their first samples
+    only.
     """
     levels = find_levels(first, most)
     states = {key: _States(stratum, levels, group_size, is_fresh=is_fresh) for key, stratum in strata.items()}
-    return _Program(states, levels, cuts, quotas or {}).solve()
+    return _Program(states, levels, cuts, quotas or {}, zero_share).solve()
 
 
 class _States:
@@ -189,8 +192,9 @@ class _Program:
         levels: tuple[int, ...],
         cuts: Sequence[Sequence[float]],
         quotas: Mapping[str, float],
+        zero_share: float,
     ) -> None:
-        self._states, self._levels, self._quotas = states, levels, quotas
+        self._states, self._levels, self._quotas, self._zero_share = states, levels, quotas, zero_share
         self._cuts = [share for together in cuts for share in together]
         self._goals, start = [], 0
         for together in cuts:
@@ -263,7 +267,7 @@ class _Program:
 
     def _selection(self) -> tuple[list[Any], list[Array]]:
         """Return the constraints on what is selected, as rows and upper bounds: of what ended there, and of each cut as
-        much as its share and its quotas."""
+        much as its share, its quotas and its share of problems without a pass."""
         from scipy.sparse import coo_array, eye_array, hstack
 
         rows: list[Any] = []
@@ -276,6 +280,9 @@ class _Program:
                 for level in self._levels:
                     belongs[self._index[key, level]] = name in states.quotas
             members.append((belongs, share))
+        beyond = np.full(size, -self._zero_share)
+        beyond[[states.start for states in self._index.values()]] += 1
+        members.append((beyond, 0.0))
         for cut, share_of_all in enumerate(self._cuts):
             before, after = coo_array((size, cut * size)), coo_array((size, (cuts - cut - 1) * size))
             rows.append(hstack([-eye_array(size), coo_array((size, size)), before, eye_array(size), after]))

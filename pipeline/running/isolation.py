@@ -36,7 +36,7 @@ from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, w
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
 from truegold.pipeline.running.tether import DONE, FAILED, Tether, hold
 from truegold.verifiers import SetupError
-from truegold.verifiers.sandbox.child_process import die_with_parent
+from truegold.verifiers.sandbox.child_process import die_with_parent, usable_cores
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, Preempted, TruegoldError
 
 LOG_TAIL = 15
@@ -314,7 +314,7 @@ def _rank_variables(ranks: int) -> list[dict[str, str]]:
     shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
     shared["MASTER_PORT"] = str(free_port())
     # Without it each rank would start a thread for every core.
-    shared["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
+    shared["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(max(1, usable_cores() // ranks)))
     return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
 
 

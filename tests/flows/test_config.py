@@ -192,7 +192,7 @@ def test_the_resolved_configuration_has_every_section_as_its_stage_runs_it(proje
         assert getattr(resolved, name) == stages[name].config, name
     assert resolved.profile is not None
     # What was selected is not selected from again.
-    again = resolved.profile.model_copy(update={"rows_to_select": None, "quotas": {}})
+    again = resolved.profile.model_copy(update={"rows_to_select": None, "quotas": {}, "zero_share": 1.0})
     assert again == stages["profile_after"].config
     dump = resolved.model_dump(mode="json")
     assert dump["sft"]["chat"]["user"] == "{prompt} Box it."

@@ -54,9 +54,11 @@ def test_a_training_may_begin_without_a_profile(config_path: Path) -> None:
 
 def test_the_profile_is_told_what_will_be_selected_and_the_one_after_training_is_not(config_path: Path) -> None:
     changes = ["train.turns=null", "select.max_rows=10", "select.quotas={domain:math: 0.5}", "train.group_size=6"]
+    changes.append("select.zero_share=0.2")
     stages = {stage.name: stage for stage in plan(load_config(config_path, changes))}
     before, after = stages["profile"].config, stages["profile_after"].config
     assert (before.rows_to_select, before.quotas, before.group_size) == (10, {"domain:math": 0.5}, 6)
+    assert (before.zero_share, after.zero_share) == (0.2, 1.0)
     assert (after.rows_to_select, after.quotas, after.group_size) == (None, {}, 6)
 
 

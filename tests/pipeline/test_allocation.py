@@ -146,6 +146,27 @@ def test_a_quota_has_its_rows_looked_at_although_they_teach_less() -> None:
     assert samples_of_hard({"source:hard": 0.5, "source:easy": 0.5}) > 0
 
 
+def test_where_few_rows_without_a_pass_may_be_selected_more_of_them_get_further_samples() -> None:
+    hard = mixture((0.4, 0.002, 200.0), (0.6, 1.0, 6.0))
+    stratum = {"all": Stratum(hard, {(FIRST, 0): 1})}
+    any_share, tenth, none = (
+        allocate(stratum, FIRST, MOST, group_size=GROUP, cuts=((0.5,),), zero_share=share, is_fresh=True)
+        for share in (1.0, 0.1, 0.0)
+    )
+    # Half of the rows without a pass among them teach less than half of the rows could.
+    assert tenth.teaching_by_all < any_share.teaching_by_all
+    assert none.teaching_by_all < tenth.teaching_by_all
+    # So more of them get the samples of which one may pass.
+    assert tenth.chances["all"][FIRST][0] > any_share.chances["all"][FIRST][0]
+    assert tenth.expected_samples > any_share.expected_samples
+    # Where rows that pass are enough for the selection, nothing changes.
+    fifth = [
+        allocate(stratum, FIRST, MOST, group_size=GROUP, cuts=((0.2,),), zero_share=share, is_fresh=True)
+        for share in (1.0, 0.1)
+    ]
+    assert fifth[0].expected_samples == pytest.approx(fifth[1].expected_samples, abs=0.01)
+
+
 def test_samples_without_a_verdict_count_as_the_level_below() -> None:
     rule = fresh(HALF_HOPELESS)
     always = {"all": {level: np.ones(level + 1) for level in rule.levels}}

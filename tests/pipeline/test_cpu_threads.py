@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import joblib
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -27,7 +26,7 @@ def set_machine(
 ) -> None:
     """Pretend to a machine with such a load, of whose cores so many may be used."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    monkeypatch.setattr(joblib, "cpu_count", lambda: usable)
+    monkeypatch.setattr(vllm_local, "usable_cores", lambda: usable)
     monkeypatch.setattr(os, "getloadavg", lambda: (lately, 0.0, 0.0))
     monkeypatch.setattr(vllm_local, "_wanting_to_run", lambda: now)
 

@@ -120,13 +120,18 @@ def test_progress_expects_what_the_rule_expects_once_there_is_one(
     shown = Shown()
     completions = {number: [RIGHT] * number + [WRONG] * (16 - number) for number in range(1, 17)}
     report = run_profile(tmp_path, completions, heldout=[1, 2], progress=shown, samples=16, first_samples=4)
-    totals = [total for _, total, detail in shown.calls if "problems done" in detail]
+    samples = [call for call in shown.calls if "problems done" in call[2]]
+    in_pilot = [done for done, _, detail in samples if detail.startswith("(pilot, ")]
+    assert in_pilot == [done for done, _, _ in samples[: len(in_pilot)]]
+    assert len(set(in_pilot)) > 2
+    totals = [total for _, total, _ in samples]
     # Two held-out rows get 16 samples each, the 14 others 4 at first, and then what the rule expects of them.
     assert totals[0] == 2 * 16 + 14 * 4
     expected = 2 * 16 + round(14 * report.facts["sampling"]["expected_samples"])
     assert any(abs(total - expected) <= 1 for total in totals)
     drawn = report.facts["sampling"]["drawn"]
-    assert [call[:2] for call in shown.calls if "problems done" in call[2]][-1] == (drawn, drawn)
+    assert samples[-1][:2] == (drawn, drawn)
+    assert samples[-1][2].startswith("(16 of 16 problems done, ")
 
 
 def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:

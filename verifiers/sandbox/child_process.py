@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import math
 import os
 import resource
 import select
@@ -24,6 +25,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
 T = TypeVar("T")
@@ -262,5 +264,28 @@ def die_with_process(pid: int) -> None:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, which a container may limit below those of the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores this process may use, which a container may limit below those of the machine: to some of
+    them, or to a share of their time. A part of a core counts as one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(cores, cpu_quota())))
+
+
+def cpu_quota(memberships: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> float:
+    """Return how many cores' time the control groups of this process leave it, infinity where they set no limit.
+
+    0::/pods/7       groups/pods/7/cpu.max      "150000 100000"  ->  1.5
+    4:cpu,cpuacct:/  groups/cpu/cpu.cfs_quota_us and cpu.cfs_period_us
+    """
+    quotas = [math.inf]
+    lines = memberships.read_text().splitlines() if memberships.exists() else []
+    for _, controllers, name in (line.split(":", 2) for line in lines):
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        # A container may see its own group as the root, under the name that it has outside.
+        for group in (Path(name), *Path(name).parents):
+            folder = (groups / "cpu" if controllers else groups) / group.relative_to("/")
+            for files in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+                with contextlib.suppress(OSError):
+                    quota, period = " ".join((folder / file).read_text() for file in files).split()
+                    quotas += [int(quota) / int(period)] if quota not in {"max", "-1"} else []
+    return min(quotas)
