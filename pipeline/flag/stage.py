@@ -82,7 +82,7 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
     )
 
 
-def _flagger(names: Sequence[str] | None) -> Callable[[Row], tuple[list[FlagRecord], list[tuple[str, str]]]]:
+def _flagger(names: Sequence[str]) -> Callable[[Row], tuple[list[FlagRecord], list[tuple[str, str]]]]:
     """Return a function from a row to its flag records and the detectors that raised on it, with their errors."""
     detectors = load_detectors(names)
 
