@@ -10,9 +10,8 @@ of the rule no longer flags.
 A rule that is wrong is wrong on a whole corpus: `proof` was right on three, and wrong on the 25 rows of a fourth. So
 its precision is the mean over corpora, each weighted by the rows read in it, of which at most CORPUS_ROWS count.
 
-A rule below MIN_PRECISION is off unless a configuration names it, as is one that blind readers find wrong more often
-than right. Above BLOCKING_PRECISION, on rows of MIN_CORPORA
-corpora or more, and by at least MIN_BLIND rows that two readers have read, its flags hold rows back. The others advise.
+A rule below MIN_PRECISION is off unless a configuration names it. Above BLOCKING_PRECISION, on MIN_CORPORA corpora or
+more and with at least MIN_BLIND rows that two readers have read, its flags hold rows back. The others advise.
 Reasons of other stages that have no entry are facts, by a verifier or a comparison: they hold rows back.
 `tests/pipeline/test_measured.py` holds the table `measured_flags.json` against the readings.
 """
@@ -30,8 +29,6 @@ from truegold.pipeline.tables.rows import RowReference
 
 MIN_PRECISION = 0.6
 """A rule below this is off by default."""
-MIN_BLIND_PRECISION = 0.5
-"""And one of whose flags two blind readers find fewer right."""
 CORPUS_ROWS = 5
 """So many rows of a corpus have full weight."""
 MIN_BLIND = 5
@@ -58,15 +55,13 @@ class Measured:
     @property
     def is_on(self) -> bool:
         """Whether the rule runs where a configuration names no rules."""
-        right, read = self.blind
-        return self.precision >= MIN_PRECISION and (read < MIN_BLIND or right / read >= MIN_BLIND_PRECISION)
+        return self.precision >= MIN_PRECISION
 
     @property
     def blocks(self) -> bool:
         """Whether such a flag may hold a row back."""
-        right, read = self.blind
-        is_known = read >= MIN_BLIND and self.corpora >= MIN_CORPORA
-        return is_known and self.precision > BLOCKING_PRECISION and right / read > BLOCKING_PRECISION
+        is_known = self.blind[1] >= MIN_BLIND and self.corpora >= MIN_CORPORA
+        return is_known and self.precision > BLOCKING_PRECISION
 
     def shown(self) -> dict[str, Any]:
         """Return what a flag's evidence says of it."""

@@ -93,7 +93,10 @@ def detector_versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def _spelled_out(names: Iterable[str]) -> list[str]:
-    return [one for name in names for one in GROUPS.get(name, (name,))]
+    """Return the names with groups replaced by theirs; one that is in a group and named besides counts once."""
+    names = list(names)
+    spelled = [one for name in names for one in GROUPS.get(name, (name,))]
+    return list(dict.fromkeys(spelled)) if GROUPS.keys() & names else spelled
 
 
 def _source_digest(spelling: str) -> str:
