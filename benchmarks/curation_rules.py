@@ -126,7 +126,7 @@ def reasons(case: Case) -> list[tuple[str, bool]]:
     }
     return [
         (finding.reason, finding.reason in MEASURED and MEASURED[finding.reason].blocks)
-        for rule in load_detectors(None)
+        for rule in load_detectors(["all"])
         for finding in rule.detect(row)
     ]
 

@@ -266,9 +266,10 @@ class WellPosedConfig(AskedModelConfig):
 class FlagConfig(StageConfig):
     """The rules that flag suspicious rows. They route and explain; they never drop."""
 
-    detectors: tuple[str, ...] | None = None
-    """Names of the detectors to run, or import strings of your own; the built-in ones that are
-    right at least as often as wrong where not given."""
+    detectors: tuple[str, ...] = ("default",)
+    """Names of the detectors to run, or import strings of your own: `["default", "proof", "checks.py:shouting"]`.
+    `default` stands for the built-in ones that are right often enough on corpora that they never met, `all` for every
+    built-in one."""
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
     model: WellPosedConfig | None = None

@@ -54,7 +54,7 @@ from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
 from truegold.pipeline.engines.scripted import name_model
 from truegold.pipeline.flag import flag
-from truegold.pipeline.flag.rules import BUILT_IN, detector_versions
+from truegold.pipeline.flag.rules import BUILT_IN, GROUPS, detector_versions
 from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.stage import SOURCES_FILE
@@ -265,7 +265,7 @@ def _check_named_file(setting: str, name: str) -> None:
 def check_reasons(config: stage_settings.FlagConfig) -> None:
     """Raise ConfigError for a reason in `advise_only` that no flag can have."""
     known = {*BUILT_IN, *EARLIER_REASONS}
-    has_own = any(name not in BUILT_IN for name in config.detectors or ())
+    has_own = any(name not in BUILT_IN and name not in GROUPS for name in config.detectors)
     for reason in config.advise_only:
         if reason in set(stage_settings.Fault):
             raise ConfigError(

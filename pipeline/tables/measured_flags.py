@@ -1,16 +1,19 @@
 """The precision of each built-in flag, measured on rows of several corpora that were read by hand.
 
-    "truncated_text": Measured(right=15, read=30, corpora=6, by=Readers.TWO_BLIND)   ->   confidence 0.5, advises
+    "proof": Measured(right=26, read=51, corpora=4, precision=0.75, blind=(0, 25))   ->   confidence 0.75, advises
 
-Two readers who see the row and a question, and neither rule nor tier, have read what rules say on fifty corpora
-(`tests/data/flag_readings.jsonl`); what both say counts. Where these are fewer than MIN_BLIND rows or MIN_CORPORA
-corpora, older rows that one reader has labelled are added (`rule_labels.jsonl`). Of a rule that speaks of nothing in
-them, rows count that were damaged for it. `tests/pipeline/test_measured.py` holds the table `measured_flags.json`
-against these files.
+Two readers who see the row and a question, and neither rule nor tier, have read the rules' flags on fifty corpora
+(`tests/data/flag_readings.jsonl`); a flag is right where both say so. Rows that one reader labelled are added
+(`rule_labels.jsonl`). Every row counts that was flagged when its corpus was met first, those too that a later version
+of the rule no longer flags.
 
-A rule that is right on fewer than half of the rows read is not built in, and neither is one without an entry. Its flags
-hold rows back where more than nine tenths of at least MIN_READ rows were right, from MIN_CORPORA corpora or more.
+A rule that is wrong is wrong on a whole corpus: `proof` was right on three, and wrong on the 25 rows of a fourth. So
+its precision is the mean over corpora, each weighted by the rows read in it, of which at most CORPUS_ROWS count.
+
+A rule below MIN_PRECISION is off unless a configuration names it. Above BLOCKING_PRECISION, on MIN_CORPORA corpora or
+more and with at least MIN_BLIND rows that two readers have read, its flags hold rows back. The others advise.
 Reasons of other stages that have no entry are facts, by a verifier or a comparison: they hold rows back.
+`tests/pipeline/test_measured.py` holds the table `measured_flags.json` against the readings.
 """
 
 from __future__ import annotations
@@ -18,34 +21,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib.resources import files
 from typing import Any
 
 from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.rows import RowReference
 
-MIN_PRECISION = 0.5
-"""No built-in rule is below this."""
-MIN_BLIND = 30
-"""So many rows that two readers have read, of MIN_CORPORA corpora, need no others beside them."""
-MIN_READ = 5
-"""Of fewer rows nothing is known for sure."""
+MIN_PRECISION = 0.6
+"""A rule below this is off by default."""
+CORPUS_ROWS = 5
+"""So many rows of a corpus have full weight."""
+MIN_BLIND = 5
+"""Of fewer rows that two readers have read nothing is known for sure."""
 MIN_CORPORA = 3
 """A rule that was read on fewer corpora may be right by the habits of one."""
 BLOCKING_PRECISION = 0.9
 """A flag above this may hold a row back."""
-
-
-class Readers(StrEnum):
-    """Who has said whether flags are right."""
-
-    TWO_BLIND = "two blind readers"
-    MIXED = "two blind readers, and one for older rows"
-    SINGLE = "one reader"
-    """Who knew the reason, and not the confidence."""
-    PLANTED = "planted"
-    """Nobody: the rows were damaged for it."""
 
 
 @dataclass(frozen=True)
@@ -56,30 +47,29 @@ class Measured:
     read: int
     corpora: int
     """The corpora that the rows read are from."""
-    by: Readers
-    advises: bool = False
-    """Whether it holds nothing back all the same: the verifier reads most wrapped golds, and of `multi_part` 55 of 62
-    were right where one reader's are counted too. `foreign_question` and `missing_quantity` wait for blind readers."""
+    precision: float
+    """The mean share of right flags over corpora."""
+    blind: tuple[int, int]
+    """The right ones of the rows that two blind readers have read, and these rows."""
 
     @property
-    def precision(self) -> float:
-        """The share of the rows read that were flagged rightly."""
-        return round(self.right / self.read, 2)
+    def is_on(self) -> bool:
+        """Whether the rule runs where a configuration names no rules."""
+        return self.precision >= MIN_PRECISION
 
     @property
     def blocks(self) -> bool:
         """Whether such a flag may hold a row back."""
-        is_known = self.read >= MIN_READ and self.corpora >= MIN_CORPORA
-        may_block = not self.advises and self.by is not Readers.PLANTED
-        return may_block and is_known and self.right / self.read > BLOCKING_PRECISION
+        is_known = self.blind[1] >= MIN_BLIND and self.corpora >= MIN_CORPORA
+        return is_known and self.precision > BLOCKING_PRECISION
 
     def shown(self) -> dict[str, Any]:
         """Return what a flag's evidence says of it."""
-        return {"precision": self.precision, "rows": self.read, "corpora": self.corpora, "by": self.by}
+        return {"precision": self.precision, "right": self.right, "rows": self.read, "corpora": self.corpora}
 
 
 MEASURED: Mapping[str, Measured] = {
-    reason: Measured(**{**counts, "by": Readers(counts["by"])})
+    reason: Measured(**{**counts, "blind": tuple(counts["blind"])})
     for reason, counts in json.loads((files(__package__) / "measured_flags.json").read_bytes()).items()
 }
 """By the flag's reason."""

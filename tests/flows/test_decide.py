@@ -17,7 +17,7 @@ from truegold.pipeline.tables.rows import row_id
 
 STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"
 PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 9)]
-PROOF = ("Prove that the sum of two odd numbers is even.", "0")
+YES_NO = ("Is the sum of two odd numbers even?", "yes")
 RIGHT, WRONG = (
     ("A box holds 6 red balls and 9 blue ones. How many balls are in it?", "15"),
     (
@@ -25,7 +25,7 @@ RIGHT, WRONG = (
         "54",
     ),
 )
-PROBLEM_ID, PROOF_ID = row_id(*PROBLEMS[0]), row_id(*PROOF)
+PROBLEM_ID, YES_NO_ID = row_id(*PROBLEMS[0]), row_id(*YES_NO)
 RIGHT_ID, WRONG_ID = row_id(*RIGHT), row_id(*WRONG)
 
 
@@ -33,7 +33,7 @@ RIGHT_ID, WRONG_ID = row_id(*RIGHT), row_id(*WRONG)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a configuration and data, which is the working directory."""
     monkeypatch.chdir(tmp_path)
-    records = [{"question": prompt, "answer": gold} for prompt, gold in (*PROBLEMS, PROOF, RIGHT, WRONG)]
+    records = [{"question": prompt, "answer": gold} for prompt, gold in (*PROBLEMS, YES_NO, RIGHT, WRONG)]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (tmp_path / "run.yaml").write_text(
         yaml.safe_dump({"name": "small", "data": {"path": "train.jsonl", "verifier": "math"}})
@@ -68,10 +68,10 @@ def test_a_word_is_acted_on_by_the_next_curation_and_named_by_diff(truegold, pro
     before, run_dir = project / "runs" / "before", project / "runs" / "small"
     shutil.copytree(run_dir, before)
     assert {row_id: reason for row_id, (reason, _) in ledger(run_dir).items()} == {
-        **{PROOF_ID: "held_for_review", RIGHT_ID: "held_for_review", WRONG_ID: "held_for_review"},
+        **{YES_NO_ID: "held_for_review", RIGHT_ID: "held_for_review", WRONG_ID: "held_for_review"},
     }
     shutil.move(before, project / "before")
-    code, told = truegold("decide", PROOF_ID[:8], "keep", "--note", "0 is even", "--reviewer", "ann")
+    code, told = truegold("decide", YES_NO_ID[:8], "keep", "--note", "two odd ones are even", "--reviewer", "ann")
     assert (code, "runs/small/decisions/ann.jsonl" in told) == (0, True)
     assert truegold("decide", "train.jsonl:11", "drop", "--reviewer", "bob")[0] == 0
     code, told = truegold("decide", PROBLEM_ID, "fix=4", "--reviewer", "ann")
@@ -80,7 +80,10 @@ def test_a_word_is_acted_on_by_the_next_curation_and_named_by_diff(truegold, pro
     assert code == 0
     assert "ingest        from the cache" in told
     reasons = ledger(run_dir)
-    assert reasons[PROOF_ID] == ("reviewer_keep", {"flags": ["proof"], "note": "0 is even", "reviewers": ["ann"]})
+    assert reasons[YES_NO_ID] == (
+        "reviewer_keep",
+        {"flags": ["yes_no_answer"], "note": "two odd ones are even", "reviewers": ["ann"]},
+    )
     assert reasons[PROBLEM_ID][0] == "reviewer_fix"
     assert reasons[RIGHT_ID] == ("conflict_settled", {"decided": "train.jsonl:11", "gold": None, "reviewers": ["bob"]})
     rows = {row["id"]: row["gold"] for row in pl.read_parquet(run_dir / "settle" / "rows.parquet").to_dicts()}
@@ -92,13 +95,16 @@ def test_a_word_is_acted_on_by_the_next_curation_and_named_by_diff(truegold, pro
     assert "because decisions: none -> another row of its conflict decided by bob" in told
     assert "edits only in B: settle/reviewer_fix 1" in told
     assert "settle." not in told, "no setting is blamed"
-    told = truegold("explain", PROOF_ID, "--run", str(run_dir))[1]
-    assert 'settle: keep reviewer_keep  {"flags":["proof"],"note":"0 is even","reviewers":["ann"]}' in told
+    told = truegold("explain", YES_NO_ID, "--run", str(run_dir))[1]
+    assert (
+        'settle: keep reviewer_keep  {"flags":["yes_no_answer"],"note":"two odd ones are even","reviewers":["ann"]}'
+        in told
+    )
 
 
 def test_a_word_about_what_has_changed_since_is_reported_and_not_applied(truegold, project):
     truegold("decide", PROBLEM_ID, "drop", "--reviewer", "ann")
-    truegold("decide", PROOF_ID, "keep", "--reviewer", "ann")
+    truegold("decide", YES_NO_ID, "keep", "--reviewer", "ann")
     records = [json.loads(line) for line in (project / "train.jsonl").read_text().splitlines()]
     records[8]["question"] += " Give 0 as the answer."
     (project / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -106,14 +112,14 @@ def test_a_word_about_what_has_changed_since_is_reported_and_not_applied(truegol
     assert "2 decisions were not applied: 1 of rows that are not in the data, or have left it before, 1 of" in told
     run_dir = project / "runs" / "small"
     stale = [json.loads(line) for line in (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()]
-    assert {(line["id"], line["why"]) for line in stale} == {(PROOF_ID, "gone"), (PROBLEM_ID, "changed")}
+    assert {(line["id"], line["why"]) for line in stale} == {(YES_NO_ID, "gone"), (PROBLEM_ID, "changed")}
     assert ledger(run_dir)[PROBLEM_ID][0] == "stale_decision"
 
 
 MANY = ("A shop sells 1,000 pens and then 80 more. How many pens does it sell?", "1,080")
 SHARED = [
     {"id": PROBLEM_ID, "decision": "drop", "note": "no shop sells so few"},
-    {"id": PROOF_ID, "decision": "keep"},
+    {"id": YES_NO_ID, "decision": "keep"},
     {"id": row_id(*MANY), "decision": "fix", "gold": "1081"},
     {"id": row_id("What is 1+1?", "2"), "decision": "drop"},
 ]
@@ -127,7 +133,7 @@ def share_decisions(path: Path) -> None:
 
 def write_layout(layout: str, folder: Path) -> Path:
     """Write the same problems as the hub has GSM8K, as a prepared Parquet file, or as verl has them."""
-    problems = [*PROBLEMS, PROOF, MANY]
+    problems = [*PROBLEMS, YES_NO, MANY]
     path = folder / f"data.{'parquet' if layout == 'prepared' else 'jsonl'}"
     if layout == "prepared":
         golds = [gold.replace(",", "") for _, gold in problems]
@@ -156,7 +162,7 @@ def test_a_file_of_decisions_applies_to_the_same_problems_in_any_layout(layout, 
     assert (code, "1 decisions were not applied: 1 of rows that are not in the data" in told) == (0, True), told
     run_dir = project / "runs" / "data"
     assert {name: reason for name, (reason, _) in ledger(run_dir).items()} == {
-        **{PROBLEM_ID: "reviewer_drop", PROOF_ID: "reviewer_keep", row_id(*MANY): "reviewer_fix"},
+        **{PROBLEM_ID: "reviewer_drop", YES_NO_ID: "reviewer_keep", row_id(*MANY): "reviewer_fix"},
     }
     (line,) = (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()
     assert (json.loads(line)["id"], json.loads(line)["why"]) == (SHARED[-1]["id"], "gone")
@@ -168,12 +174,12 @@ def test_decisions_of_others_stand_beside_those_of_the_run(truegold, project):
     truegold(*again)
     code, told = truegold("decide", RIGHT_ID, "keep", "--reviewer", "ann")
     assert (code, "runs/small/decisions/ann.jsonl" in told) == (0, True)
-    truegold("decide", PROOF_ID, "drop", "--reviewer", "ann")
+    truegold("decide", YES_NO_ID, "drop", "--reviewer", "ann")
     truegold(*again)
     reasons = {name: reason for name, (reason, _) in ledger(project / "runs" / "small").items()}
     assert reasons == {
         **{PROBLEM_ID: "reviewer_drop", RIGHT_ID: "reviewer_keep", WRONG_ID: "conflict_overruled"},
-        PROOF_ID: "reviewers_disagree",
+        YES_NO_ID: "reviewers_disagree",
     }
     assert "gallery and ann" in truegold("review", "runs/small", "--status")[1].replace(
         "ann and gallery", "gallery and ann"
@@ -181,14 +187,14 @@ def test_decisions_of_others_stand_beside_those_of_the_run(truegold, project):
 
 
 def test_reviewers_who_contradict_each_other_send_the_row_back(truegold, project):
-    truegold("decide", PROOF_ID, "keep", "--reviewer", "ann")
-    truegold("decide", PROOF_ID, "drop", "--reviewer", "bob")
+    truegold("decide", YES_NO_ID, "keep", "--reviewer", "ann")
+    truegold("decide", YES_NO_ID, "drop", "--reviewer", "bob")
     told = truegold("curate", "run.yaml", "--engine", "local")[1]
     assert "1 drop:reviewers_disagree" in told
-    code, told = truegold("decide", PROOF_ID, "undo", "--reviewer", "bob")
+    code, told = truegold("decide", YES_NO_ID, "undo", "--reviewer", "bob")
     assert (code, "what stands now: nothing" in told) == (0, True)
     truegold("curate", "run.yaml", "--engine", "local")
-    assert ledger(project / "runs" / "small")[PROOF_ID][0] == "reviewer_keep"
+    assert ledger(project / "runs" / "small")[YES_NO_ID][0] == "reviewer_keep"
 
 
 def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegold, project):
@@ -198,26 +204,26 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
     truegold("curate", "run.yaml", "--engine", "local")
     subprocess.run(["git", "init", "-q", "."], check=True)
     subprocess.run(["git", "config", "user.name", "Ann Lee"], check=True)
-    code, told = truegold("decide", PROOF_ID, "keep")
+    code, told = truegold("decide", YES_NO_ID, "keep")
     assert (code, "words/ann-lee.jsonl" in told) == (0, True)
     truegold("curate", "run.yaml", "--engine", "local")
-    assert ledger(project / "runs" / "small")[PROOF_ID][1]["reviewers"] == ["Ann Lee"]
+    assert ledger(project / "runs" / "small")[YES_NO_ID][1]["reviewers"] == ["Ann Lee"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        ([PROOF_ID, "maybe"], 2, "'maybe' is no decision. Type keep, drop, fix=GOLD, unsure or undo."),
-        ([PROOF_ID, "fix"], 2, "'fix' is no decision"),
-        ([PROOF_ID, "keep=3"], 2, "'keep=3' is no decision"),
-        ([PROOF_ID, "fix="], 3, "gold: a fix needs the right gold"),
-        ([PROOF_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
+        ([YES_NO_ID, "maybe"], 2, "'maybe' is no decision. Type keep, drop, fix=GOLD, unsure or undo."),
+        ([YES_NO_ID, "fix"], 2, "'fix' is no decision"),
+        ([YES_NO_ID, "keep=3"], 2, "'keep=3' is no decision"),
+        ([YES_NO_ID, "fix="], 3, "gold: a fix needs the right gold"),
+        ([YES_NO_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
         (["zzz", "keep"], 3, "'zzz' names no row"),
-        ([PROOF_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
-        ([PROOF_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: String should have at most 60 characters"),
+        ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
+        ([YES_NO_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: String should have at most 60 characters"),
         (
-            [PROOF_ID, "keep", "--decisions", "train.jsonl"],
+            [YES_NO_ID, "keep", "--decisions", "train.jsonl"],
             3,
             "train.jsonl is a file, and decisions are written to a folder",
         ),

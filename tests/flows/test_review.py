@@ -20,7 +20,7 @@ import yaml
 from truegold.flows.cli.app import main
 from truegold.pipeline.tables.rows import row_id
 
-PROOFS = [(f"Prove that the sum of {n} odd numbers is even.", "0") for n in (2, 4, 6, 8)]
+YES_NO = [(f"Is the sum of {n} odd numbers even?", "yes") for n in (2, 4, 6, 8)]
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/\?token=([\w-]+)")
 
 
@@ -28,7 +28,7 @@ ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/\?token=([\w-]+)")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a curated run, which is the working directory."""
     folder = tmp_path_factory.mktemp("project")
-    records = [{"question": prompt, "answer": gold} for prompt, gold in PROOFS]
+    records = [{"question": prompt, "answer": gold} for prompt, gold in YES_NO]
     (folder / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     settings = {"name": "small", "data": {"path": "train.jsonl", "verifier": "math"}}
     (folder / "run.yaml").write_text(yaml.safe_dump(settings))
@@ -83,12 +83,12 @@ def test_a_server_that_is_killed_loses_no_decision(project: Path) -> None:
     with review_app(end=signal.SIGKILL) as (address, headers):
         page = httpx.get(f"{address}/", params={"token": headers["X-Truegold-Token"]})
         assert (page.status_code, "<html" in page.text) == (200, True)
-        for prompt, gold in PROOFS[:3]:
+        for prompt, gold in YES_NO[:3]:
             body = {"id": row_id(prompt, gold), "decision": "keep"}
             assert httpx.post(f"{address}/api/decisions", json=body, headers=headers).status_code == 200
     with review_app() as (address, headers):
         decided = httpx.get(f"{address}/api/decisions", headers=headers).json()["decisions"]
-        assert {entry["id"] for entry in decided} == {row_id(*problem) for problem in PROOFS[:3]}
+        assert {entry["id"] for entry in decided} == {row_id(*problem) for problem in YES_NO[:3]}
         assert httpx.get(f"{address}/api/decisions").status_code == 401
         stranger = httpx.get(f"{address}/api/decisions", headers={**headers, "Host": "evil.example"})
         assert stranger.status_code == 403

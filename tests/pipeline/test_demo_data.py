@@ -130,7 +130,7 @@ def test_heldout_numbers_occur_nowhere_else(made, raw):
 
 
 def test_no_rule_flags_a_clean_row_or_the_decoy(made, raw):
-    rules = load_detectors(None)
+    rules = load_detectors(["all"])
     clean = [row for row in raw if row["planted"] in (None, DECOY)] + read(made[0] / "heldout.jsonl")
     for line in clean:
         row = {"prompt": line["question"], "gold": line["answer"], "solution": line["solution"], "domain": "math"}

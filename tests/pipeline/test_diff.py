@@ -14,9 +14,9 @@ from truegold.verifiers import InputError
 STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"
 PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 13)]
 GERMAN = ("Anna hat drei Stifte und kauft noch vier dazu. Wie viele Stifte hat sie jetzt?", "7")
-PROOF = ("Prove that the sum of two odd numbers is even.", "0")
+YES_NO = ("Is the sum of two odd numbers even?", "yes")
 PROMPTED = ("A box holds 6 red balls and 9 blue ones. How many balls are in it? Let's think step by step.", "15")
-ALL = [*PROBLEMS, GERMAN, PROOF, PROMPTED]
+ALL = [*PROBLEMS, GERMAN, YES_NO, PROMPTED]
 
 
 def id_of(problem):
@@ -34,7 +34,7 @@ def test_two_runs_of_the_same_have_no_difference(curate, tmp_path):
 
 def test_another_setting_is_named_with_the_rows_that_it_moved(curate, tmp_path):
     first = curate(tmp_path, ALL, name="a")
-    second = curate(tmp_path, ALL, name="b", clean={"languages": ["en"]}, flag={"advise_only": ["proof"]})
+    second = curate(tmp_path, ALL, name="b", clean={"languages": ["en"]}, flag={"advise_only": ["yes_no_answer"]})
     difference = diff_runs(first, second)
     moved = {(change.first, change.second): change for change in difference.transitions}
     assert moved.keys() == {("kept", "clean: other_language"), ("settle: held_for_review", "kept")}
@@ -44,7 +44,7 @@ def test_another_setting_is_named_with_the_rows_that_it_moved(curate, tmp_path):
         ("clean.languages", [], ["en"])
     ]
     released = moved["settle: held_for_review", "kept"]
-    assert released.ids == (id_of(PROOF),)
+    assert released.ids == (id_of(YES_NO),)
     assert [setting.name for setting in released.because] == ["flag.advise_only"]
     assert difference.left == (14, 14)
     text = "\n".join(diff_lines(difference))
@@ -105,8 +105,8 @@ def test_flags_that_one_run_lacks_are_named(curate, tmp_path):
     first = curate(tmp_path, ALL, name="a")
     second = curate(tmp_path, ALL, name="b", flag={"detectors": ["multi_part"]})
     (change,) = diff_runs(first, second).flags
-    assert (change.reason, change.only_first, change.only_second) == ("proof", 1, 0)
-    assert change.ids_first == (id_of(PROOF),)
+    assert (change.reason, change.only_first, change.only_second) == ("yes_no_answer", 1, 0)
+    assert change.ids_first == (id_of(YES_NO),)
 
 
 def test_the_difference_is_json(curate, tmp_path):

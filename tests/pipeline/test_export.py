@@ -19,7 +19,7 @@ PROBLEMS = [
     *[(f"Ann has {n} pens and buys {n + 1} more. How many pens has she now?", str(2 * n + 1)) for n in range(1, 21)],
     ("Which number is prime?\n(A) 4\n(B) 7\n(C) 9", "B"),
     ("Ann has 1 pens and buys 2 more. How many pens has she now?", "3"),
-    ("Prove that the sum of two odd numbers is even.", "0"),
+    ("A pack has 81 cards. How many cards does he get if he buys -3 packs?", "243"),
     ("Is 91 prime, or is it not?", "No"),
     ("求 3 加 4 的和是多少，并写出计算的过程？", "7"),
 ]
@@ -112,7 +112,7 @@ def test_the_configuration_digest_follows_the_settings_and_nothing_else(curate, 
 
 def test_a_set_without_a_row_left_is_not_written(curate, tmp_path):
     with pytest.raises(InputError, match="No row is left of 1"):
-        curate(tmp_path, [("Prove that two is even, please.", "0")])
+        curate(tmp_path, [("Is two even, please?", "yes")])
     assert not list(tmp_path.rglob("export"))
 
 
@@ -141,7 +141,13 @@ def test_label_errors_from_reviewers_look_at_rows_that_no_flag_held_back():
     ledger = pl.LazyFrame(
         {
             "reason": ["reviewer_keep", "reviewer_fix", "reviewer_drop", "reviewer_keep", "held_for_review"],
-            "evidence": ['{"flags":[]}', '{"flags":[]}', '{"flags":["proof"]}', '{"flags":[]}', '{"flags":["proof"]}'],
+            "evidence": [
+                '{"flags":[]}',
+                '{"flags":[]}',
+                '{"flags":["yes_no_answer"]}',
+                '{"flags":[]}',
+                '{"flags":["yes_no_answer"]}',
+            ],
         }
     )
     estimate = estimate_from_reviews(ledger)

@@ -66,13 +66,13 @@ def run(inputs, config, folder, progress=None):
 
 
 def test_rows_pass_unchanged_and_flags_stand_beside_them(rows, tmp_path):
-    report = run({"rows": rows}, FlagConfig(), tmp_path / "out")
+    report = run({"rows": rows}, FlagConfig(detectors=("all",)), tmp_path / "out")
     assert list(read_rows(tmp_path / "out" / "rows.parquet")) == ROWS
     flags = [(flag["source_row"], flag["reason"]) for flag in read_rows(tmp_path / "out" / "flags.parquet")]
     assert flags == [(2, "proof"), (3, "proof"), (3, "missing_figure")]
     assert (report.rows_in, report.rows_out) == (3, 3)
     assert report.counts == {"flag:proof": 2, "flag:missing_figure": 1}
-    assert (report.facts["flagged_rows"], report.facts["blocked_rows"]) == (2, 2)
+    assert (report.facts["flagged_rows"], report.facts["blocked_rows"]) == (2, 0)
 
 
 def test_a_flag_tells_a_reviewer_what_was_seen(rows, tmp_path):
@@ -104,13 +104,14 @@ def test_flags_of_a_row_that_has_been_dropped_since_end_there(rows, tmp_path):
 
 
 def test_reasons_to_advise_only_do_not_block_whoever_gave_them(rows, tmp_path):
-    write_rows(tmp_path / "dedup.parquet", [earlier_flag(ROWS[0], "conflicting_label")], FLAG_SCHEMA)
+    earlier = [earlier_flag(ROWS[0], "conflicting_label"), earlier_flag(ROWS[2], "gold_unparsed")]
+    write_rows(tmp_path / "dedup.parquet", earlier, FLAG_SCHEMA)
     config = FlagConfig(advise_only=("conflicting_label", "proof"))
     report = run({"rows": rows, "dedup_flags": tmp_path / "dedup.parquet"}, config, tmp_path / "out")
     blocks = {(f["source_row"], f["reason"]): f["blocks"] for f in read_rows(tmp_path / "out" / "flags.parquet")}
     assert not blocks[1, "conflicting_label"]
     assert not blocks[2, "proof"]
-    assert blocks[3, "missing_figure"]
+    assert blocks[3, "gold_unparsed"]
     assert report.facts["blocked_rows"] == 1
 
 

@@ -84,7 +84,10 @@ FAULTS: dict[Check, tuple[dict[str, Any], dict[str, Any]]] = {
         {"question": "A train of 120 m passes a pole in 6 s. How fast is it in m/s?", "answer": "#### 20"},
         {},
     ),
-    Check.HELD: ({"question": "Prove that the sum of two even numbers is even.", "answer": "#### 0"}, {}),
+    Check.HELD: (
+        {"question": "A pack has 81 cards. How many cards does he get if he buys -3 packs?", "answer": "#### 243"},
+        {},
+    ),
 }
 
 
@@ -131,30 +134,30 @@ def test_what_is_no_bound_is_an_error(text: str) -> None:
 
 
 def test_a_kind_with_a_bound_counts_in_no_check(tmp_path: Path) -> None:
-    proofs = [
-        {"question": f"Prove that the sum of {n} even numbers is even.", "answer": "#### 0"}
-        for n in ("two", "four", "six")
+    asked = [
+        {
+            "question": f"A pack has {n} cards. How many cards does he get if he buys -3 packs?",
+            "answer": f"#### {3 * n}",
+        }
+        for n in (81, 90, 17)
     ]
-    records = [*SUMS, *proofs, {"question": "Is 91 a prime number?", "answer": "#### No"}]
+    records = [*SUMS, *asked, {"question": "Is 91 a prime number?", "answer": "#### No"}]
     for bounds, failed in (
-        ({"proof": 3, Check.HELD: 1}, []),
-        ({"proof": 2, Check.HELD: 1}, [Check.HELD, Check.FLAGS]),
-        ({"proof": 3, Check.HELD: 0}, [Check.HELD]),
-        ({"proof": 3, Check.HELD: 1, Check.FLAGS: 0}, [Check.FLAGS]),
+        ({"negative_count": 3, Check.HELD: 1}, []),
+        ({"negative_count": 2, Check.HELD: 1}, [Check.HELD, Check.FLAGS]),
+        ({"negative_count": 3, Check.HELD: 0}, [Check.HELD]),
+        ({"negative_count": 3, Check.HELD: 1, Check.FLAGS: 0}, [Check.FLAGS]),
     ):
         gated = run(tmp_path, records, bounds=bounds)
         assert gated.failed == failed, bounds
-        assert gated.tally(Check.HELD) == "4 of 24 rows: 3 proof, 1 yes_no_answer"
+        assert gated.tally(Check.HELD) == "4 of 24 rows: 3 negative_count, 1 yes_no_answer"
 
 
 def test_flags_that_only_advise_fail_a_bound_of_none(tmp_path: Path) -> None:
-    record = {
-        "question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does",
-        "answer": "#### 16",
-    }
+    record = {"question": "Tom has some apples. He buys 9 more. How many apples has he now?", "answer": "#### 16"}
     gated = run(tmp_path, [*SUMS, record], bounds={Check.FLAGS: 0})
     assert gated.failed == [Check.FLAGS] and gated.count(Check.HELD) == 0
-    assert [violation.kind for violation in gated.of_check(Check.FLAGS)] == ["truncated_text"]
+    assert [violation.kind for violation in gated.of_check(Check.FLAGS)] == ["missing_quantity"]
 
 
 def test_the_gate_names_what_curation_names(tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_the_gate_names_what_curation_names(tmp_path: Path) -> None:
         *SUMS,
         SUMS[3],
         {"question": "Tom has 12 apples. He <b>buys</b> 9 more. How many has he?", "answer": "#### see picture"},
-        {"question": "Prove that 12 is even.", "answer": "#### 0"},
+        {"question": "Jo sets 12 chairs into -3 rows. How many chairs does he have?", "answer": "#### 36"},
         {"question": "What is 2?", "answer": None},
     ]
     gated = run(tmp_path, records, against=[], fail_on=[])

@@ -27,7 +27,7 @@ TOM = "Tom has 3 red cars and buys 4 more. How many cars has he?"
 ROWS = [
     {"id": "a", "question": TOM, "answer": "7", "level": 1},
     {"id": "b", "question": "Tom, who owned three red cars, buys 4 more. How many cars does he have?", "answer": "7"},
-    {"id": "c", "question": "Prove that the sum of two even numbers is even.", "answer": "proved"},
+    {"id": "c", "question": "Is the sum of two even numbers even?", "answer": "yes"},
     {"id": "d", "question": "What is the area of a square of side 12?", "answer": "144"},
 ]
 
@@ -67,11 +67,11 @@ def test_rows_come_back_in_the_form_they_came_in(form: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("form", FORMS)
 def test_flags_and_curation_take_every_form(form: str, tmp_path: Path) -> None:
     rows = forms(tmp_path)[form]
-    assert pipeline.find_flags(rows).flags.select("row", "reason").rows() == [(3, "proof")]
+    assert pipeline.find_flags(rows).flags.select("row", "reason").rows() == [(3, "yes_no_answer")]
     curated = pipeline.curate(rows)
     assert curated.rows["source_row"].to_list() == [1, 4]
     assert curated.dropped.select("source_row", "drop_reason").rows() == [(2, "same_problem"), (3, "held_for_review")]
-    assert {"same_problem", "proof"} <= set(curated.ledger["reason"])
+    assert {"same_problem", "yes_no_answer"} <= set(curated.ledger["reason"])
 
 
 def test_rows_that_can_be_walked_through_once_come_back_as_a_list() -> None:
@@ -118,14 +118,14 @@ def test_every_function_names_columns_by_the_same_arguments() -> None:
     names = {"prompt": "Frage", "gold": "Antwort", "id": "key"}
     assert [row["key"] for row in pipeline.deduplicate(rows, **names).rows] == ["a", "c", "d"]
     assert [row["key"] for row in pipeline.find_leaks(rows, [ROWS[3]], **names).rows] == ["a", "b", "c"]
-    assert pipeline.find_flags(rows, **names).flags.select("row", "reason").rows() == [(3, "proof")]
+    assert pipeline.find_flags(rows, **names).flags.select("row", "reason").rows() == [(3, "yes_no_answer")]
     assert len(pipeline.curate(rows, **names).rows) == 2
 
 
 def test_gold_is_guessed_beside_a_prompt_that_is_named() -> None:
     rows = [{"Frage": row["question"], "answer": row["answer"]} for row in ROWS]
     assert pipeline.curate(rows, prompt="Frage").rows["gold"].to_list() == ["7", "144"]
-    assert pipeline.find_flags(rows, prompt="Frage").flags["reason"].to_list() == ["proof"]
+    assert pipeline.find_flags(rows, prompt="Frage").flags["reason"].to_list() == ["yes_no_answer"]
 
 
 def test_samples_raise_the_suspicion_of_a_wrong_label() -> None:
@@ -150,7 +150,7 @@ def test_leaks_name_their_evaluation_set_and_several_may_be_given(tmp_path: Path
 
 
 def test_settings_are_those_of_a_run_and_a_wrong_one_is_one_line() -> None:
-    assert len(pipeline.curate(ROWS, dedup={"reworded": False}, flag={"advise_only": ["proof"]}).rows) == 4
+    assert len(pipeline.curate(ROWS, dedup={"reworded": False}, flag={"advise_only": ["yes_no_answer"]}).rows) == 4
     with pytest.raises(ConfigError, match=r"curate: dedup\.reword: unknown setting; did you mean reworded\?"):
         pipeline.curate(ROWS, dedup={"reword": False})
 

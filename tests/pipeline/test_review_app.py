@@ -22,8 +22,8 @@ from truegold.verifiers import InputError
 TOKEN = "a-token-of-some-length"
 STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"
 PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 13)]
-PROOFS = [(f"Prove that the sum of {n} odd numbers is even.", "0") for n in (2, 4, 6, 8)]
-IDS = [row_id(*problem) for problem in (*PROBLEMS, *PROOFS)]
+YES_NO = [(f"Is the sum of {n} odd numbers even?", "yes") for n in (2, 4, 6, 8)]
+IDS = [row_id(*problem) for problem in (*PROBLEMS, *YES_NO)]
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +32,11 @@ def run_dir(curate, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("review")
     script = folder / "script.jsonl"
     completions = [*["So \\boxed{5}"] * 3, "So \\boxed{3}"]
-    lines = [{"prompt": prompt, "completions": completions} for prompt, _ in (*PROBLEMS, *PROOFS)]
+    lines = [{"prompt": prompt, "completions": completions} for prompt, _ in (*PROBLEMS, *YES_NO)]
     script.write_text("".join(json.dumps(line) + "\n" for line in lines))
     engine = {"type": "scripted", "path": str(script)}
     profile = {"samples": 4, "first_samples": None}
-    return curate(folder, [*PROBLEMS, *PROOFS], "profile", engine=engine, profile=profile, data={"heldout": 0})
+    return curate(folder, [*PROBLEMS, *YES_NO], "profile", engine=engine, profile=profile, data={"heldout": 0})
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_a_random_draw_is_the_same_again_and_a_longer_one_begins_with_it(run):
     assert (few.drawn, many.keys[:2], len(many.keys)) == ("random:7", few.keys, 16)
     assert draw_at_random(run, 16, 8, "all").keys != many.keys
     flagged = {key[0] for key in draw_at_random(run, 99, 0, "flagged").keys}
-    assert set(IDS[-4:]) <= flagged < set(IDS), "rules flag the proofs, and the profile rows that agree on 5"
+    assert set(IDS[-4:]) <= flagged < set(IDS), "rules flag yes and no, and the profile rows that agree on 5"
     client = connect(run, queue=few)
     decide(client, few.keys[0][0], "keep")
     answer = client.get("/api/decisions").json()
@@ -263,10 +263,13 @@ def test_the_status_says_what_waits_and_how_often_flags_were_right(run):
     decide(client, IDS[-2], "drop")
     lines = list(status_lines(run))
     assert lines[:2] == ["waiting   2 rows: held_for_review 2", "decided   2 rows: 1 drop, 1 keep"]
-    assert lines[-1].split() == "proof 1 of 2, 0.50 [0.09, 0.91] 0 of 1, 0.00 [0.00, 0.79] blocks needs 20 rows".split()
+    assert (
+        lines[-1].split()
+        == "yes_no_answer 1 of 2, 0.50 [0.09, 0.91] 0 of 1, 0.00 [0.00, 0.79] blocks needs 20 rows".split()
+    )
     shown = client.get("/api/decisions").json()["precision"]
     assert [(entry["reason"], entry["right"], entry["decided"], entry["tier"]) for entry in shown] == [
-        ("proof", 1, 2, "blocks")
+        ("yes_no_answer", 1, 2, "blocks")
     ]
 
 

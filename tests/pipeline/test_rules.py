@@ -30,7 +30,7 @@ def make_row(prompt, gold="5", solution=None, domain="math"):
 
 def reasons(row):
     """Return the reasons that the built-in rules give for a row."""
-    return [finding.reason for rule in load_detectors(None) for finding in rule.detect(row)]
+    return [finding.reason for rule in load_detectors(["all"]) for finding in rule.detect(row)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
@@ -46,9 +46,10 @@ def test_every_rule_has_cases_for_and_against_it():
     assert len({case["id"] for case in CASES}) == len(CASES)
 
 
-def test_no_built_in_rule_is_seldom_right():
-    assert {rule.name for rule in load_detectors(None)} == set(BUILT_IN)
-    assert min(measured.precision for measured in MEASURED.values()) >= MIN_PRECISION
+def test_rules_that_are_seldom_right_run_only_where_they_are_named():
+    assert {rule.name for rule in load_detectors(["all"])} == set(BUILT_IN)
+    *by_default, mojibake = [rule.name for rule in load_detectors(["default", "proof", "mojibake"])]
+    assert min(MEASURED[name].precision for name in by_default) >= MIN_PRECISION > MEASURED[mojibake].precision
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_no_prompt_keeps_the_rules_busy(attack):
 def test_real_problems_are_seldom_flagged():
     with real_data("curation/gsm8k_train.jsonl").open("rb") as file:
         lines = [json.loads(line) for line in file][::4]
-    rules = load_detectors(None)
+    rules = load_detectors(["all"])
     assert len(lines) > 1_800
     for with_solution in (True, False):
         rows = [
@@ -164,7 +165,7 @@ def test_own_detectors_are_loaded_from_a_module(tmp_path, monkeypatch):
     ("names", "message"),
     [
         (("prof",), "Did you mean 'proof'?"),
-        (("xyzzy",), "There are: truncated_text"),
+        (("xyzzy",), "There are: default, all, truncated_text"),
         (("no_such_package.checks:rule",), "there is no module 'no_such_package' to import"),
         (("no/such/file.py:rule",), "there is no file"),
         (("CHECKS:shoutin",), "Did you mean 'shouting'?"),

@@ -21,7 +21,7 @@ SECRETS = ("zelda@quux.example", "https://intra.quux.example/x?y=1", "10.20.30.4
 STORY = "Zebulon has {} quills and buys {} more. How many quills has Zebulon now? "
 PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 8)]
 PROBLEMS += [(STORY.format(9, 9) + f"Write to {SECRETS[0]} ({SECRETS[1]}, {SECRETS[2]}), key {SECRETS[3]}.", "18")]
-PROBLEMS += [("Prove that the quagga number of Zebulon is even.", "0"), ("Hi", "Zebulon's quill")]
+PROBLEMS += [("Is the quagga number of Zebulon even?", "yes"), ("Hi", "Zebulon's quill")]
 PROBLEMS += [("A quagga eats 6 apples and 9 plums. How many fruits?", gold) for gold in ("15", "16", "quincunx")]
 WORDS = ("quill", "quagga", "quincunx", "Zebulon")
 
@@ -41,8 +41,8 @@ def run_dir(curate, tmp_path_factory) -> Path:
         "data": {"heldout": 0},
     }
     run_dir = curate(folder, PROBLEMS, "profile", **sections)
-    proof = row_id(*PROBLEMS[8])
-    ReviewedRun.open(run_dir).decide(proof, DecisionKind.KEEP, "Petronella", note="quill pen")
+    asked = row_id(*PROBLEMS[8])
+    ReviewedRun.open(run_dir).decide(asked, DecisionKind.KEEP, "Petronella", note="quill pen")
     return curate(folder, PROBLEMS, "profile", **sections)
 
 
@@ -65,7 +65,7 @@ def test_a_page_without_texts_has_none_of_any_table(run_dir):
     rows = shown_rows(html)
     assert len(rows) == len(PROBLEMS)
     assert {row["prompt"] for row in rows} >= {f"({len(PROBLEMS[0][0].strip()):,} characters)"}
-    assert any(flag["reason"] == "proof" for row in rows for flag in row["detail"].get("flags", ()))
+    assert any(flag["reason"] == "yes_no_answer" for row in rows for flag in row["detail"].get("flags", ()))
 
 
 def test_a_redacted_page_has_texts_and_no_names_addresses_or_keys(run_dir):

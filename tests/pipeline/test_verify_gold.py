@@ -203,6 +203,15 @@ def test_golds_that_cannot_be_matched_are_told_by_kind(gold: str, kind: str, tmp
     assert (flag["reason"], json.loads(flag["evidence"])["why"]) == ("gold_unmatchable", kind)
 
 
+def test_a_few_golds_that_are_compared_as_text_are_counted_and_many_are_a_fault(tmp_path: Path) -> None:
+    keys = [make("Ctrl+A", prompt="Which keys select all?")]
+    for others, flagged in ((5, []), (3, ["gold_unmatchable"])):
+        (folder := tmp_path / str(others)).mkdir()
+        report, flags, _ = run(folder, *keys, *(make(str(n)) for n in range(others)))
+        assert [flag["reason"] for flag in flags] == flagged
+        assert report.counts.get("skip:gold_compared_as_text", 0) == (not flagged)
+
+
 def test_a_sentence_may_be_the_gold_of_another_verifier(tmp_path):
     sentence = "Recall that the determinant of a product is the product of the determinants."
     _, flags, _ = run(tmp_path, make(sentence), make(sentence, "exact"))

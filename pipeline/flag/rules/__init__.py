@@ -1,6 +1,6 @@
 """Rules that flag suspicious rows without a model. They route and explain; they never change or drop anything."""
 
 from truegold.pipeline.flag.rules.detector import Detector, Finding, detector
-from truegold.pipeline.flag.rules.registry import BUILT_IN, detector_versions, load_detectors
+from truegold.pipeline.flag.rules.registry import BUILT_IN, GROUPS, detector_versions, load_detectors
 
-__all__ = ["BUILT_IN", "Detector", "Finding", "detector", "detector_versions", "load_detectors"]
+__all__ = ["BUILT_IN", "GROUPS", "Detector", "Finding", "detector", "detector_versions", "load_detectors"]

@@ -94,7 +94,7 @@ MAX_ROW_CHARS = 150
 _ENUMERATED = re.compile(r"(?:\(?(?:[A-Ja-j]|\d{1,2}|[ivxIVX]{1,4})[.)、:：]|[（(][A-J\d]{1,2}[）)]|[①-⑳])")
 """The start of an option or of a part of a problem, which is no row of a table."""
 _LABELLED_ROW = re.compile(
-    r"(?:[^\d|]{0,40}[^\W\d_][^\d|]{0,10}?[:：=\s-]|[^|]{1,40}[:：])\s*(?:[€£¥]?-?\d[\d.,/]*+\s?%?[\s,，;、]*+){1,20}\D{0,12}"
+    r"(?:[^\d|]{0,40}[^\W\d_][^\d|]{0,10}?[:：=\s-]|[^|]{1,40}[:：])\s*(?:[€£¥]?-?\d[\d.,/]*+\s?+%?+[\s,，;、]*+){1,20}\D{0,12}"
     r"|.{1,30}[:：|\s]\s*(?:[*#xX●○■□◆★☆|]\s?){2,}"
 )
 """A row of a table without columns: "Mon 3", "Height (cm): 2, 5, 9", "Cats: ****"."""

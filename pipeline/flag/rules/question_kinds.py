@@ -71,6 +71,8 @@ _MATHEMATICS = re.compile(
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant
+_SEQUENCE = re.compile(r"(?:[A-Z]|\d+)(?:\W+(?:[A-Z]|\d+))+")
+"""Several letters or numbers: "A → C → A", "0 1 0"."""
 _LETTER = re.compile(
     r"(?:(?:[Oo]ption|[Cc]hoice|OPTION|选项?)\s*)?\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?[(（]?\s?([A-H])\s?[)）]?\s?\}?[.。]?"
 )
@@ -178,8 +180,11 @@ def spoilt_options(row: Row) -> list[Finding]:
 
 
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
-    """Return evidence that gold is none of the options. Conditions (A) and (B) of a question are no options."""
+    """Return evidence that gold is none of the options. Conditions (A) and (B) of a question are no options, and
+    neither are things of which gold is a sequence: "A → C → A", "0 1 0"."""
     if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
+        return None
+    if _SEQUENCE.fullmatch(gold.strip()):
         return None
     return {"gold_is_no_option": gold[:200], "options": list(options.texts)}
 

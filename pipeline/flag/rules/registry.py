@@ -1,7 +1,7 @@
 """Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
 
-`load_detectors(("proof", "checks.py:shouting"))` returns the two in that order; `load_detectors(None)` returns the
-built-in ones. One ConfigError lists every name that cannot be loaded.
+`load_detectors(("proof", "checks.py:shouting"))` returns the two in that order, `("default", "proof")` all that are on
+by default and one that is not, `("all",)` every built-in one. One ConfigError lists every name that cannot be loaded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from truegold.pipeline.flag.rules import (
     stray_text,
 )
 from truegold.pipeline.flag.rules.detector import Detector
+from truegold.pipeline.tables.measured_flags import MEASURED
 from truegold.verifiers import ConfigError
 from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
 
@@ -51,16 +52,21 @@ BUILT_IN: dict[str, Detector] = {
         gold_and_solution.arithmetic_error,
     )
 }
+GROUPS: dict[str, tuple[str, ...]] = {
+    "default": tuple(name for name in BUILT_IN if MEASURED[name].is_on),
+    "all": tuple(BUILT_IN),
+}
+"""The names that stand for several detectors."""
 
 
-def load_detectors(names: Iterable[str] | None) -> list[Detector]:
-    """Return the detectors of these names, in their order; for None all built-in ones.
+def load_detectors(names: Iterable[str]) -> list[Detector]:
+    """Return the detectors of these names, in their order.
 
     ConfigError where a name cannot be loaded, or two detectors have one name.
     """
     detectors: list[Detector] = []
     problems: list[ConfigError] = []
-    for name in BUILT_IN if names is None else names:
+    for name in _spelled_out(names):
         try:
             detectors.append(_load(name))
         except ConfigError as problem:
@@ -74,16 +80,23 @@ def load_detectors(names: Iterable[str] | None) -> list[Detector]:
     return detectors
 
 
-def detector_versions(names: Iterable[str] | None) -> dict[str, str]:
+def detector_versions(names: Iterable[str]) -> dict[str, str]:
     """Return name and version of each detector: what a cache of flags depends on besides the rows.
 
     The version of one that is imported holds a digest of its source file too, so that an edit is noticed.
     """
-    spellings = list(BUILT_IN if names is None else names)
+    spellings = _spelled_out(names)
     return {
         detector.name: detector.version + _source_digest(spelling)
         for spelling, detector in zip(spellings, load_detectors(spellings), strict=True)
     }
+
+
+def _spelled_out(names: Iterable[str]) -> list[str]:
+    """Return the names with groups replaced by theirs; one that is in a group and named besides counts once."""
+    names = list(names)
+    spelled = [one for name in names for one in GROUPS.get(name, (name,))]
+    return list(dict.fromkeys(spelled)) if GROUPS.keys() & names else spelled
 
 
 def _source_digest(spelling: str) -> str:
@@ -95,7 +108,7 @@ def _load(spelling: str) -> Detector:
     if spelling in BUILT_IN:
         return BUILT_IN[spelling]
     if (parts := split_spelling(spelling)) is None:
-        hint = did_you_mean(spelling, BUILT_IN) or f"There are: {', '.join(BUILT_IN)}."
+        hint = did_you_mean(spelling, [*GROUPS, *BUILT_IN]) or f"There are: {', '.join([*GROUPS, *BUILT_IN])}."
         raise ConfigError(f"flag.detectors: there is no detector {spelling!r}.", hint)
     return _as_detector(load_object(*parts, _label(spelling)), spelling)
 
