@@ -207,7 +207,7 @@ def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
     on_gold, another = pending.verdict_on(_Role.GOLD), pending.verdict_on(_Role.ANOTHER)
     read = on_gold if another is None else another
     reading = read.evidence.get("gold") if read is not None else None
-    flags = tuple(record for record, _ in _flags(pending))
+    flags = tuple(record for record, _ in _flags(pending, is_foreign=True))
     return GoldExamined(flags, on_gold, None if reading is None else str(reading))
 
 

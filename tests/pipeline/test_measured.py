@@ -81,8 +81,12 @@ def test_a_flag_blocks_only_where_blind_readers_of_several_corpora_found_it_righ
     assert not Measured(10, 10, 3, 1.0, (4, 4)).blocks
     assert not Measured(10, 10, 2, 1.0, (5, 5)).blocks
     assert not Measured(19, 20, 3, 0.9, (5, 5)).blocks
-    assert not Measured(99, 100, 3, 0.95, (9, 10)).blocks
-    assert {reason for reason, measured in MEASURED.items() if measured.blocks} == BLOCKING
+    assert {reason for reason, measured in MEASURED.items() if measured.blocks} == {
+        "gold_unmatchable",
+        "negative_count",
+        "solution_contradicts_gold",
+        "yes_no_answer",
+    }
 
 
 def test_a_flag_shows_its_measured_precision():
