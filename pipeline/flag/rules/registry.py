@@ -95,7 +95,7 @@ def detector_versions(names: Iterable[str]) -> dict[str, str]:
 def _spelled_out(names: Iterable[str]) -> list[str]:
     """Return the names with groups replaced by theirs; one that is in a group and named besides counts once."""
     names = list(names)
-    spelled = [one for name in names for one in GROUPS.get(name, (name,))]
+    spelled = [member for name in names for member in GROUPS.get(name, (name,))]
     return list(dict.fromkeys(spelled)) if GROUPS.keys() & names else spelled
 
 
