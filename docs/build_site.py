@@ -83,47 +83,66 @@ def settings_page() -> str:
     from truegold.flows.config import RunConfig
 
     schema = RunConfig.model_json_schema()
+    headings = section_headings(schema)
     parts = [
         "# Settings",
-        "A configuration is a YAML file. `truegold init run.yaml` writes a commented one, `--set FIELD=VALUE` overrides any "
+        "A configuration is a YAML file. `truegold init run.yaml` writes a commented one, `--set FIELD=VALUE` overrides a "
         "setting, and `truegold run run.yaml --dry-run --json` prints the value of each.",
         "## A run",
-        *settings_table(schema),
+        settings_table(schema, headings),
     ]
-    for name, section in sorted(schema["$defs"].items()):
-        if "properties" in section:
-            parts += [f"## {name}", section.get("description", ""), *settings_table(section)]
+    for name, heading in headings.items():
+        section = schema["$defs"][name]
+        parts += [f"## {heading}", section.get("description", ""), settings_table(section, headings)]
     return "\n\n".join(parts) + "\n"
 
 
-def settings_table(section: dict[str, Any]) -> list[str]:
+def section_headings(schema: dict[str, Any]) -> dict[str, str]:
+    """Return where each model of a section stands first: `train.optimizer`; of several in one place also its type."""
+    headings: dict[str, str] = {}
+    waiting = [("", schema)]
+    while waiting:
+        path, section = waiting.pop(0)
+        for field, value in section.get("properties", {}).items():
+            for name in dict.fromkeys(re.findall(r"#/\$defs/(\w+)", json.dumps(value))):
+                if name not in headings and "properties" in schema["$defs"][name]:
+                    kind = schema["$defs"][name]["properties"].get("type", {}).get("const")
+                    heading = f"{path}{field}" + (f" of the type {kind}" if kind else "")
+                    headings[name] = f"{heading} in a list" if heading in headings.values() else heading
+                    waiting.append((f"{path}{field}.", schema["$defs"][name]))
+    return headings
+
+
+def settings_table(section: dict[str, Any], headings: dict[str, str]) -> str:
     """Return the settings of one model as a table."""
-    lines = ["| setting | type | default | |", "|---|---|---|---|"]
+    lines = ["| setting | type | default | meaning |", "|---|---|---|---|"]
     for name, field in section["properties"].items():
-        default = f"`{json.dumps(field['default'], ensure_ascii=False)}`" if "default" in field else ""
-        cells = (f"`{name}`", type_of(field), default, " ".join(field.get("description", "").split()))
+        default = json.dumps(field.get("default"), ensure_ascii=False)
+        shown = f"`{default}`" if "default" in field and len(default) < 40 else ""
+        cells = (f"`{name}`", type_of(field, headings), shown, " ".join(field.get("description", "").split()))
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |")
-    return ["\n".join(lines)]
+    return "\n".join(lines)
 
 
-def type_of(field: dict[str, Any]) -> str:
+def type_of(field: dict[str, Any], headings: dict[str, str]) -> str:
     """Return the type of a setting in words, with links to the sections that it may hold."""
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})" if name.endswith("Config") else name
+        heading = headings.get(name, name)
+        return f"[{heading}](#{heading.lower().replace('.', '').replace(' ', '-')})" if name in headings else name
     if "enum" in field or "const" in field:
         return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
     options = field.get("anyOf") or field.get("oneOf")
     if options:
-        return " or ".join(dict.fromkeys(type_of(option) for option in options))
+        return " or ".join(dict.fromkeys(type_of(option, headings) for option in options))
     if field.get("type") == "array":
-        return f"list of {type_of(field['items'])}" if "items" in field else "list"
+        return f"list of {type_of(field['items'], headings)}" if "items" in field else "list"
     return str({"object": "mapping", "null": "none"}.get(field.get("type", ""), field.get("type", "any")))
 
 
 def objects_page() -> str:
     """Return the page that mkdocstrings fills with the docstrings of the Python interface."""
-    intro = "# Docstrings\n\nThe public modules, as their docstrings describe them. [Python interface](python.md) has examples.\n"
+    intro = "# Docstrings\n\nThe public modules in their own words. [Python interface](python.md) has examples.\n"
     return intro + "".join(f"\n::: {module}\n" for module in OBJECTS)
 
 
