@@ -83,34 +83,40 @@ def settings_page() -> str:
     from truegold.flows.config import RunConfig
 
     schema = RunConfig.model_json_schema()
-    headings = section_headings(schema)
+    places = section_places(schema)
+    headings = {name: found[0] for name, found in places.items()}
     parts = [
         "# Settings",
-        "A configuration is a YAML file. `truegold init run.yaml` writes a commented one, `--set FIELD=VALUE` overrides a "
-        "setting, and `truegold run run.yaml --dry-run --json` prints the value of each.",
+        "A configuration is a YAML file. `truegold init run.yaml` writes a commented one, `--set FIELD=VALUE` "
+        "overrides a setting, and `truegold run run.yaml --dry-run --json` prints the value of each.",
         "## A run",
         settings_table(schema, headings),
     ]
-    for name, heading in headings.items():
+    for name, (heading, *others) in places.items():
         section = schema["$defs"][name]
-        parts += [f"## {heading}", section.get("description", ""), settings_table(section, headings)]
+        parts += [f"## {heading}", section.get("description", "")]
+        parts += [f"Also as {', '.join(f'`{other}`' for other in others)}."] if others else []
+        parts += [settings_table(section, headings)]
     return "\n\n".join(parts) + "\n"
 
 
-def section_headings(schema: dict[str, Any]) -> dict[str, str]:
-    """Return where each model of a section stands first: `train.optimizer`; of several in one place also its type."""
-    headings: dict[str, str] = {}
+def section_places(schema: dict[str, Any]) -> dict[str, list[str]]:
+    """Return where each model of a section may stand: `train.optimizer`; of several in one place also its type."""
+    places: dict[str, list[str]] = {}
     waiting = [("", schema)]
     while waiting:
         path, section = waiting.pop(0)
         for field, value in section.get("properties", {}).items():
             for name in dict.fromkeys(re.findall(r"#/\$defs/(\w+)", json.dumps(value))):
-                if name not in headings and "properties" in schema["$defs"][name]:
-                    kind = schema["$defs"][name]["properties"].get("type", {}).get("const")
-                    heading = f"{path}{field}" + (f" of the type {kind}" if kind else "")
-                    headings[name] = f"{heading} in a list" if heading in headings.values() else heading
-                    waiting.append((f"{path}{field}.", schema["$defs"][name]))
-    return headings
+                model = schema["$defs"][name]
+                if "properties" in model:
+                    kind = model["properties"].get("type", {}).get("const")
+                    place = f"{path}{field}" + (f" of the type {kind}" if kind else "")
+                    if name not in places:
+                        waiting.append((f"{path}{field}.", model))
+                        place += " in a list" if [place] in places.values() else ""
+                    places.setdefault(name, []).append(place)
+    return places
 
 
 def settings_table(section: dict[str, Any], headings: dict[str, str]) -> str:

@@ -152,7 +152,8 @@ def test_the_reference_has_every_setting_and_command() -> None:
 
     settings, commands = BUILDER.settings_page(), BUILDER.commands_page()
     assert [name for name in RunConfig.model_fields if f"| `{name}` |" not in settings] == []
-    assert "## train.optimizer" in settings and "](#trainoptimizer)" in settings
+    assert "## train.reward.terms" in settings and "](#trainrewardterms)" in settings
+    assert "Also as `train.optimizer`" in settings
     named = get_command(app).commands  # type: ignore[attr-defined]
     assert [name for name in named if f"## `truegold {name}`" not in commands] == []
 
