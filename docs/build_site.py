@@ -115,7 +115,8 @@ def section_places(schema: dict[str, Any]) -> dict[str, list[str]]:
                     if name not in places:
                         waiting.append((f"{path}{field}.", model))
                         place += " in a list" if [place] in places.values() else ""
-                    places.setdefault(name, []).append(place)
+                    if place not in places.setdefault(name, []):
+                        places[name].append(place)
     return places
 
 
@@ -174,6 +175,9 @@ def main() -> int:
     """Write the pages and build the site; with `--serve` show it, too."""
     write_pages()
     built = subprocess.run([sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=ROOT, check=False)
+    for page in PAGES.rglob("*.md"):  # llms.txt lists the pages as they were written
+        if built.returncode == 0:
+            shutil.copyfile(page, ROOT / "build" / "site" / page.relative_to(PAGES))
     if built.returncode == 0 and "--serve" in sys.argv:
         subprocess.run([sys.executable, "-m", "http.server", "--directory", ROOT / "build" / "site"], check=False)
     return built.returncode

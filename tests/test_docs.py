@@ -167,6 +167,7 @@ def test_the_site_is_built_without_a_warning() -> None:
     assert "arithmatex" in formulas and (site / "katex" / "katex.min.js").is_file()
     assert "verify_batch" in (site / "docs" / "reference" / "objects.html").read_text(encoding="utf-8")
     assert "posterior" in (site / "search.json").read_text(encoding="utf-8")
-    assert "](docs/faq.md)" in (site / "llms.txt").read_text(encoding="utf-8")
+    listed = BUILDER.LINK.findall((site / "llms.txt").read_text(encoding="utf-8"))
+    assert "docs/faq.md" in listed and [path for path in listed if not (site / path).is_file()] == []
     outside = re.compile(r"""<(?:script|link|img)[^>]+(?:src|href)=["']https?://""")
     assert [str(page) for page in site.rglob("*.html") if outside.search(page.read_text(encoding="utf-8"))] == []
