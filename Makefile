@@ -1,5 +1,6 @@
 # make demo: set up and run the main job on the demo.   make test: set up and run the tests, long tables in part.
 # make test-all: the tests with the long tables whole, and property tests with new examples.
+# make site: the documentation as a site, in build/site.
 # make smoke: in two minutes, the tests that need no engine, no browser and few processes; of training the losses alone.
 # Both are idempotent and take up where they were interrupted.
 #
@@ -20,7 +21,7 @@ SLOW := pipeline/test_parts.py pipeline/test_server_pool.py pipeline/test_suspic
 # The tests start hundreds of processes. Where this is set, as in many containers, each compiles truegold anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all smoke check setup clean
+.PHONY: demo test test-all smoke check setup site clean
 
 demo: $(READY)
 	$(BIN)/truegold run examples/demo.yaml
@@ -42,6 +43,10 @@ check: $(READY)
 	$(BIN)/mypy
 
 setup: $(READY)
+
+site: $(READY)
+	$(BIN)/python -c 'import mkdocstrings, zensical' 2>/dev/null || $(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation -e '.[docs]'
+	$(BIN)/python -P docs/build_site.py
 
 $(READY): requirements/cpu-lock.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'truegold needs Python 3.11 or newer: make PYTHON=python3.11 ...'; exit 1; }

@@ -1,4 +1,4 @@
-"""Prints the table of docs/training.md: what has to be set so that RL on a model fits, by GPUs and their memory.
+"""Prints the table of docs/how-to/fit-into-memory.md: what must be set so that RL fits, by GPUs and their memory.
 
     python benchmarks/memory_plan.py
 

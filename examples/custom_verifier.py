@@ -1,6 +1,6 @@
 """A verifier of your own: prices per unit, such as `$2.50 per kg`.
 
-A row, and what becomes of it:
+A row, and the scores of four responses:
 
     prompt    3 kg of rice cost $7.50. What is the price per kilogram?
     gold      2.50 USD/kg

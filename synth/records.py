@@ -6,7 +6,7 @@
     bare_logprobs      log p(output | prompt)                of the same engine, for the guards alone
 
 Training computes the second anew with its own forward pass: an old policy of another engine, or one that has seen the
-context, makes every importance ratio wrong (docs/synthesis.md).
+context, makes every importance ratio wrong (docs/explain/distillation.md).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ ATTEMPT_SCHEMA = arrow_schema(AttemptRow)
 
 @dataclass(frozen=True)
 class Weights:
-    """p(output | prompt) / p(output | prompt, context), in three ways (docs/synthesis.md)."""
+    """p(output | prompt) / p(output | prompt, context), in three ways (docs/explain/distillation.md)."""
 
     token: float
     sequence: float

@@ -23,7 +23,7 @@ about in many ways (CHINESE_CONFLICT).
 
 The weights were fitted by logistic regression (L2, signs fixed) on the development half of: rewordings by language
 models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
-same corpus whose golds differ (`docs/decisions.md`). The weight of `directions_differ` is a rule and was not fitted.
+same corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` is a rule, not fitted.
 
 Reading takes a tenth of a millisecond a text. Pairs are read in groups that share no text, in processes where there
 are many, and only as far as a cluster depends on them:

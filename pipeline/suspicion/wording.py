@@ -4,7 +4,7 @@
     "15 minutes a day and an hour on Sunday. How long is that a week?"  minutes, or hours?  0.12
 
 Systems that learnt from the same texts read such a sentence alike, so that their votes show nothing. The probabilities
-are shares of rejected rows with such a wording in a reviewed corpus (docs/flagging.md).
+are shares of rejected rows with such a wording in a reviewed corpus (docs/explain/suspicion.md).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from truegold.flows.plan import plan
 from truegold.pipeline.config.sources import FileSource
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [
     pytest.param(block, id=f"{path.name}-{index}")
     for path in DOCS

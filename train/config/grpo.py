@@ -361,7 +361,7 @@ class ProbeConfig(StageConfig):
 
 
 class GuardConfig(StageConfig):
-    """What watches a run, and how far it goes (`train.guards`, the table of guards in docs/training.md)."""
+    """What watches a run, and how far it goes (`train.guards`, the table of guards in docs/reference/guards.md)."""
 
     off: tuple[str, ...] = ()
     """Names of guards that do not watch, `all` for every one; `probe` for the comparison of the two engines; or of

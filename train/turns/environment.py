@@ -252,7 +252,7 @@ def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[st
 
 def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
     """Return the tools of what should be an environment. Raises ConfigError where it is none."""
-    hint = "See docs/turns.md for what an environment is."
+    hint = "See docs/how-to/train-on-dialogues.md for what an environment is."
     try:
         missing = [name for name in ("reset", "step") if not callable(getattr(environment, name, None))]
         tools = read_tools(environment)

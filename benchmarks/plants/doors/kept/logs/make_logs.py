@@ -245,7 +245,7 @@ def openrlhf(n: Noise, step: int, steps: int, reward: float, **known: Any) -> Ro
 
 
 def own(n: Noise, step: int, steps: int, p: float, **known: Any) -> Row:
-    """truegold's metrics.jsonl, by the names of docs/training.md."""
+    """truegold's metrics.jsonl, by the names of docs/reference/training-metrics.md."""
     right = n.rate(p, 256)
     length = n.near(known.get("length_mean", 310 + 30 * step / steps), 0.04)
     row: Row = {
