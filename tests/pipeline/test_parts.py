@@ -176,7 +176,7 @@ def calls(folder: Path) -> list[str]:
 
 @pytest.mark.usefixtures("few_rows_are_enough")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_parts_become_one_table_whoever_works_on_them(tmp_path: Path, workers: int) -> None:
+def test_parts_become_one_table_on_one_core_and_on_two(tmp_path: Path, workers: int) -> None:
     write_parts(tmp_path / "in.parquet", ROWS, [10, 0, 25])
     progress = Steps()
     reports = run_copy(tmp_path, Config(workers=workers), progress=progress)
