@@ -25,6 +25,8 @@ from truegold.verifiers import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+STRETCH_ROWS = 2**20
+"""So many rows are looked up at a time."""
 EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
 NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
 """The tables that name some of the rows, and the columns that are read of them."""
@@ -82,7 +84,7 @@ class ProfiledRows:
         """The tables that name some of the rows, with the number of each row, `number`."""
         order, places = _places(sources.names)
         by_name = keys.with_columns(pl.col("source").replace_strict(order, places, return_dtype=pl.UInt32))
-        self.order: Array = by_name.select(pl.arg_sort_by(KEY)).to_series().to_numpy()
+        self.order = _sort(by_name)
         """The numbers of the rows in the order of their keys."""
 
     def __len__(self) -> int:
@@ -111,9 +113,22 @@ class ProfiledRows:
 def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -> pl.DataFrame:
     """Return a table with the number of each of its rows among all, without those that are not among them."""
     coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
-    # First the rows that are named at all, by a table of these: that of all rows would be large.
-    named = keys.with_row_index("number").join(coded, on=KEY, how="semi")
+    # First the rows that are named at all, a stretch at a time: a table of all to look them up in would be large.
+    stretches = keys.with_row_index("number").iter_slices(STRETCH_ROWS)
+    found = [stretch.join(coded, on=KEY, how="semi") for stretch in stretches]
+    named = pl.concat(found) if found else keys.with_row_index("number")
     return coded.join(named, on=KEY, how="inner", maintain_order="left")
+
+
+def _sort(keys: pl.DataFrame) -> Array:
+    """Return the numbers of the rows in the order of their keys. Those of one first letter are sorted at a time, which
+    takes less memory."""
+    letters = keys["id"].str.slice(0, 1).cast(pl.Categorical)
+    parts = []
+    for letter in sorted(letters.unique().cast(pl.String)):
+        numbers = (letters == letter).arg_true().to_numpy()
+        parts.append(numbers[keys[numbers].select(pl.arg_sort_by(KEY)).to_series().to_numpy()])
+    return _join(parts, np.uint32)
 
 
 class _Names:
