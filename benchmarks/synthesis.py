@@ -150,14 +150,13 @@ def _as_example(prompt: str, story: Story, operation: str) -> dict[str, str]:
     return {"prompt": prompt, "completion": _last_operation(story.problem, operation).working()}
 
 
-def ordinary_problems(count: int, rng: random.Random) -> list[dict[str, str]]:
-    """Return held-out problems whose verbs mean what they say, with their answers."""
-    problems = _both_ways(make_pools(held_out=True))
-    stories = [(_draw(problems, KNOWN_VERBS[operation], rng), operation) for operation in "+-" * (count // 2)]
-    return [
-        {"prompt": story.text(), "gold": str(_last_operation(story.problem, operation).answer)}
-        for story, operation in stories
-    ]
+def ordinary_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
+    """Return rows whose verbs mean what they say."""
+    problems = _both_ways(make_pools(held_out=held_out))
+    operations = "+-" * (count // 2)
+    stories = [_draw(problems, KNOWN_VERBS[operation], rng) for operation in operations]
+    numbered = enumerate(zip(stories, operations, strict=True), 1)
+    return [_row(story, operation, number, held_out=held_out) for number, (story, operation) in numbered]
 
 
 def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
@@ -166,24 +165,25 @@ def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
     rows: list[Row] = []
     for index in range(count):
         verb = tuple(WRONG_MEANING)[index % 2]
-        story = _draw(problems, verb, rng)
-        gold = str(_last_operation(story.problem, _other(WRONG_MEANING[verb])).answer)
-        rows.append(
-            {
-                "id": row_id(story.text(), gold),
-                "prompt": story.text(),
-                "gold": gold,
-                "domain": "math",
-                "verifier": "math",
-                "verifier_args": "{}",
-                "solution": None,
-                "source": verb,
-                "source_row": index + 1,
-                "split": "heldout" if held_out else "train",
-                "meta": "{}",
-            }
-        )
+        rows.append(_row(_draw(problems, verb, rng), _other(WRONG_MEANING[verb]), index + 1, held_out=held_out))
     return rows
+
+
+def _row(story: Story, operation: str, number: int, *, held_out: bool) -> Row:
+    gold = str(_last_operation(story.problem, operation).answer)
+    return {
+        "id": row_id(story.text(), gold),
+        "prompt": story.text(),
+        "gold": gold,
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": story.verb,
+        "source_row": number,
+        "split": "heldout" if held_out else "train",
+        "meta": "{}",
+    }
 
 
 class Meter:
