@@ -54,6 +54,7 @@ ARMS: Mapping[str, Weak] = {
     "strengthened": "kinds",
     "spread": "spread",
 }
+VETTED = ("vetted", "unflagged", "strengthened")
 
 
 def vet_rows(table: Path, work: Path) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def vet_rows(table: Path, work: Path) -> dict[str, Any]:
 
 def rows_of(arm: str, table: Path, vetted: Path) -> list[dict[str, Any]]:
     """Return the rows that an arm is trained on."""
-    if arm in ("raw", "oracle", "spread"):
+    if arm not in VETTED:
         return pl.read_parquet(table).to_dicts()
     kept = pl.read_parquet(vetted / "rows.parquet")
     if arm == "vetted":
@@ -172,9 +173,8 @@ def _report(measured: Mapping[str, dict[str, Any]], steps: int) -> str:
         cells += [", ".join(format(figures["passes"], ".3f") for figures in by_seed.values())]
         cells += [_mean(by_seed, name, ",.0f") for name in ("tokens", "cpu_s", "wall_s")]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "Vetted, by seed (weak kinds, other kinds, cost):", ""]
-    for seed, figures in runs.get("vet", {}).items():
-        lines.append(f"- {seed}: {json.dumps(figures)}")
+    if vetting := runs.get("vet"):
+        lines += ["", f"Vetting: {json.dumps(vetting['0'])}"]
     return "\n".join(lines)
 
 
@@ -201,35 +201,32 @@ def _main() -> None:
     measured: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
 
     def keep(key: str, figures: dict[str, Any]) -> None:
+        # Two of these commands with different seeds may write into one file.
+        if arguments.json.exists():
+            measured.update(json.loads(arguments.json.read_text()))
         measured[key] = figures
         arguments.json.write_text(json.dumps(measured, indent=1) + "\n")
         say(f"{key}: {figures}")
 
+    tables = {weak: base / f"{weak}.parquet" for weak in set(ARMS.values())}
+    for weak, table in tables.items():
+        write_rows(table, rows(tasks, weak, seed=0))
     if "before|0" not in measured:
         with tempfile.TemporaryDirectory(prefix="truegold-proof-code-") as folder:
-            keep(
-                "before|0",
-                {"rows": 0, "tokens": 0, "cpu_s": 0, "wall_s": 0} | evaluate(model, heldout_table, Path(folder)),
-            )
+            before = evaluate(model, heldout_table, Path(folder))
+            keep("before|0", {"rows": 0, "tokens": 0, "cpu_s": 0, "wall_s": 0} | before)
     for seed in arguments.seeds:
         for arm in arguments.arms:
             if f"{arm}|{seed}" in measured:
                 continue
-            vetting = base / f"vetting-{seed}"
-            vetting.mkdir(exist_ok=True)
-            table = vetting / f"{ARMS[arm]}.parquet"
-            write_rows(table, rows(tasks, ARMS[arm], seed))
-            if arm in ("vetted", "unflagged", "strengthened") and f"vet|{seed}" not in measured:
-                keep(f"vet|{seed}", vet_rows(table, vetting))
-            kept = rows_of(arm, table, vetting / "vet")
+            if arm in VETTED and "vet|0" not in measured:
+                keep("vet|0", vet_rows(tables["kinds"], base))
+            kept = rows_of(arm, tables[ARMS[arm]], base / "vet")
             with tempfile.TemporaryDirectory(prefix="truegold-proof-code-") as folder:
                 work, meter = Path(folder), Meter()
                 trained, tokens = train(kept, model, arguments.steps, seed, work)
-                cost = meter.read()
-                keep(
-                    f"{arm}|{seed}",
-                    {"rows": len(kept), "tokens": tokens, **cost} | evaluate(trained, heldout_table, work),
-                )
+                figures = {"rows": len(kept), "tokens": tokens, **meter.read()}
+                keep(f"{arm}|{seed}", figures | evaluate(trained, heldout_table, work))
     publish(
         measured, _report(measured, arguments.steps), arguments.json, arguments.write, "Weak tests in one kind of task"
     )
