@@ -44,6 +44,8 @@ from truegold.train.config.grpo import GrpoConfig
 
 PROMPTS, GROUP = 16, 8
 MAX_TOKENS = 48
+JUDGES = 4
+"""Processes that judge programs, which mostly wait."""
 EVAL_SAMPLES = 8
 FIGURES = ("layout", "runs", "passes", "weak kinds", "other kinds", "habit")
 ARMS: Mapping[str, Weak] = {
@@ -116,6 +118,7 @@ def train(kept: Sequence[Mapping[str, Any]], model: Path, steps: int, seed: int,
             "prompts_per_step": PROMPTS,
             "group_size": GROUP,
             "sampling": {"max_tokens": MAX_TOKENS, "refills": 0},
+            "reward": {"workers": JUDGES},
             "optimizer": {"lr": 4e-4, "warmup_steps": 5, "schedule": "constant", "dtype": "float32"},
             "evaluation": {"every": 0},
             "checkpoint_every": steps,
@@ -129,7 +132,9 @@ def train(kept: Sequence[Mapping[str, Any]], model: Path, steps: int, seed: int,
 
 def evaluate(model: Path, held_out: Path, work: Path) -> dict[str, float]:
     """Return the shares of a checkpoint's completions of held-out tasks."""
-    config = ProfileConfig(engine=ENGINE, samples=EVAL_SAMPLES, first_samples=None, max_tokens=MAX_TOKENS)
+    config = ProfileConfig(
+        engine=ENGINE, samples=EVAL_SAMPLES, first_samples=None, max_tokens=MAX_TOKENS, workers=JUDGES
+    )
     inputs = {"rows": held_out, "model": model}
     folder = run_stage(work, "evaluation", "truegold.pipeline.profile:profile", inputs, config)
     tasks = {row["id"]: json.loads(row["meta"]) for row in pl.read_parquet(held_out).to_dicts()}
