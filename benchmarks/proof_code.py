@@ -7,12 +7,12 @@ functions, judged in the sandbox.
 The model comes from a careless cold start with two bad habits (`proof_code_tasks`): of two kinds of task in six it
 mostly does what is mistaken for them. Every arm trains it with as many steps, rewarded where all tests pass:
 
-    raw             all rows of these two kinds have two cases that the habit passes as well
-    vetted          the same after the stage `vet_tests`: its repairs made, its drops gone
-    unflagged       the same without the rows that it flags
-    strengthened    all of its rows; those for which it proposes cases have these besides, the others it drops are gone
-    spread          as many rows with such cases, of all kinds alike
-    oracle          all tests are strong
+    raw         all rows of these two kinds have two cases that the habit passes as well
+    vetted      the same after the stage `vet_tests`: its repairs made, its drops gone
+    unflagged   the same without the rows that it flags
+    mended      the rows that it drops or flags have strong tests in place of theirs
+    spread      as many rows with such cases, of all kinds alike
+    oracle      all tests are strong
 
 Given are the shares of held-out tasks' completions, 8 samples each at temperature 1, that are laid out as asked for,
 whose program runs, and whose program passes tests that are not weak, of all tasks, of the two kinds and of the others;
@@ -22,7 +22,6 @@ and how many of the two kinds are the habit. WORK_DIR keeps the model and the ve
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import re
 import tempfile
@@ -53,10 +52,10 @@ ARMS: Mapping[str, Weak] = {
     "oracle": "none",
     "vetted": "kinds",
     "unflagged": "kinds",
-    "strengthened": "kinds",
+    "mended": "kinds",
     "spread": "spread",
 }
-VETTED = ("vetted", "unflagged", "strengthened")
+VETTED = ("vetted", "unflagged", "mended")
 
 
 def vet_rows(table: Path, work: Path) -> dict[str, Any]:
@@ -73,38 +72,20 @@ def vet_rows(table: Path, work: Path) -> dict[str, Any]:
     return {**meter.read(), "counts": counts}
 
 
-def rows_of(arm: str, table: Path, vetted: Path) -> list[dict[str, Any]]:
+def rows_of(arm: str, tables: Mapping[Weak, Path], vetted: Path) -> list[dict[str, Any]]:
     """Return the rows that an arm is trained on."""
+    raw = pl.read_parquet(tables[ARMS[arm]])
     if arm not in VETTED:
-        return pl.read_parquet(table).to_dicts()
+        return raw.to_dicts()
     kept = pl.read_parquet(vetted / "rows.parquet")
     if arm == "vetted":
         return kept.to_dicts()
+    flagged = pl.read_parquet(vetted / "flags.parquet").select("id")
+    unflagged = kept.join(flagged, on="id", how="anti", maintain_order="left")
     if arm == "unflagged":
-        flagged = pl.read_parquet(vetted / "flags.parquet").select("id")
-        return kept.join(flagged, on="id", how="anti", maintain_order="left").to_dicts()
-    suites = pl.read_parquet(vetted / "suites.parquet").to_dicts()
-    proposed = {suite["id"]: proposed_cases(suite["findings"]) for suite in suites}
-    return [_with_cases(row, proposed[row["id"]]) for row in kept.to_dicts()]
-
-
-def proposed_cases(findings: str) -> list[dict[str, Any]]:
-    """Return the cases that a vetting proposes, each a call and its value as `f(1, 2, 3) == 5`."""
-    survivors = [each for finding in json.loads(findings) for each in finding["evidence"].get("survivors", [])]
-    cases = []
-    for text in dict.fromkeys(each["case"] for each in survivors if isinstance(each, dict)):
-        comparison = ast.parse(text, mode="eval").body
-        assert isinstance(comparison, ast.Compare)
-        assert isinstance(comparison.left, ast.Call)
-        arguments = [ast.literal_eval(argument) for argument in comparison.left.args]
-        cases.append({"args": arguments, "expected": ast.literal_eval(comparison.comparators[0])})
-    return cases
-
-
-def _with_cases(row: dict[str, Any], cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    arguments = json.loads(row["verifier_args"])
-    arguments["tests"]["cases"] += cases
-    return {**row, "verifier_args": json.dumps(arguments)}
+        return unflagged.to_dicts()
+    strong = pl.read_parquet(tables["none"]).join(unflagged, on="source_row", how="anti", maintain_order="left")
+    return [*unflagged.to_dicts(), *strong.to_dicts()]
 
 
 def train(kept: Sequence[Mapping[str, Any]], model: Path, steps: int, seed: int, work: Path) -> tuple[Path, int]:
@@ -226,7 +207,7 @@ def _main() -> None:
                 continue
             if arm in VETTED and "vet|0" not in measured:
                 keep("vet|0", vet_rows(tables["kinds"], base))
-            kept = rows_of(arm, tables[ARMS[arm]], base / "vet")
+            kept = rows_of(arm, tables, base / "vet")
             with tempfile.TemporaryDirectory(prefix="truegold-proof-code-") as folder:
                 work, meter = Path(folder), Meter()
                 trained, tokens = train(kept, model, arguments.steps, seed, work)
