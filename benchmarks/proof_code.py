@@ -9,9 +9,7 @@ mostly does what is mistaken for them. Every arm trains it with as many steps, r
 
     raw         all rows of these two kinds have two cases that the habit passes as well
     vetted      the same after the stage `vet_tests`: its repairs made, its drops gone
-    unflagged   the same without the rows that it flags
     mended      the rows that it drops or flags have strong tests in place of theirs
-    spread      as many rows with such cases, of all kinds alike
     oracle      all tests are strong
 
 Given are the shares of held-out tasks' completions, 8 samples each at temperature 1, that are laid out as asked for,
@@ -51,11 +49,9 @@ ARMS: Mapping[str, Weak] = {
     "raw": "kinds",
     "oracle": "none",
     "vetted": "kinds",
-    "unflagged": "kinds",
     "mended": "kinds",
-    "spread": "spread",
 }
-VETTED = ("vetted", "unflagged", "mended")
+VETTED = ("vetted", "mended")
 
 
 def vet_rows(table: Path, work: Path) -> dict[str, Any]:
@@ -82,8 +78,6 @@ def rows_of(arm: str, tables: Mapping[Weak, Path], vetted: Path) -> list[dict[st
         return kept.to_dicts()
     flagged = pl.read_parquet(vetted / "flags.parquet").select("id")
     unflagged = kept.join(flagged, on="id", how="anti", maintain_order="left")
-    if arm == "unflagged":
-        return unflagged.to_dicts()
     strong = pl.read_parquet(tables["none"]).join(unflagged, on="source_row", how="anti", maintain_order="left")
     return [*unflagged.to_dicts(), *strong.to_dicts()]
 

@@ -45,8 +45,8 @@ SECOND = {
     "but at most {}": "min({}, {})",
 }
 """What is done with that and the third argument."""
-Weak = Literal["none", "kinds", "spread"]
-"""Which rows have weak tests: none, all of `WEAK_KINDS`, or as many of all kinds alike."""
+Weak = Literal["none", "kinds"]
+"""Which rows have weak tests: none, or all of `WEAK_KINDS`."""
 NAMES = ("f", "solve", "total", "value")
 CASES = 6
 WEAK_CASES = ((0, 0, 0), (1, 1, 1))
@@ -107,14 +107,10 @@ def _answer(program: str) -> str:
 def rows(tasks: list[Task], weak: Weak, seed: int) -> list[Row]:
     """Return a row for each task and name."""
     draw = random.Random(f"rows {seed}")
-    every = list(itertools.product(tasks, NAMES))
-    weak_ones = {n for n, (task, _) in enumerate(every) if weak != "none" and task.first in WEAK_KINDS}
-    if weak == "spread":
-        weak_ones = set(draw.sample(range(len(every)), len(weak_ones)))
     made: list[Row] = []
-    for number, (task, name) in enumerate(every):
+    for number, (task, name) in enumerate(itertools.product(tasks, NAMES), 1):
         strong = [(draw.randrange(-9, 20), draw.randrange(-9, 20), draw.randrange(-9, 20)) for _ in range(CASES)]
-        arguments = WEAK_CASES if number in weak_ones else strong
+        arguments = WEAK_CASES if weak == "kinds" and task.first in WEAK_KINDS else strong
         cases = [{"args": list(values), "expected": task.result(values)} for values in arguments]
         tests = json.dumps({"tests": {"type": "calls", "entry_point": name, "cases": cases}})
         made.append(
@@ -127,7 +123,7 @@ def rows(tasks: list[Task], weak: Weak, seed: int) -> list[Row]:
                 "verifier_args": tests,
                 "solution": _program(name, task.expression()),
                 "source": "proof_code",
-                "source_row": number + 1,
+                "source_row": number,
                 "split": "train",
                 "meta": json.dumps({"kind": task.first, "habit": _program(name, task.expression(HABITS))}),
             }
