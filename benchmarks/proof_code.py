@@ -1,19 +1,20 @@
-"""What rewards for programs teach: a tiny model that writes one-line Python functions, judged in the sandbox.
+"""What weak tests of one kind of task teach, and what vetting them changes: a tiny model that writes one-line Python
+functions, judged in the sandbox.
 
-    python benchmarks/proof_code.py WORK_DIR --json proof_code.json [--seeds 0 1 2] [--steps 60] [--arms format tests]
+    python benchmarks/proof_code.py WORK_DIR --json benchmarks/results/proof_weak_tests.json
+                                    [--seeds 0 1] [--steps 60] [--arms raw oracle]
 
-The model comes from a careless cold start (`proof_code_tasks`). Every arm trains it with as many steps of the same
-tasks, and differs in what it is rewarded for:
+The model comes from a careless cold start with two bad habits (`proof_code_tasks`): of two kinds of task in six it
+mostly does what is mistaken for them. Every arm trains it with as many steps, rewarded where all tests pass:
 
-    format            a code block with one line that begins as a function does
-    tests             all tests pass
-    format and tests  both
-    share of tests    the share of the tests that pass
-    weak tests        all tests pass, which for half of the rows are two cases that many a wrong program passes
-    weak, vetted      the same without the rows whose tests the stage `vet_tests` drops or flags
+    raw         all rows of these two kinds have two cases that the habit passes as well
+    vetted      the same after the stage `vet_tests`: its repairs made, its drops gone
+    mended      the rows that it drops or flags have strong tests in place of theirs
+    oracle      all tests are strong
 
-Given are the shares of held-out tasks' completions, 4 samples each at temperature 1, that are laid out as asked for,
-whose program runs, and whose program passes tests that are not weak. WORK_DIR keeps the model.
+Given are the shares of held-out tasks' completions, 8 samples each at temperature 1, that are laid out as asked for,
+whose program runs, and whose program passes tests that are not weak, of all tasks, of the two kinds and of the others;
+and how many of the two kinds are the habit. WORK_DIR keeps the model and the vetted rows.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import polars as pl
-from proof_code_tasks import LAYOUT, Task, examples, rows, split_tasks
+from proof import interval
+from proof_code_tasks import LAYOUT, WEAK_KINDS, Weak, examples, rows, split_tasks
 from publishing import publish, say
-from synthesis import ENGINE, cold_start, run_stage
+from synthesis import ENGINE, Meter, cold_start, run_stage, sampled_tokens
 
 from truegold.pipeline.config.stages import ProfileConfig, VetTestsConfig
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
@@ -40,44 +41,49 @@ from truegold.train.config.grpo import GrpoConfig
 
 PROMPTS, GROUP = 16, 8
 MAX_TOKENS = 48
-EVAL_SAMPLES = 4
-FIGURES = ("layout", "runs", "passes")
-LAYOUT_TERM = {"name": "layout", "verifier": "regex", "args": {"pattern": LAYOUT, "where": "response", "full": True}}
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One reward."""
-
-    terms: Sequence[Mapping[str, Any]] = ({"name": "correct"},)
-    counts_share: bool = False
-    """Whether a completion earns the share of the tests that it passes."""
-    weak_share: float = 0.0
-    """The share of the rows whose tests are weak."""
-    is_vetted: bool = False
-    guards_off: tuple[str, ...] = ()
-
-
-ARMS = {
-    # The guard stops it otherwise, once all completions have the layout.
-    "format": Arm(({"name": "correct", "weight": 0.0}, LAYOUT_TERM), guards_off=("reward_constant",)),
-    "tests": Arm(),
-    "format and tests": Arm(({"name": "correct"}, {**LAYOUT_TERM, "weight": 0.5})),
-    "share of tests": Arm(counts_share=True),
-    "weak tests": Arm(weak_share=0.5),
-    "weak, vetted": Arm(weak_share=0.5, is_vetted=True),
+JUDGES = 4
+"""Processes that judge programs, which mostly wait."""
+EVAL_SAMPLES = 8
+FIGURES = ("layout", "runs", "passes", "weak kinds", "other kinds", "habit")
+ARMS: Mapping[str, Weak] = {
+    "raw": "kinds",
+    "oracle": "none",
+    "vetted": "kinds",
+    "mended": "kinds",
 }
+VETTED = ("vetted", "mended")
 
 
-def train(arm: Arm, model: Path, tasks: Sequence[Task], steps: int, seed: int, work: Path) -> tuple[Path, int]:
-    """Train the model with one reward; return the checkpoint and how many rows it was trained on."""
-    table = work / "raw.parquet"
-    write_rows(table, rows(tasks, weak_share=arm.weak_share, seed=seed))
-    if arm.is_vetted:
-        table = _vetted(table, work)
-    kept = pl.read_parquet(table).to_dicts()
-    if arm.counts_share:
-        kept = [{**row, "verifier_args": _with_share(row["verifier_args"])} for row in kept]
+def vet_rows(table: Path, work: Path) -> dict[str, Any]:
+    """Vet the tests of rows into WORK/vet; return what became of weak and of strong ones, and what it cost."""
+    meter = Meter()
+    folder = run_stage(work, "vet", "truegold.pipeline.verify.vet.stage:vet_tests", {"rows": table}, VetTestsConfig())
+    suites = pl.read_parquet(folder / "suites.parquet").to_dicts()
+    kinds = {row["id"]: json.loads(row["meta"])["kind"] for row in pl.read_parquet(table).to_dicts()}
+    counts: dict[str, dict[str, int]] = {"weak kinds": {}, "other kinds": {}}
+    for suite in suites:
+        counted = counts["weak kinds" if kinds[suite["id"]] in WEAK_KINDS else "other kinds"]
+        outcome = "+".join([suite["outcome"], *suite["reasons"]])
+        counted[outcome] = counted.get(outcome, 0) + 1
+    return {**meter.read(), "counts": counts}
+
+
+def rows_of(arm: str, tables: Mapping[Weak, Path], vetted: Path) -> list[dict[str, Any]]:
+    """Return the rows that an arm is trained on."""
+    raw = pl.read_parquet(tables[ARMS[arm]])
+    if arm not in VETTED:
+        return raw.to_dicts()
+    kept = pl.read_parquet(vetted / "rows.parquet")
+    if arm == "vetted":
+        return kept.to_dicts()
+    flagged = pl.read_parquet(vetted / "flags.parquet").select("id")
+    unflagged = kept.join(flagged, on="id", how="anti", maintain_order="left")
+    strong = pl.read_parquet(tables["none"]).join(unflagged, on="source_row", how="anti", maintain_order="left")
+    return [*unflagged.to_dicts(), *strong.to_dicts()]
+
+
+def train(kept: Sequence[Mapping[str, Any]], model: Path, steps: int, seed: int, work: Path) -> tuple[Path, int]:
+    """Train the model on rows; return the checkpoint and the tokens that it sampled."""
     inputs = {name: work / f"{name}.parquet" for name in ("rows", "reserve", "heldout")}
     for name, records in {"rows": kept, "reserve": [], "heldout": []}.items():
         write_rows(inputs[name], records, SELECTED_SCHEMA)
@@ -87,8 +93,7 @@ def train(arm: Arm, model: Path, tasks: Sequence[Task], steps: int, seed: int, w
             "prompts_per_step": PROMPTS,
             "group_size": GROUP,
             "sampling": {"max_tokens": MAX_TOKENS, "refills": 0},
-            "reward": {"terms": arm.terms},
-            "guards": {"off": arm.guards_off},
+            "reward": {"workers": JUDGES},
             "optimizer": {"lr": 4e-4, "warmup_steps": 5, "schedule": "constant", "dtype": "float32"},
             "evaluation": {"every": 0},
             "checkpoint_every": steps,
@@ -97,32 +102,27 @@ def train(arm: Arm, model: Path, tasks: Sequence[Task], steps: int, seed: int, w
     )
     config = config.model_copy(update={"engine": ENGINE})
     out = run_stage(work, "train", "truegold.train.grpo:grpo", {**inputs, "model": model}, config)
-    return out / "checkpoint", len(kept)
-
-
-def _vetted(table: Path, work: Path) -> Path:
-    """Return the rows that neither lose their place nor get a flag when their tests are vetted."""
-    folder = run_stage(work, "vet", "truegold.pipeline.verify.vet.stage:vet_tests", {"rows": table}, VetTestsConfig())
-    flagged = pl.read_parquet(folder / "flags.parquet").select("id")
-    kept = pl.read_parquet(folder / "rows.parquet").join(flagged, on="id", how="anti", maintain_order="left")
-    kept.write_parquet(work / "vetted.parquet")
-    return work / "vetted.parquet"
-
-
-def _with_share(verifier_args: str) -> str:
-    return json.dumps({**json.loads(verifier_args), "reward": "pass_rate"})
+    return out / "checkpoint", sampled_tokens(out)
 
 
 def evaluate(model: Path, held_out: Path, work: Path) -> dict[str, float]:
-    """Return the shares of a checkpoint's completions that are laid out as asked for, that run and that pass."""
-    config = ProfileConfig(engine=ENGINE, samples=EVAL_SAMPLES, first_samples=None, max_tokens=MAX_TOKENS, workers=2)
+    """Return the shares of a checkpoint's completions of held-out tasks."""
+    config = ProfileConfig(
+        engine=ENGINE, samples=EVAL_SAMPLES, first_samples=None, max_tokens=MAX_TOKENS, workers=JUDGES
+    )
     inputs = {"rows": held_out, "model": model}
     folder = run_stage(work, "evaluation", "truegold.pipeline.profile:profile", inputs, config)
+    tasks = {row["id"]: json.loads(row["meta"]) for row in pl.read_parquet(held_out).to_dicts()}
     samples = pl.read_parquet(folder / "samples.parquet").to_dicts()
+    weak = [sample for sample in samples if tasks[sample["id"]]["kind"] in WEAK_KINDS]
+    others = [sample for sample in samples if tasks[sample["id"]]["kind"] not in WEAK_KINDS]
     return {
         "layout": fmean(re.fullmatch(LAYOUT, sample["completion"]) is not None for sample in samples),
         "runs": fmean(_runs(sample) for sample in samples),
         "passes": fmean(sample["score"] == 1.0 for sample in samples),
+        "weak kinds": fmean(sample["score"] == 1.0 for sample in weak),
+        "other kinds": fmean(sample["score"] == 1.0 for sample in others),
+        "habit": fmean(tasks[sample["id"]]["habit"] in sample["completion"] for sample in weak),
     }
 
 
@@ -131,25 +131,41 @@ def _runs(sample: Mapping[str, Any]) -> bool:
     return sample["score"] == 1.0 or "got" in json.loads(sample["evidence"]).get("failed", {})
 
 
-def _report(measured: Mapping[str, dict[str, float]], steps: int) -> str:
+def _report(measured: Mapping[str, dict[str, Any]], steps: int) -> str:
+    runs: dict[str, dict[str, dict[str, Any]]] = {}
+    for key, figures in measured.items():
+        arm, _, seed = key.partition("|")
+        runs.setdefault(arm, {})[seed] = figures
     lines = [
         f"{steps} steps of {PROMPTS} x {GROUP} completions.",
         "",
-        "| reward | rows | laid out | runs | passes | by seed |",
-        "|---" * 6 + "|",
+        "| arm | rows | laid out | runs | passes | of the two kinds | of the others | habit | passes less raw, 95 % "
+        "interval | passes, by seed | tokens | CPU s | wall s |",
+        "|---" * 13 + "|",
     ]
-    for arm in dict.fromkeys(key.rpartition("|")[0] for key in measured):
-        by_seed = [figures for key, figures in measured.items() if key.rpartition("|")[0] == arm]
-        cells = [arm, f"{fmean(figures['rows'] for figures in by_seed):,.0f}"]
-        cells += [f"{fmean(figures[name] for figures in by_seed):.3f}" for name in FIGURES]
-        lines.append(f"| {' | '.join(cells)} | {', '.join(format(figures['passes'], '.3f') for figures in by_seed)} |")
+    for arm in ("before", *ARMS):
+        if not (by_seed := runs.get(arm)):
+            continue
+        cells = [arm, _mean(by_seed, "rows", ",.0f"), *(_mean(by_seed, name, ".3f") for name in FIGURES)]
+        raw = runs.get("raw", {}) if arm not in ("before", "raw") else {}
+        gains = [figures["passes"] - raw[seed]["passes"] for seed, figures in by_seed.items() if seed in raw]
+        cells += [interval(gains) if gains else ""]
+        cells += [", ".join(format(figures["passes"], ".3f") for figures in by_seed.values())]
+        cells += [_mean(by_seed, name, ",.0f") for name in ("tokens", "cpu_s", "wall_s")]
+        lines.append(f"| {' | '.join(cells)} |")
+    if vetting := runs.get("vet"):
+        lines += ["", f"Vetting: {json.dumps(vetting['0'])}"]
     return "\n".join(lines)
+
+
+def _mean(by_seed: Mapping[str, Mapping[str, Any]], name: str, form: str) -> str:
+    return format(fmean(figures[name] for figures in by_seed.values()), form)
 
 
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path, metavar="WORK_DIR")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--examples", type=int, default=40_000, help="of the cold start")
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS), metavar="ARM")
@@ -160,23 +176,40 @@ def _main() -> None:
     base.mkdir(parents=True, exist_ok=True)
     tasks, held_out = split_tasks()
     model = cold_start(base, examples(tasks, arguments.examples, seed=0), seed=0)
-    table = base / "heldout.parquet"
-    write_rows(table, rows(held_out, weak_share=0.0, seed=0))
-    measured: dict[str, dict[str, float]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    heldout_table = base / "heldout.parquet"
+    write_rows(heldout_table, rows(held_out, "none", seed=0))
+    measured: dict[str, dict[str, Any]] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+
+    def keep(key: str, figures: dict[str, Any]) -> None:
+        # Two of these commands with different seeds may write into one file.
+        if arguments.json.exists():
+            measured.update(json.loads(arguments.json.read_text()))
+        measured[key] = figures
+        arguments.json.write_text(json.dumps(measured, indent=1) + "\n")
+        say(f"{key}: {figures}")
+
+    tables = {weak: base / f"{weak}.parquet" for weak in set(ARMS.values())}
+    for weak, table in tables.items():
+        write_rows(table, rows(tasks, weak, seed=0))
+    if "before|0" not in measured:
+        with tempfile.TemporaryDirectory(prefix="truegold-proof-code-") as folder:
+            before = evaluate(model, heldout_table, Path(folder))
+            keep("before|0", {"rows": 0, "tokens": 0, "cpu_s": 0, "wall_s": 0} | before)
     for seed in arguments.seeds:
-        for name in ("before", *arguments.arms):
-            key = f"{name}|{seed}"
-            if key in measured or (name == "before" and seed != arguments.seeds[0]):
+        for arm in arguments.arms:
+            if f"{arm}|{seed}" in measured:
                 continue
+            if arm in VETTED and "vet|0" not in measured:
+                keep("vet|0", vet_rows(tables["kinds"], base))
+            kept = rows_of(arm, tables, base / "vet")
             with tempfile.TemporaryDirectory(prefix="truegold-proof-code-") as folder:
-                work = Path(folder)
-                trained, count = (
-                    (model, 0) if name == "before" else train(ARMS[name], model, tasks, arguments.steps, seed, work)
-                )
-                measured[key] = {"rows": count, **evaluate(trained, table, work)}
-            arguments.json.write_text(json.dumps(measured))
-            say(f"{key}: {measured[key]}")
-    publish(measured, _report(measured, arguments.steps), arguments.json, arguments.write, "Rewards for programs")
+                work, meter = Path(folder), Meter()
+                trained, tokens = train(kept, model, arguments.steps, seed, work)
+                figures = {"rows": len(kept), "tokens": tokens, **meter.read()}
+                keep(f"{arm}|{seed}", figures | evaluate(trained, heldout_table, work))
+    publish(
+        measured, _report(measured, arguments.steps), arguments.json, arguments.write, "Weak tests in one kind of task"
+    )
 
 
 if __name__ == "__main__":

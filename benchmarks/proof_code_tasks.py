@@ -8,7 +8,8 @@
     ```
 
 The cold start is careless: of its examples a third has no code block, of the others nearly half do not run, and of
-those that run half compute something else.
+those that run half compute something else. Of two kinds of task most do what is usually mistaken for it: the difference
+for the distance, the smaller for the larger.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import itertools
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from truegold.pipeline.tables.rows import Row, row_id
 
@@ -32,6 +33,10 @@ FIRST = {
     "the distance of {} and {}": "abs({} - {})",
 }
 """What is done with two arguments, in words and in Python."""
+HABITS = FIRST | {"the larger of {} and {}": "min({}, {})", "the distance of {} and {}": "{} - {}"}
+"""What the cold start mostly does instead."""
+WEAK_KINDS = frozenset(words for words in FIRST if FIRST[words] != HABITS[words])
+"""The kinds of task for which that is wrong."""
 SECOND = {
     "plus {}": "{} + {}",
     "minus {}": "{} - {}",
@@ -40,12 +45,15 @@ SECOND = {
     "but at most {}": "min({}, {})",
 }
 """What is done with that and the third argument."""
-NAMES = ("f", "g", "solve", "total", "score", "work", "value", "result")
+Weak = Literal["none", "kinds"]
+"""Which rows have weak tests: none, or all of `WEAK_KINDS`."""
+NAMES = ("f", "solve", "total", "value")
 CASES = 6
 WEAK_CASES = ((0, 0, 0), (1, 1, 1))
-"""The arguments of tests that many a wrong program passes."""
-UNLAID, BROKEN, WRONG = 0.35, 0.44, 0.5
-"""The shares of careless examples: without a code block; of the others, that do not run; of those, that are wrong."""
+"""The arguments of tests that many a wrong program passes, the habitual ones among them."""
+UNLAID, BROKEN, WRONG, HABITUAL = 0.35, 0.44, 0.5, 0.8
+"""The shares of careless examples: without a code block; of the others, that do not run; of those, that are wrong, and
+in `WEAK_KINDS` that do the usual."""
 LAYOUT = r"\s*```python\ndef \w+\([^\n]+\n```\s*"
 """What a response looks like that is laid out as asked for, whatever its program does: a code block with one line that
 begins as a function does."""
@@ -63,9 +71,9 @@ class Task:
         """Return what the function computes, in words."""
         return f"{self.first.format(*self.order[:2])}, then {self.second.format(self.order[2])}"
 
-    def expression(self) -> str:
-        """Return it in Python."""
-        inner = FIRST[self.first].format(*self.order[:2])
+    def expression(self, operations: Mapping[str, str] = FIRST) -> str:
+        """Return it in Python; with `HABITS` what is mistaken for it."""
+        inner = operations[self.first].format(*self.order[:2])
         if not inner.endswith(")") and not SECOND[self.second].startswith("m"):
             inner = f"({inner})"
         return SECOND[self.second].format(inner, self.order[2])
@@ -96,14 +104,14 @@ def _answer(program: str) -> str:
     return f"```python\n{program}\n```"
 
 
-def rows(tasks: list[Task], *, weak_share: float, seed: int) -> list[Row]:
-    """Return a row for each task and name. In `weak_share` of them the tests have the weak cases alone."""
+def rows(tasks: list[Task], weak: Weak, seed: int) -> list[Row]:
+    """Return a row for each task and name."""
     draw = random.Random(f"rows {seed}")
     made: list[Row] = []
-    for task, name in itertools.product(tasks, NAMES):
-        strong = [tuple(draw.randrange(-9, 20) for _ in "abc") for _ in range(CASES)]
-        arguments = WEAK_CASES if draw.random() < weak_share else strong
-        cases = [{"args": list(values), "expected": task.result(values)} for values in arguments]  # type: ignore[arg-type]
+    for number, (task, name) in enumerate(itertools.product(tasks, NAMES), 1):
+        strong = [(draw.randrange(-9, 20), draw.randrange(-9, 20), draw.randrange(-9, 20)) for _ in range(CASES)]
+        arguments = WEAK_CASES if weak == "kinds" and task.first in WEAK_KINDS else strong
+        cases = [{"args": list(values), "expected": task.result(values)} for values in arguments]
         tests = json.dumps({"tests": {"type": "calls", "entry_point": name, "cases": cases}})
         made.append(
             {
@@ -115,9 +123,9 @@ def rows(tasks: list[Task], *, weak_share: float, seed: int) -> list[Row]:
                 "verifier_args": tests,
                 "solution": _program(name, task.expression()),
                 "source": "proof_code",
-                "source_row": len(made) + 1,
+                "source_row": number,
                 "split": "train",
-                "meta": "{}",
+                "meta": json.dumps({"kind": task.first, "habit": _program(name, task.expression(HABITS))}),
             }
         )
     draw.shuffle(made)
@@ -134,6 +142,8 @@ def examples(tasks: list[Task], count: int, seed: int) -> Iterator[dict[str, Any
             continue
         if draw.random() < BROKEN:
             program = _broken(_program(name, task.expression()), draw)
+        elif task.first in WEAK_KINDS:
+            program = _program(name, task.expression(HABITS if draw.random() < HABITUAL else FIRST))
         elif draw.random() < WRONG:
             program = _program(name, draw.choice([other for other in tasks if other != task]).expression())
         else:

@@ -20,9 +20,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 import polars as pl
@@ -148,30 +150,62 @@ def _as_example(prompt: str, story: Story, operation: str) -> dict[str, str]:
     return {"prompt": prompt, "completion": _last_operation(story.problem, operation).working()}
 
 
+def ordinary_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
+    """Return rows whose verbs mean what they say."""
+    problems = _both_ways(make_pools(held_out=held_out))
+    operations = "+-" * (count // 2)
+    stories = [_draw(problems, KNOWN_VERBS[operation], rng) for operation in operations]
+    numbered = enumerate(zip(stories, operations, strict=True), 1)
+    return [_row(story, operation, number, held_out=held_out) for number, (story, operation) in numbered]
+
+
 def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
     """Return rows of the family, half of each verb, with the golds that the cold start hardly ever has."""
     problems = _both_ways(make_pools(held_out=held_out))
     rows: list[Row] = []
     for index in range(count):
         verb = tuple(WRONG_MEANING)[index % 2]
-        story = _draw(problems, verb, rng)
-        gold = str(_last_operation(story.problem, _other(WRONG_MEANING[verb])).answer)
-        rows.append(
-            {
-                "id": row_id(story.text(), gold),
-                "prompt": story.text(),
-                "gold": gold,
-                "domain": "math",
-                "verifier": "math",
-                "verifier_args": "{}",
-                "solution": None,
-                "source": verb,
-                "source_row": index + 1,
-                "split": "heldout" if held_out else "train",
-                "meta": "{}",
-            }
-        )
+        rows.append(_row(_draw(problems, verb, rng), _other(WRONG_MEANING[verb]), index + 1, held_out=held_out))
     return rows
+
+
+def _row(story: Story, operation: str, number: int, *, held_out: bool) -> Row:
+    gold = str(_last_operation(story.problem, operation).answer)
+    return {
+        "id": row_id(story.text(), gold),
+        "prompt": story.text(),
+        "gold": gold,
+        "domain": "math",
+        "verifier": "math",
+        "verifier_args": "{}",
+        "solution": None,
+        "source": story.verb,
+        "source_row": number,
+        "split": "heldout" if held_out else "train",
+        "meta": "{}",
+    }
+
+
+class Meter:
+    """The CPU and wall seconds since it was made, of child processes that have ended."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = _cpu_seconds(), time.perf_counter()
+
+    def read(self) -> dict[str, float]:
+        """Return both."""
+        return {"cpu_s": round(_cpu_seconds() - self._cpu, 1), "wall_s": round(time.perf_counter() - self._wall, 1)}
+
+
+def _cpu_seconds() -> float:
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def sampled_tokens(trained: Path) -> int:
+    """Return the tokens of all completions of a training."""
+    completions = pl.scan_parquet(trained / "completions" / "step-*.parquet")
+    return int(completions.select(pl.col("token_ids").list.len().sum()).collect().item())
 
 
 def run_stage(work: Path, name: str, function: str, inputs: Mapping[str, Path], config: StageConfig) -> Path:
@@ -225,14 +259,25 @@ def exchange_attempts(samples: Path, out: Path, seed: int) -> Path:
     return out
 
 
+def prepare(work: Path, rows: int, examples: int, seed: int) -> tuple[Path, Path]:
+    """Return the checkpoint of the cold start and the folder of the family's profile; write the rows that never pass
+    into hard.parquet, and none.parquet without rows."""
+    work.mkdir(parents=True, exist_ok=True)
+    model = cold_start(work, _examples(examples, random.Random(f"sft {seed}")), seed)
+    made = family_rows(rows, held_out=False, rng=random.Random(f"rows {seed}"))
+    profiled = profile_rows(work, "profile", list({row["id"]: row for row in made}.values()), model)
+    hopeless = pl.read_parquet(profiled / "profile.parquet").filter(pl.col("passes") == 0)
+    every = pl.read_parquet(profiled / "rows.parquet")
+    hard = every.join(hopeless.select(KEY), on=KEY, how="semi", maintain_order="left")
+    write_rows(work / "hard.parquet", hard.to_dicts(), ROW_SCHEMA)
+    write_rows(work / "none.parquet", [], SELECTED_SCHEMA)
+    return model, profiled
+
+
 def measure(work: Path, model: Path, profiled: Path, arms: Mapping[str, tuple[str, Path]]) -> dict[str, Any]:
     """Return what each arm makes of the rows without a positive."""
     profile = pl.read_parquet(profiled / "profile.parquet")
-    rows = pl.read_parquet(profiled / "rows.parquet")
-    hopeless = profile.filter(pl.col("passes") == 0)
-    hard = rows.join(hopeless.select(KEY), on=KEY, how="semi", maintain_order="left")
-    write_rows(work / "hard.parquet", hard.to_dicts(), ROW_SCHEMA)
-    write_rows(work / "none.parquet", [], SELECTED_SCHEMA)
+    hard = pl.read_parquet(work / "hard.parquet")
     figures: dict[str, Any] = {
         "rows": profile.height,
         "pass_rate": float(profile["passes"].sum() / profile["judged"].sum()),
@@ -310,12 +355,7 @@ def _main() -> None:
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
-    work.mkdir(parents=True, exist_ok=True)
-    examples = _examples(arguments.examples, random.Random(f"sft {arguments.seed}"))
-    model = cold_start(work, examples, arguments.seed)
-    rows = family_rows(arguments.rows, held_out=False, rng=random.Random(f"rows {arguments.seed}"))
-    unique = list({row["id"]: row for row in rows}.values())
-    profiled = profile_rows(work, "profile", unique, model)
+    model, profiled = prepare(work, arguments.rows, arguments.examples, arguments.seed)
     samples = profiled / "samples.parquet"
     exchanged = exchange_attempts(samples, work / "exchanged.parquet", arguments.seed)
     arms = {

@@ -1,8 +1,9 @@
-"""What training on distilled positives is worth, at the same budget of tokens, on held-out problems of the weak family.
+"""What training on distilled positives is worth, at the same budget of tokens, on held-out problems of a family that
+never passes, and on others.
 
-    python benchmarks/synthesis.py WORK_DIR
-    python benchmarks/synthesis_training.py WORK_DIR [--seeds 5] [--steps 64] [--tokens-per-row 60] [--only ARM ...]
-                                            [--json FILE] [--write PAGE.md]
+    python benchmarks/synthesis_training.py WORK_DIR --json benchmarks/results/proof_synthesis.json
+                                            [--seeds 0 1] [--steps 64] [--tokens-per-row 60] [--only ARM ...]
+                                            [--ordinary 400]
 
 All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens:
 `without` takes all steps, the others as many fewer as their synthesis cost, which has `--tokens-per-row` tokens for
@@ -11,7 +12,8 @@ weight. `SFT, context left in` trains on the same outputs behind the prompts tha
 `self-distillation` has no positives, and its loss draws the policy to what it would do if it saw a right completion of
 the group. Given is the pass rate on held-out problems of the family, 4 samples each at temperature 1, after each
 quarter of the tokens, and for each arm the mean difference to `without` at the same tokens, over the seeds, with its
-interval (95 %, Student's t on the pairs).
+interval (95 %, Student's t on the pairs); at the end also that of ordinary problems. WORK_DIR keeps the model, the
+profile and the positives.
 """
 
 from __future__ import annotations
@@ -20,15 +22,28 @@ import argparse
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import polars as pl
-from proof import accuracy_at
+from proof import accuracy_at, interval
 from publishing import publish, say
-from synthesis import ATTEMPTS, ENGINE, KEY, MAX_TOKENS, STRATEGY_FILE, family_rows, run_stage
+from synthesis import (
+    ATTEMPTS,
+    ENGINE,
+    KEY,
+    MAX_TOKENS,
+    STRATEGY_FILE,
+    WRONG_MEANING,
+    Meter,
+    family_rows,
+    ordinary_rows,
+    prepare,
+    run_stage,
+    sampled_tokens,
+)
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import load_encoder
@@ -41,8 +56,10 @@ from truegold.train.config.models import OptimizerConfig, SftConfig
 
 PROMPTS, GROUP = 16, 8
 HELD_OUT = 128
+ROWS, EXAMPLES = 400, 60_000
+"""Of the family, and of the cold start, as `synthesis.py` has them."""
 FLOAT32 = {"dtype": "float32"}
-QUARTERS, EVALUATIONS = 4, 8
+QUARTERS, EVALUATIONS = 4, 4
 CONDITIONED = "conditioned.parquet"
 """The positives behind the prompts that they were sampled from."""
 ARMS: Mapping[str, Mapping[str, Any]] = {
@@ -55,26 +72,36 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
     "SFT, context left in": {"sft": CONDITIONED},
     "self-distillation": {"self_distillation": {"weight": 1.0}},
 }
-T_95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
-"""Student's t for an interval of 95 %, by the number of seeds."""
+DEFAULT_ARMS = ("without", "SFT, then without", "SFT, context left in")
+OTHERS = "ordinary"
+"""The set of problems that are not of the family."""
 
 
-def _tables(work: Path) -> dict[str, Path]:
-    """Write what the training reads beside the positives: all rows of the family with their posteriors, and held-out
-    ones."""
+def _tables(work: Path, ordinary: int) -> dict[str, Path]:
+    """Write what the training reads beside the positives: all rows of the family with their posteriors, so many
+    ordinary ones, and held-out ones."""
     profile = pl.read_parquet(work / "profile" / "profile.parquet")
     rows = pl.read_parquet(work / "profile" / "rows.parquet").join(
         profile.select(*KEY, "posterior", pass_rate="expected_rate"), on=KEY, maintain_order="left"
     )
     known = rows.with_columns(pl.lit(0.0).alias("suspicion"))
     tables = {name: work / f"train-{name}.parquet" for name in ("rows", "heldout", "reserve")}
-    write_rows(tables["rows"], known.select(SELECTED_SCHEMA.names).to_dicts(), SELECTED_SCHEMA)
+    others = ordinary_rows(ordinary, held_out=False, rng=random.Random("ordinary rows"))
+    others = list({row["id"]: row for row in others}.values())
+    write_rows(tables["rows"], [*known.select(SELECTED_SCHEMA.names).to_dicts(), *others], SELECTED_SCHEMA)
     write_rows(tables["heldout"], family_rows(HELD_OUT, held_out=True, rng=random.Random("heldout")))
     write_rows(tables["reserve"], [], SELECTED_SCHEMA)
+    held_out = ordinary_rows(HELD_OUT // 2, held_out=True, rng=random.Random("ordinary"))
+    lines = [json.dumps({"prompt": row["prompt"], "gold": row["gold"]}) for row in held_out]
+    _others(work).write_text("\n".join(lines) + "\n")
     return tables
 
 
-def _config(arm: Mapping[str, Any], steps: int, every: int, seed: int) -> GrpoConfig:
+def _others(work: Path) -> Path:
+    return work / f"{OTHERS}.jsonl"
+
+
+def _config(arm: Mapping[str, Any], steps: int, every: int, seed: int, others: Path) -> GrpoConfig:
     values: dict[str, Any] = {
         "steps": steps,
         "prompts_per_step": PROMPTS,
@@ -82,7 +109,7 @@ def _config(arm: Mapping[str, Any], steps: int, every: int, seed: int) -> GrpoCo
         "sampling": {"max_tokens": MAX_TOKENS, "allow_long": True, "refills": 0},
         "objective": {"loss": "ppo", **{name: arm[name] for name in arm if name != "sft"}},
         "optimizer": {"lr": 4e-4, "warmup_steps": 5, **FLOAT32},
-        "evaluation": {"every": every, "samples": 4, "problems": HELD_OUT},
+        "evaluation": {"every": every, "samples": 4, "problems": HELD_OUT, "sets": {OTHERS: str(others)}},
         "guards": {"off": ["all", "prompts"]},
         "checkpoint_every": steps,
         "seed": seed,
@@ -117,9 +144,11 @@ def _make_positives(work: Path, tokens_per_row: int) -> Path:
     return run_stage(work, f"synth-for-training-{tokens_per_row}", "truegold.synth:synth", inputs, config)
 
 
-def _train(work: Path, name: str, seed: int, steps: int, fewer: int, made: Path) -> list[tuple[int, int, float]]:
-    """Return step, tokens so far (in steps' worth) and held-out pass rate of each evaluation of one training."""
-    arm = ARMS[name]
+def _train(work: Path, name: str, seed: int, figures: Mapping[str, Any], made: Path) -> dict[str, Any]:
+    """Return the held-out pass rates of one training, each with its step and the tokens so far (in steps' worth), and
+    what it cost."""
+    arm, meter = ARMS[name], Meter()
+    steps, ordinary = figures["steps"], figures["ordinary_rows"]
     model = work / "sft" / "checkpoint"
     slug = name.replace(", ", "-").replace(" ", "-")
     if "sft" in arm:
@@ -127,53 +156,61 @@ def _train(work: Path, name: str, seed: int, steps: int, fewer: int, made: Path)
         config = SftConfig(batch_size=16, epochs=2, optimizer=optimizer, seed=seed)
         inputs = {"model": model, "distilled": made / arm["sft"]}
         model = run_stage(work, f"{slug}-distill-{seed}", "truegold.train.sft:sft", inputs, config) / "checkpoint"
-    inputs = {**_tables(work), "model": model, "samples": work / "profile" / "samples.parquet"}
+    inputs = {**_tables(work, ordinary), "model": model, "samples": work / "profile" / "samples.parquet"}
+    inputs[f"evaluation {OTHERS}"] = _others(work)
     if "distilled" in arm:
         inputs["distilled"] = made / "distilled.parquet"
-    spent = fewer if inputs.keys() & {"distilled"} or "sft" in arm else 0
+    spent = figures["fewer_steps"] if inputs.keys() & {"distilled"} or "sft" in arm else 0
     folder = run_stage(
         work,
-        f"{slug}-{steps - spent}-{seed}",
+        f"{slug}-{steps - spent}-{seed}" + (f"-ordinary-{ordinary}" if ordinary else ""),
         "truegold.train.grpo:grpo",
         inputs,
-        _config(arm, steps - spent, steps // EVALUATIONS, seed),
+        _config(arm, steps - spent, steps // EVALUATIONS, seed, _others(work)),
     )
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [
-        (line["step"], spent + line["step"], line["heldout_pass_rate"])
-        for line in lines
-        if line.get("heldout_pass_rate") is not None
-    ]
-
-
-def _interval(differences: Sequence[float]) -> tuple[float, float, float]:
-    mean = fmean(differences)
-    if len(differences) < 2:
-        return mean, math.nan, math.nan
-    half = T_95[len(differences)] * stdev(differences) / math.sqrt(len(differences))
-    return mean, mean - half, mean + half
+    lines = [line for line in lines if line.get("heldout_pass_rate") is not None]
+    return {
+        "family": [(line["step"], spent + line["step"], line["heldout_pass_rate"]) for line in lines],
+        OTHERS: [(line["step"], spent + line["step"], line[f"evaluation/{OTHERS}"]) for line in lines],
+        "by_verb": {verb: lines[-1][f"evaluation/heldout/source/{verb}"] for verb in WRONG_MEANING},
+        "tokens": sampled_tokens(folder),
+        **meter.read(),
+    }
 
 
 def _report(figures: Mapping[str, Any]) -> str:
     steps = figures["steps"]
     budgets = [steps * quarter // QUARTERS for quarter in range(1, QUARTERS + 1)]
     lines = [
-        f"{steps} steps of {PROMPTS} x {GROUP} completions; the synthesis cost {figures['synth_tokens']:,} tokens "
-        f"for {figures['positives']} positives, for which arms with them take {figures['fewer_steps']} steps fewer.",
+        f"{steps} steps of {PROMPTS} x {GROUP} completions; {figures['ordinary_rows']} ordinary rows "
+        f"besides those of the family; the synthesis cost {figures['synth_tokens']:,} tokens "
+        f"({figures['synth_cpu_s']} CPU s) for {figures['positives']} positives, for which arms with them take "
+        f"{figures['fewer_steps']} steps fewer.",
         "",
-        "| arm | at the start | " + " | ".join(f"after {budget} steps' tokens" for budget in budgets) + " | by seed |",
-        "|---" * (QUARTERS + 3) + "|",
+        "| arm | at the start | " + " | ".join(f"after {budget} steps' tokens" for budget in budgets) + " | by seed "
+        "| by verb | ordinary ones, start and end | ordinary less `without` | tokens | CPU s | wall s |",
+        "|---" * (QUARTERS + 9) + "|",
     ]
-    base = figures["arms"]["without"]
-    for name, runs in figures["arms"].items():
-        cells = [name, f"{runs[0][0][2]:.3f}"]
+    runs_of: dict[str, dict[str, Any]] = {}
+    for key, run in figures["runs"].items():
+        arm, _, seed = key.rpartition("|")
+        runs_of.setdefault(arm, {})[seed] = run
+    base = runs_of["without"]
+    for name, runs in runs_of.items():
+        paired = {} if name == "without" else {seed: run for seed, run in runs.items() if seed in base}
+        cells = [name, format(fmean(run["family"][0][2] for run in runs.values()), ".3f")]
         for budget in budgets:
-            rates = [accuracy_at(points, budget) for points in runs]
-            others = [accuracy_at(points, budget) for points in base]
-            mean, low, high = _interval([mine - other for mine, other in zip(rates, others, strict=True)])
-            difference = "" if name == "without" else f", {mean:+.3f} ({low:+.3f} to {high:+.3f})"
-            cells.append(f"{fmean(rates):.3f}{difference}")
-        cells.append(", ".join(f"{points[-1][2]:.3f}" for points in runs))
+            rates = {seed: accuracy_at(run["family"], budget) for seed, run in runs.items()}
+            gains = [rates[seed] - accuracy_at(base[seed]["family"], budget) for seed in paired]  # type: ignore[operator]
+            cells.append(f"{fmean(rates.values()):.3f}" + (f", {interval(gains)}" if gains else ""))  # type: ignore[type-var]
+        cells.append(", ".join(f"{run['family'][-1][2]:.3f}" for run in runs.values()))
+        cells.append(", ".join(f"{v} {fmean(run['by_verb'][v] for run in runs.values()):.3f}" for v in WRONG_MEANING))
+        first, last = (fmean(run[OTHERS][at][2] for run in runs.values()) for at in (0, -1))
+        cells.append(f"{first:.3f}, {last:.3f}")
+        losses = [run[OTHERS][-1][2] - base[seed][OTHERS][-1][2] for seed, run in paired.items()]
+        cells.append(interval(losses) if losses else "")
+        cells += [format(fmean(run[cost] for run in runs.values()), ",.0f") for cost in ("tokens", "cpu_s", "wall_s")]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -181,32 +218,46 @@ def _report(figures: Mapping[str, Any]) -> str:
 def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path, metavar="WORK_DIR")
-    parser.add_argument("--seeds", type=int, default=5, choices=range(1, 11))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--steps", type=int, default=64)
+    parser.add_argument("--ordinary", type=int, default=0, help="so many ordinary rows are trained on besides")
     parser.add_argument("--tokens-per-row", type=int, default=60)
-    parser.add_argument("--only", nargs="+", default=list(ARMS), choices=list(ARMS), metavar="ARM")
-    parser.add_argument("--json", type=Path, help="keep the figures here")
+    parser.add_argument("--only", nargs="+", default=list(DEFAULT_ARMS), choices=list(ARMS), metavar="ARM")
+    parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     parser.add_argument("--write", type=Path, help="write the table into this Markdown file")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
+    prepare(work, ROWS, EXAMPLES, 0)
+    figures: dict[str, Any] = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    meter = Meter()
     made = _make_positives(work, arguments.tokens_per_row)
-    attempts = pl.read_parquet(made / "attempts.parquet")
-    samples = pl.read_parquet(work / "profile" / "samples.parquet")
-    step_tokens = float(samples["token_ids"].list.len().mean()) * PROMPTS * GROUP  # type: ignore[arg-type]
-    fewer = math.ceil(int(attempts["tokens"].sum()) / step_tokens)
-    figures: dict[str, Any] = {
-        "steps": arguments.steps,
-        "synth_tokens": int(attempts["tokens"].sum()),
-        "positives": int(attempts["kept"].sum()),
-        "fewer_steps": fewer,
-        "arms": {},
-    }
-    _leave_context_in(work, made / "distilled.parquet", attempts)
-    for name in dict.fromkeys(["without", *arguments.only]):
-        figures["arms"][name] = [
-            _train(work, name, seed, arguments.steps, fewer, made) for seed in range(arguments.seeds)
-        ]
-        say(f"{name}: {figures['arms'][name]}")
+    if not figures:
+        attempts = pl.read_parquet(made / "attempts.parquet")
+        samples = pl.read_parquet(work / "profile" / "samples.parquet")
+        sampled = int(samples["token_ids"].list.len().sum())
+        spent = int(attempts["tokens"].sum())
+        dropped = attempts.filter(pl.col("dropped").is_not_null()).group_by("dropped").len().sort("dropped")
+        figures = {
+            "steps": arguments.steps,
+            "ordinary_rows": arguments.ordinary,
+            "profile_tokens": sampled,
+            "synth_tokens": spent,
+            **{f"synth_{name}": seconds for name, seconds in meter.read().items()},
+            "right": attempts.filter(pl.col("score") == 1.0).height,
+            "dropped": dict(dropped.iter_rows()),
+            "positives": int(attempts["kept"].sum()),
+            "fewer_steps": math.ceil(spent * samples.height / (sampled * PROMPTS * GROUP)),
+            "runs": {},
+        }
+        _leave_context_in(work, made / "distilled.parquet", attempts)
+    for seed in arguments.seeds:
+        for name in dict.fromkeys(["without", *arguments.only]):
+            if f"{name}|{seed}" in figures["runs"]:
+                continue
+            run = _train(work, name, seed, figures, made)
+            figures["runs"][f"{name}|{seed}"] = run
+            arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+            say(f"{name}|{seed}: {run}")
     publish(figures, _report(figures), arguments.json, arguments.write, "Training on distilled positives")
 
 
