@@ -14,7 +14,7 @@ Three questions are put to the row's verifier, each as a response that it judges
   so its solution is judged.
 - *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
   from an answer that is plainly another, no answer in other words can ever be paid. Where it names several it is
-  `gold_unmatchable`, `why` "several_values"; others, such as "Ctrl+A", may be answers that are written in one way, and
+  `gold_unmatchable`, `why` "several_values"; others, such as "60^\bullet", may be answers that are written in one way, and
   are counted as `skip:gold_compared_as_text`, unless a fifth of the set is: then its verifier is another, and they are
   `gold_unmatchable`, `why` "notation". Golds that are no answers are told by their words
   (`gold_words`), unless a formula in them is accepted.
@@ -83,8 +83,9 @@ TEXT_CHARS = 500
 AS_TEXT = "notation"
 """Why a gold is compared letter by letter. Two blind readers found that right of 11 in 30 such golds that no right
 answer in other words would match; of the other kinds of `gold_unmatchable` in 75 of 79."""
-SAMPLED_ROWS, MOST_AS_TEXT = 200, 0.2
-"""Of so many rows, spread over the set, a larger share of golds compared letter by letter is a fault of the set."""
+SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
+"""Where of so many rows, spread over the set, a larger share has golds that cannot be matched, their verifier is another
+or their column is: such golds hold their rows back. Of others `gold_unmatchable` advises."""
 ANOTHER_ANSWER = "7919"
 """An answer that is no row's gold."""
 READ_BY_MEANING = ("math", "numeric")
@@ -375,7 +376,8 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
     on_gold = row.verdict_on(_Role.GOLD)
     why = _why_unmatchable(row)
     if why is not None and (why != AS_TEXT or is_foreign):
-        yield _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
+        record, evidence = _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
+        yield {**record, "blocks": record["blocks"] or is_foreign}, evidence
     elif why is None and on_gold is not None and not on_gold.passed:
         yield _flag(row, _failure_reason(on_gold), _evidence(row, on_gold))
     for other, on_other in zip(row.other_golds, row.verdicts_on(_Role.OTHER_GOLD), strict=True):
@@ -389,14 +391,14 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
 
 
 def _is_foreign(path: Path) -> bool:
-    """Return whether more than a fifth of the golds of a table are compared letter by letter, in a sample of it."""
+    """Return whether no right answer could match more than a fifth of the golds of a table, in a sample of it."""
     queue, judged = _Queue(), list[_Pending]()
     rows = islice(read_rows(path, COLUMNS), 0, None, max(1, count_rows(path) // SAMPLED_ROWS))
     for verdict in verify_batch(queue.feed(row for row in rows if row["verifier"] in READ_BY_MEANING), workers=1):
         judged += queue.finished_before_next()
         queue.take(verdict)
     judged += queue.finished_before_next()
-    return sum(_why_unmatchable(row) == AS_TEXT for row in judged) > MOST_AS_TEXT * len(judged)
+    return sum(_why_unmatchable(row) is not None for row in judged) > MOST_UNMATCHABLE * len(judged)
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:

@@ -204,7 +204,7 @@ def test_golds_that_cannot_be_matched_are_told_by_kind(gold: str, kind: str, tmp
 
 
 def test_a_few_golds_that_are_compared_as_text_are_counted_and_many_are_a_fault(tmp_path: Path) -> None:
-    keys = [make("Ctrl+A", prompt="Which keys select all?")]
+    keys = [make(r"60^\bullet", prompt="What is the angle?")]
     for others, flagged in ((5, []), (3, ["gold_unmatchable"])):
         (folder := tmp_path / str(others)).mkdir()
         report, flags, _ = run(folder, *keys, *(make(str(n)) for n in range(others)))
