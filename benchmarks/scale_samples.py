@@ -41,9 +41,9 @@ def memory() -> str:
 KINDS = {"anonymous": "RssAnon", "mapped": "RssFile"}
 
 
-def key_of(number: int, each: int) -> tuple[str, int]:
+def key_of(sample_index: int, each: int) -> tuple[str, int]:
     """Return prompt and number of a sample."""
-    return prompt_key([number // each]), number % each
+    return prompt_key([sample_index // each]), sample_index % each
 
 
 def write_part(path: Path, numbers: range, tokens: int, each: int) -> None:
@@ -51,7 +51,7 @@ def write_part(path: Path, numbers: range, tokens: int, each: int) -> None:
     draw = np.random.default_rng(numbers.start)
     with pq.ParquetWriter(path, PART_SCHEMA, compression="zstd") as writer:
         for start in range(numbers.start, numbers.stop, GROUP_ROWS):
-            keys = [key_of(number, each) for number in range(start, min(start + GROUP_ROWS, numbers.stop))]
+            keys = [key_of(sample_index, each) for sample_index in range(start, min(start + GROUP_ROWS, numbers.stop))]
             ids = pa.array(draw.integers(MOST_TOKEN, size=len(keys) * tokens, dtype=np.int32))
             offsets = pa.array(np.arange(0, len(ids) + 1, tokens, dtype=np.int32))
             columns = {
@@ -67,21 +67,23 @@ def write_part(path: Path, numbers: range, tokens: int, each: int) -> None:
 
 def fill(folder: Path, samples: int, tokens: int, each: int) -> None:
     """Write the parts that are missing, and add the last samples as a profile does."""
-    place = folder / digest_json(IDENTITY)[:16]
-    place.mkdir(parents=True, exist_ok=True)
+    store_folder = folder / digest_json(IDENTITY)[:16]
+    store_folder.mkdir(parents=True, exist_ok=True)
     parts = samples // PART_SAMPLES
     for part in range(parts):
-        path = place / f"part-{part:06d}.parquet"
+        path = store_folder / f"part-{part:06d}.parquet"
         if not path.exists():
             write_part(path, range(part * PART_SAMPLES, (part + 1) * PART_SAMPLES), tokens, each)
     began, cpu = time.monotonic(), time.process_time()
     store = SampleStore(folder, IDENTITY)
     print(f"indexes made or opened in {time.monotonic() - began:.1f} s ({time.process_time() - cpu:.1f} s CPU)")
-    rest = [number for number in range(parts * PART_SAMPLES, samples) if key_of(number, each) not in store]
+    rest = [
+        sample_index for sample_index in range(parts * PART_SAMPLES, samples) if key_of(sample_index, each) not in store
+    ]
     began, cpu = time.monotonic(), time.process_time()
-    for number in rest:
-        ids = tuple((number * token) % MOST_TOKEN for token in range(tokens))
-        store.add(*key_of(number, each), Completion(ids, (), "stop"))
+    for sample_index in rest:
+        ids = tuple((sample_index * token) % MOST_TOKEN for token in range(tokens))
+        store.add(*key_of(sample_index, each), Completion(ids, (), "stop"))
     store.close()
     if rest:
         cost = (time.process_time() - cpu) / len(rest)
@@ -102,8 +104,8 @@ def measure(folder: Path, samples: int, each: int) -> None:
         sys.exit("a sample is missing")
     print(f"looked up at {(time.process_time() - cpu) / LOOK_UPS * 1e6:.1f} us CPU:", memory())
     cpu = time.process_time()
-    for number in range(min(READ, samples)):
-        store.read(*key_of(number, each))
+    for sample_index in range(min(READ, samples)):
+        store.read(*key_of(sample_index, each))
     print(f"read in order at {(time.process_time() - cpu) / min(READ, samples) * 1e6:.1f} us CPU:", memory())
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{size / samples:.0f} bytes a sample on disk")

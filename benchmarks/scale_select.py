@@ -47,31 +47,31 @@ SCHEMAS = {
 
 def posteriors() -> tuple[pa.Array, dict[tuple[int, int, int], int]]:
     """Return the components of each posterior, and its place by domain, samples and passes."""
-    found: list[Any] = []
-    places = {}
+    mixtures: list[Any] = []
+    place_by_counts = {}
     for domain in range(len(DOMAINS)):
         prior = fit_prior({(4, 0): 40 + 10 * domain, (4, 1): 15, (4, 2): 10, (4, 3): 10, (4, 4): 25})
         assert isinstance(prior, Mixture)
         for judged in SAMPLES:
             for passes in range(judged + 1):
-                places[domain, judged, passes] = len(found)
-                found.append(prior.after(judged, passes).components())
-    return pa.array(found, PROFILE_SCHEMA.field("posterior").type), places
+                place_by_counts[domain, judged, passes] = len(mixtures)
+                mixtures.append(prior.after(judged, passes).components())
+    return pa.array(mixtures, PROFILE_SCHEMA.field("posterior").type), place_by_counts
 
 
 def make(folder: Path, rows: int, prompt: int) -> None:
     """Write the tables of a profile."""
     folder.mkdir(parents=True)
     writers = {name: pq.ParquetWriter(folder / f"{name}.parquet", SCHEMAS[name], compression="zstd") for name in TABLES}
-    components, places = posteriors()
+    components, place_by_counts = posteriors()
     place_of = np.full((len(DOMAINS), max(SAMPLES) + 1, max(SAMPLES) + 1), -1)
-    for counts, place in places.items():
-        place_of[counts] = place
+    for counts, mixture_index in place_by_counts.items():
+        place_of[counts] = mixture_index
     for start in range(0, rows, BLOCK):
         draw = np.random.default_rng(start)
         count = min(BLOCK, rows - start)
         numbers = np.arange(start, start + count)
-        ids = [f"{number * 0x9E3779B97F4A7C15 % 2**80:020x}" for number in numbers.tolist()]
+        ids = [f"{row_index * 0x9E3779B97F4A7C15 % 2**80:020x}" for row_index in numbers.tolist()]
         source, domain = draw.integers(len(SOURCES), size=count), draw.integers(len(DOMAINS), size=count)
         judged = draw.choice(SAMPLES, size=count)
         rate = np.where(draw.random(count) < 0.3, 0.0, draw.beta(0.7, 0.7, size=count))

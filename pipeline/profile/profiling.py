@@ -283,9 +283,9 @@ class ProfileSamples:
     def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
         """Yield the rows of parts that are not finished, as far as their prompts leave room."""
         for index, row in rows:
-            if (number := self._work.part_of(index)) in self._work.finished:
+            if (part_index := self._work.part_of(index)) in self._work.finished:
                 continue
-            part = self._open.setdefault(number, _OpenPart())
+            part = self._open.setdefault(part_index, _OpenPart())
             prompt = tuple(encode_row(self._source.encoder, row))
             if len(prompt) < self._source.max_model_len:
                 sampled = SampledRow(row, index, prompt, prompt_key(prompt))
@@ -303,11 +303,11 @@ class ProfileSamples:
         rule = self._schedule.rule
         if rule is not None and self._work.rule is None:
             self._work.keep_rule(rule)
-        for number, part in list(self._open.items()):
-            rows = self._work.rows_of(number)
+        for part_index, part in list(self._open.items()):
+            rows = self._work.rows_of(part_index)
             if not part.open and len(part.rows) == min(rows.stop, self._problems) - rows.start:
-                self._work.finish(number, partial(self._write_part, part))
-                del self._open[number]
+                self._work.finish(part_index, partial(self._write_part, part))
+                del self._open[part_index]
 
     def _write_part(self, part: _OpenPart, folder: Path) -> None:
         with (
@@ -317,8 +317,8 @@ class ProfileSamples:
         ):
             for _, row, sampled in sorted(part.rows, key=itemgetter(0)):
                 of_row = [] if sampled is None else list(self._samples(sampled))
-                reason = None if of_row else TOO_LONG if sampled is None else NOT_SAMPLED
-                rows.write({**row, "drop_reason": reason})
+                why = TOO_LONG if sampled is None else NOT_SAMPLED
+                rows.write({**row, "drop_reason": None if of_row else why})
                 if of_row:
                     profiles.write(summarise(row, of_row))
                 for sample in of_row:

@@ -62,15 +62,15 @@ class SampleParts:
         self._numbers = sorted(int(path.stem.partition("-")[2]) for path in folder.glob("part-*.parquet"))
         covered: set[int] = set()
         indexes: list[_Index] = []
-        found = map(_Index.of, folder.glob("index-*.bin"))
-        for index in sorted(found, key=lambda index: (index.first, -index.last)):
-            numbers = {number for number in self._numbers if index.first <= number <= index.last}
+        opened = map(_Index.mapped, folder.glob("index-*.bin"))
+        for index in sorted(opened, key=lambda index: (index.first, -index.last)):
+            numbers = {part_index for part_index in self._numbers if index.first <= part_index <= index.last}
             if len(numbers) == index.parts and not numbers & covered:
                 covered |= numbers
                 indexes.append(index)
             else:  # Of parts that are gone, or merged into another one.
                 index.path.unlink()
-        indexes += [self._make_index(number) for number in self._numbers if number not in covered]
+        indexes += [self._make_index(part_index) for part_index in self._numbers if part_index not in covered]
         self._indexes: list[_Index] = []
         for index in sorted(indexes, key=lambda index: index.first):
             self._take_in(index)
@@ -79,16 +79,16 @@ class SampleParts:
         """Return where a sample lies; None where there is none."""
         high, low = _hash(key)
         for index in reversed(self._indexes):
-            at = int(np.searchsorted(index.high, high))
-            while at < len(index.high) and index.high[at] == high:
-                if index.low[at] == low:
-                    return int(index.place[at])
-                at += 1
+            entry = int(np.searchsorted(index.high, high))
+            while entry < len(index.high) and index.high[entry] == high:
+                if index.low[entry] == low:
+                    return int(index.location[entry])
+                entry += 1
         return None
 
-    def read(self, place: int) -> Completion:
+    def read(self, location: int) -> Completion:
         """Return the sample that lies there."""
-        group, row = self._read_group(place >> 8), place & 0xFF
+        group, row = self._read_group(location >> 8), location & 0xFF
         token_ids, logprobs = (
             tuple(values[offsets[row] : offsets[row + 1]].tolist())
             for values, offsets in (group.token_ids, group.logprobs)
@@ -97,8 +97,8 @@ class SampleParts:
 
     def add(self, samples: Iterable[tuple[SampleKey, Mapping[str, Any]]]) -> None:
         """Write a part, which lies whole on the disk when this returns."""
-        number = self._numbers[-1] + 1 if self._numbers else 0
-        with written_aside(self._path(number)) as aside:
+        part_index = self._numbers[-1] + 1 if self._numbers else 0
+        with written_aside(self._path(part_index)) as aside:
             with pq.ParquetWriter(aside, PART_SCHEMA, compression="zstd") as writer:
                 group: list[Mapping[str, Any]] = []
                 tokens = 0
@@ -112,8 +112,8 @@ class SampleParts:
                     writer.write_table(pa.Table.from_pylist(group, PART_SCHEMA))
             with aside.open("rb") as written:
                 os.fsync(written.fileno())
-        self._numbers.append(number)
-        self._take_in(self._make_index(number))
+        self._numbers.append(part_index)
+        self._take_in(self._make_index(part_index))
 
     def close(self) -> None:
         """Close the files."""
@@ -121,42 +121,44 @@ class SampleParts:
         self._open_file.cache_clear()
         self._indexes.clear()
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"part-{number:06d}.parquet"
+    def _path(self, part_index: int) -> Path:
+        return self._folder / f"part-{part_index:06d}.parquet"
 
-    def _open_file_anew(self, number: int) -> pq.ParquetFile:
+    def _open_file_anew(self, part_index: int) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(self._path(number), pre_buffer=False)
+            return pq.ParquetFile(self._path(part_index), pre_buffer=False)
         except (OSError, pa.ArrowInvalid) as error:
             raise SetupError(
-                f"{self._path(number)} cannot be read: {error}.", "Delete it: its samples are drawn again then."
+                f"{self._path(part_index)} cannot be read: {error}.", "Delete it: its samples are drawn again then."
             ) from error
 
     def _read_group_anew(self, part_and_group: int) -> _Group:
-        number, group = divmod(part_and_group, 2**24)
-        table = self._open_file(number).read_row_group(group, PART_SCHEMA.names[2:], use_threads=False).combine_chunks()
+        part_index, group = divmod(part_and_group, 2**24)
+        table = (
+            self._open_file(part_index).read_row_group(group, PART_SCHEMA.names[2:], use_threads=False).combine_chunks()
+        )
         token_ids, logprobs = (
             (column.values.to_numpy(), column.offsets.to_numpy())
             for column in (table[name].chunk(0) for name in ("token_ids", "logprobs"))
         )
         return _Group(token_ids, logprobs, table["finish_reason"].to_pylist(), table["counted"].to_pylist())
 
-    def _make_index(self, number: int) -> _Index:
+    def _make_index(self, part_index: int) -> _Index:
         """Return the index of a part, by its keys."""
-        file = self._open_file(number)
+        file = self._open_file(part_index)
         keys: list[Array] = []
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, ["prompt", "sample"], use_threads=False)
             digests = np.frombuffer(bytes.fromhex("".join(table["prompt"].to_pylist())), ">u8").astype(np.uint64)
             samples = table["sample"].to_numpy().astype(np.uint64)
             high = digests[::2] ^ (samples * np.uint64(SPREAD))
-            place = np.arange(len(samples), dtype=np.uint64) + np.uint64(number << 32 | group << 8)
-            keys.append(np.stack([high, digests[1::2] ^ samples, place]))
+            location = np.arange(len(samples), dtype=np.uint64) + np.uint64(part_index << 32 | group << 8)
+            keys.append(np.stack([high, digests[1::2] ^ samples, location]))
         index = np.concatenate(keys, axis=1)
-        path = self._folder / f"index-{number:06d}-{number:06d}-1.bin"
+        path = self._folder / f"index-{part_index:06d}-{part_index:06d}-1.bin"
         with written_aside(path) as aside:
             index[:, np.argsort(index[0], kind="stable")].tofile(aside)
-        return _Index.of(path)
+        return _Index.mapped(path)
 
     def _take_in(self, index: _Index) -> None:
         """Add an index of later parts. Neighbours are merged until each is more than twice as large as the next."""
@@ -178,7 +180,7 @@ class SampleParts:
             del merged
         for each in (left, right):
             each.path.unlink()
-        return _Index.of(self._folder / name)
+        return _Index.mapped(self._folder / name)
 
 
 class _Group(NamedTuple):
@@ -197,10 +199,10 @@ class _Index:
         self.path, self.first, self.last, self.parts = path, first, last, parts
         self.entries: Array = np.memmap(path, np.uint64, "r").view(np.ndarray).reshape(3, -1)
         """Both halves of each key, and where its sample lies: part, row group and row. Shape [3, samples]."""
-        self.high, self.low, self.place = self.entries
+        self.high, self.low, self.location = self.entries
 
     @classmethod
-    def of(cls, path: Path) -> _Index:
+    def mapped(cls, path: Path) -> _Index:
         """Open an index: its name has its first and last part, and how many there were."""
         return cls(path, *map(int, path.stem.split("-")[1:]))
 

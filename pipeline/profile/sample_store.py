@@ -92,9 +92,9 @@ class SampleStore:
     def read(self, prompt: str, sample: int) -> Completion:
         """Return a sample. Raises KeyError where there is none."""
         if (position := self._lines.get((prompt, sample))) is None:
-            if (place := self._parts.find((prompt, sample))) is None:
+            if (location := self._parts.find((prompt, sample))) is None:
                 raise KeyError((prompt, sample))
-            return self._parts.read(place)
+            return self._parts.read(location)
         record = self._log.read(position)
         token_ids, logprobs, counted = tuple(record["token_ids"]), tuple(record["logprobs"]), record.get("counted")
         return Completion(token_ids, logprobs, record["finish_reason"], (), counted)

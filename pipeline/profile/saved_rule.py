@@ -86,6 +86,6 @@ class SavedRule:
                 for key, stratum in zip(keys, record["strata"], strict=True)
             }
             allocations[is_pilot] = Allocation(tuple(record["levels"]), chances, **record["expected"][name])
-        strata = {(source, domain): keys[number] for source, domain, number in record["cells"]}
+        strata = {(source, domain): keys[stratum_index] for source, domain, stratum_index in record["cells"]}
         planned = {int(index): samples for index, samples in record["planned"].items()}
         return cls(allocations, strata, planned, record["training_rows"])

@@ -40,7 +40,7 @@ TEXT_CHARS = 20_000
 """Tables keep so much of a completion: its end, where answers stand."""
 TEXTS = ("completion", "evidence_a", "evidence_b")
 """The columns that only flips are shown with: nearly all of the table."""
-NUMBER = "number"
+ROLLOUT_INDEX = "rollout_index"
 """The number of a rollout in its table."""
 ROW_VERIFIER = "row"
 """The name that stands for each row's own verifier."""
@@ -300,10 +300,15 @@ def read_rollouts(out_dir: Path) -> pl.DataFrame:
 
 def with_texts(rollouts: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
     """Return some of the rollouts with their texts, in the order of the table's columns."""
-    chosen = rollouts.lazy().select(NUMBER)
-    texts = _scan(out_dir).select(NUMBER, *TEXTS).join(chosen, on=NUMBER, how="semi").collect(engine="streaming")
-    whole = rollouts.join(texts, on=NUMBER, maintain_order="left").with_columns(pl.col("prompt").cast(pl.String))
-    return whole.select(*ROLLOUT_SCHEMA.names, pl.exclude(*ROLLOUT_SCHEMA.names, NUMBER))
+    chosen = rollouts.lazy().select(ROLLOUT_INDEX)
+    texts = (
+        _scan(out_dir)
+        .select(ROLLOUT_INDEX, *TEXTS)
+        .join(chosen, on=ROLLOUT_INDEX, how="semi")
+        .collect(engine="streaming")
+    )
+    whole = rollouts.join(texts, on=ROLLOUT_INDEX, maintain_order="left").with_columns(pl.col("prompt").cast(pl.String))
+    return whole.select(*ROLLOUT_SCHEMA.names, pl.exclude(*ROLLOUT_SCHEMA.names, ROLLOUT_INDEX))
 
 
 def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
@@ -313,8 +318,13 @@ def find_settled(settled: pl.DataFrame, out_dir: Path) -> pl.DataFrame:
     has_ids = "id" in settled.columns and not scan.select(pl.col("id").is_null().all()).collect().item()
     key = ["id" if has_ids else "prompt", "completion"]
     known = truths.unique(key).lazy().select(*key, "correct")
-    return scan.select(NUMBER, *key).join(known, on=key).select(NUMBER, "correct").collect(engine="streaming")
+    return (
+        scan.select(ROLLOUT_INDEX, *key)
+        .join(known, on=key)
+        .select(ROLLOUT_INDEX, "correct")
+        .collect(engine="streaming")
+    )
 
 
 def _scan(out_dir: Path) -> pl.LazyFrame:
-    return pl.scan_parquet(out_dir / ROLLOUTS_FILE, row_index_name=NUMBER)
+    return pl.scan_parquet(out_dir / ROLLOUTS_FILE, row_index_name=ROLLOUT_INDEX)

@@ -23,7 +23,7 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.rescore.rescore import NUMBER, PASSED
+from truegold.pipeline.rescore.rescore import PASSED, ROLLOUT_INDEX
 from truegold.verifiers import InputError
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
@@ -135,7 +135,7 @@ def read_settled(path: Path) -> pl.DataFrame:
 
 def measure_separation(table: pl.DataFrame, truths: pl.DataFrame) -> list[Separation]:
     """Return J of the log and of each verifier, on the rollouts whose truth is settled (`find_settled`)."""
-    return _separations(table.join(truths, on=NUMBER))
+    return _separations(table.join(truths, on=ROLLOUT_INDEX))
 
 
 def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:

@@ -39,7 +39,7 @@ FEWEST_CHECKS = 20
 
 HELD_OUT, CANDIDATE = "heldout", "candidate"
 OUTCOMES = (CANDIDATE, HELD_OUT, *DropReason)
-"""What becomes of rows, by number."""
+"""The outcomes that rows have, each by its index here."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Candidates:
     """The rows that may be selected, in the order of their keys. All arrays have the shape [candidates]."""
 
     rows: Array
-    """The number of each in its table."""
+    """The index of each in its table."""
     is_doubtful: Array
     """Whether it never passed and nothing vouches for its label, so that `zero_share` bounds it."""
     is_flagged: Array
@@ -106,9 +106,9 @@ class Judgement:
         """Whether a rule advises against each row, which no reviewer has decided about. Shape [rows]."""
         self.blocked_by: dict[int, list[str]] = {}
         """The reasons of the flags that hold rows back. A row that passed by a reviewer's word is held by none."""
-        for number, reason, blocks in rows.named["flags"].select("number", "reason", "blocks").iter_rows():
-            if blocks and not self._is_decided[number]:
-                self.blocked_by.setdefault(number, []).append(reason)
+        for row_index, reason, blocks in rows.named["flags"].select("number", "reason", "blocks").iter_rows():
+            if blocks and not self._is_decided[row_index]:
+                self.blocked_by.setdefault(row_index, []).append(reason)
         self.record = SuspicionRecord.count(read_table(inputs["checks"], LabelCheck) if "checks" in inputs else ())
         size = config.group_size
         known = rows.posteriors
@@ -126,7 +126,7 @@ class Judgement:
         """A reviewer's word settles it."""
 
     def outcomes(self) -> Array:
-        """Return the number of each row's outcome in OUTCOMES. Shape [rows]."""
+        """Return the index of each row's outcome in OUTCOMES. Shape [rows]."""
         rows, config = self.rows, self._config
         is_held = np.zeros(len(rows), bool)
         is_held[list(self.blocked_by)] = True
@@ -169,7 +169,7 @@ class Judgement:
         return outcomes
 
     def bands(self) -> Array:
-        """Return the number of each row's band of the target. Shape [rows]."""
+        """Return the index of each row's band of the target. Shape [rows]."""
         ends = [band.up_to for band in self._config.bands]
         bands: Array = np.searchsorted(ends, self.mean)[self.rows.known].astype(np.uint8)
         return bands

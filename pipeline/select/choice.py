@@ -178,7 +178,7 @@ def _cells(
     by_key: dict[CellKey, Array] = {}
     for code, members in group_by(packed, ordered):
         band, *numbers = map(int, np.unravel_index(code, sizes))
-        values = (candidates.names[column][number] for column, number in zip(columns, numbers, strict=True))
+        values = (candidates.names[column][name_index] for column, name_index in zip(columns, numbers, strict=True))
         by_key[band if has_bands else -1, *values] = members
     keys = sorted(by_key)
     return keys, [by_key[key] for key in keys]
@@ -288,8 +288,8 @@ def mix_cells(cells: Sequence[Array]) -> Array:
     if not cells:
         return NO_ROWS
     sizes = list(map(len, cells))
-    places = np.concatenate([np.arange(size) for size in sizes])
-    mixed: Array = np.concatenate(cells)[np.lexsort((np.repeat(np.arange(len(cells)), sizes), places))]
+    ranks = np.concatenate([np.arange(size) for size in sizes])
+    mixed: Array = np.concatenate(cells)[np.lexsort((np.repeat(np.arange(len(cells)), sizes), ranks))]
     return mixed
 
 

@@ -45,9 +45,9 @@ class ProfiledRows:
                 pl.DataFrame(
                     {
                         "id": pl.Series(batch["id"]),
-                        "source": sources.number(batch["source"]),
+                        "source": sources.encode(batch["source"]),
                         "source_row": pl.Series(batch["source_row"]),
-                        "domain": domains.number(batch["domain"]),
+                        "domain": domains.encode(batch["domain"]),
                     }
                 )
             )
@@ -64,7 +64,7 @@ class ProfiledRows:
         for batch in self._read_beside(inputs["profile"], keys, "id", ["passes", "judged", "posterior"]):
             passes.append(_numbers(batch["passes"]))
             judged.append(_numbers(batch["judged"]))
-            known.append(posteriors.number(batch["posterior"]))
+            known.append(posteriors.encode(batch["posterior"]))
         for batch in self._read_beside(inputs["suspicion"], keys, "row_id", ["suspicion"]):
             suspicion.append(_numbers(batch["suspicion"].fill_null(0.0)))
         self.passes, self.judged = _join(passes, np.int32), _join(judged, np.int32)
@@ -75,15 +75,15 @@ class ProfiledRows:
         self.suspicion = _join(suspicion, np.float64)
         """0 where nothing was looked at, since nothing is known there."""
 
-        numbers = {name: number for number, name in enumerate(sources.names)}
+        source_codes = {name: code for code, name in enumerate(sources.names)}
         self.named = {
-            name: _find(pl.read_parquet(inputs[name], columns=columns), keys, numbers)
+            name: _find(pl.read_parquet(inputs[name], columns=columns), keys, source_codes)
             for name, columns in NAMING.items()
             if name in inputs
         }
         """The tables that name some of the rows, with the number of each row, `number`."""
-        order, places = _places(sources.names)
-        by_name = keys.with_columns(pl.col("source").replace_strict(order, places, return_dtype=pl.UInt32))
+        order, ranks = _name_ranks(sources.names)
+        by_name = keys.with_columns(pl.col("source").replace_strict(order, ranks, return_dtype=pl.UInt32))
         self.order = _sort(by_name)
         """The numbers of the rows in the order of their keys."""
 
@@ -96,8 +96,8 @@ class ProfiledRows:
         for batch in read_batches(path, [name, "source_row", *columns]):
             here = keys[start : start + len(batch)]
             start += len(batch)
-            for column, ours in ((name, "id"), ("source_row", "source_row")):
-                if not pl.Series(batch[column]).equals(here[ours]):
+            for column, key_column in ((name, "id"), ("source_row", "source_row")):
+                if not pl.Series(batch[column]).equals(here[key_column]):
                     raise self._mismatch(path, start)
             yield batch
         if start < keys.height:
@@ -115,8 +115,8 @@ def _find(table: pl.DataFrame, keys: pl.DataFrame, sources: Mapping[str, int]) -
     coded = table.with_columns(pl.col("source").replace_strict(sources, default=None, return_dtype=pl.UInt32))
     # First the rows that are named at all, a stretch at a time: a table of all to look them up in would be large.
     stretches = keys.with_row_index("number").iter_slices(STRETCH_ROWS)
-    found = [stretch.join(coded, on=KEY, how="semi") for stretch in stretches]
-    named = pl.concat(found) if found else keys.with_row_index("number")
+    looked_up = [stretch.join(coded, on=KEY, how="semi") for stretch in stretches]
+    named = pl.concat(looked_up) if looked_up else keys.with_row_index("number")
     return coded.join(named, on=KEY, how="inner", maintain_order="left")
 
 
@@ -142,12 +142,12 @@ class _Names:
         """All names."""
         return list(self._numbers)
 
-    def number(self, column: pa.Array) -> Array:
+    def encode(self, column: pa.Array) -> Array:
         """Return the numbers of a column's names."""
         encoded = column.dictionary_encode()
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in encoded.dictionary.to_pylist()]
-        found: Array = np.array(numbers, np.uint32)[encoded.indices.to_numpy()]
-        return found
+        codes: Array = np.array(numbers, np.uint32)[encoded.indices.to_numpy()]
+        return codes
 
 
 class _Posteriors:
@@ -156,7 +156,7 @@ class _Posteriors:
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {b"": 0}
 
-    def number(self, column: pa.ListArray) -> Array:
+    def encode(self, column: pa.ListArray) -> Array:
         """Return the numbers of a column's posteriors."""
         parts = column.values
         values = np.stack([parts.field(name).to_numpy() for name in Component.__annotations__], axis=1)
@@ -179,12 +179,12 @@ class _Posteriors:
 def group_by(keys: Array, members: Array) -> Iterator[tuple[int, Array]]:
     """Yield each key with its members, which keep their order."""
     order = np.argsort(keys, kind="stable")
-    found, starts = np.unique(keys[order], return_index=True)
-    for key, (start, end) in zip(found.tolist(), pairwise([*starts, len(order)]), strict=True):
+    distinct, starts = np.unique(keys[order], return_index=True)
+    for key, (start, end) in zip(distinct.tolist(), pairwise([*starts, len(order)]), strict=True):
         yield key, members[order[start:end]]
 
 
-def _places(names: list[str]) -> tuple[list[int], list[int]]:
+def _name_ranks(names: list[str]) -> tuple[list[int], list[int]]:
     """Return the numbers of names, and the place of each among the names in their order."""
     order = sorted(range(len(names)), key=names.__getitem__)
     return order, list(range(len(names)))

@@ -22,7 +22,7 @@ from truegold.pipeline.tables.rows import BATCH_ROWS, ROW_SCHEMA, Row
 STRETCH_ROWS = 2**16
 """So many rows are in memory at a time."""
 NOT_WANTED = -1
-NUMBER = "number"
+ROW_INDEX = "row_index"
 
 
 class OrderedRows:
@@ -30,9 +30,9 @@ class OrderedRows:
 
     def __init__(self, folder: Path, order: Array, rows: int) -> None:
         """order: the numbers of the rows that are wanted, of a table of so many."""
-        self._place = np.full(rows, NOT_WANTED, np.int32)
-        self._place[order] = np.arange(len(order), dtype=np.int32)
-        self._schema = ROW_SCHEMA.append(pa.field(NUMBER, pa.int64()))
+        self._rank = np.full(rows, NOT_WANTED, np.int32)
+        self._rank[order] = np.arange(len(order), dtype=np.int32)
+        self._schema = ROW_SCHEMA.append(pa.field(ROW_INDEX, pa.int64()))
         self._paths = [folder / f"{stretch:05d}.arrow" for stretch in range(-(-len(order) // STRETCH_ROWS))]
         self._open = ExitStack()
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,10 +45,10 @@ class OrderedRows:
 
     def add(self, first: int, batch: pa.Table) -> None:
         """Take in what is wanted of a stretch of the table, which begins with the row of the number `first`."""
-        places = self._place[first : first + len(batch)]
-        wanted = np.flatnonzero(places != NOT_WANTED)
-        for stretch, members in group_by(places[wanted] // STRETCH_ROWS, wanted):
-            rows = batch.take(pa.array(members)).append_column(NUMBER, pa.array(first + members, pa.int64()))
+        ranks = self._rank[first : first + len(batch)]
+        chosen_rows = np.flatnonzero(ranks != NOT_WANTED)
+        for stretch, members in group_by(ranks[chosen_rows] // STRETCH_ROWS, chosen_rows):
+            rows = batch.take(pa.array(members)).append_column(ROW_INDEX, pa.array(first + members, pa.int64()))
             self._writers[stretch].write_table(rows)
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
@@ -57,10 +57,10 @@ class OrderedRows:
         for path in self._paths:
             with pa.memory_map(str(path)) as file:
                 rows = pa.ipc.open_stream(file).read_all()
-                order = np.argsort(self._place[rows[NUMBER].to_numpy()])
+                order = np.argsort(self._rank[rows[ROW_INDEX].to_numpy()])
                 for start in range(0, len(order), BATCH_ROWS):
                     for row in rows.take(pa.array(order[start : start + BATCH_ROWS])).to_pylist():
-                        yield row.pop(NUMBER), row
+                        yield row.pop(ROW_INDEX), row
             path.unlink()
 
     def __enter__(self) -> OrderedRows:

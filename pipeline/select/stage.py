@@ -125,21 +125,21 @@ def _write_tables(
             in_selection.add(first, block)
             in_reserve.add(first, block)
             others = np.flatnonzero(outcomes[first : first + len(block)] != SELECTED)
-            for number, row in zip((first + others).tolist(), block.take(pa.array(others)).to_pylist(), strict=True):
-                outcome = outcomes[number]
-                if judgement.rows.is_heldout[number]:
+            for row_index, row in zip((first + others).tolist(), block.take(pa.array(others)).to_pylist(), strict=True):
+                outcome = outcomes[row_index]
+                if judgement.rows.is_heldout[row_index]:
                     heldout.write(row)
                     continue
-                _drop(ledger, row, number, outcome, judgement)
+                _drop(ledger, row, row_index, outcome, judgement)
                 if outcome in HARD:
                     hard.write(row)
         with TableWriter(out_dir / "selected.parquet", SELECTED_SCHEMA) as writer:
-            for number, row in in_selection:
-                writer.write(_record(row, number, judgement))
+            for row_index, row in in_selection:
+                writer.write(_record(row, row_index, judgement))
                 after.write(row)
         write_rows(
             out_dir / "reserve.parquet",
-            (_record(row, number, judgement) for number, row in in_reserve),
+            (_record(row, row_index, judgement) for row_index, row in in_reserve),
             SELECTED_SCHEMA,
         )
         heldout.close()
@@ -153,7 +153,7 @@ HARD = {OUTCOMES.index(DropReason.TOO_HARD), OUTCOMES.index(DropReason.OVER_ZERO
 
 
 def _read_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows of a table in larger blocks, each with the number of its first row."""
+    """Yield the rows of a table in larger blocks, each with the index of its first row."""
     first, size = 0, 0
     batches: list[pa.RecordBatch] = []
     for batch in read_batches(path):
@@ -167,29 +167,29 @@ def _read_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
         yield first, pa.Table.from_batches(batches)
 
 
-def _drop(ledger: Ledger, row: Row, number: int, outcome: int, judgement: Judgement) -> None:
+def _drop(ledger: Ledger, row: Row, row_index: int, outcome: int, judgement: Judgement) -> None:
     is_over = outcome in (OVER_ZERO_SHARE, OUTCOMES.index(DropReason.OVER_ZERO_SHARE))
     rows = judgement.rows
-    known = int(rows.known[number])
+    known = int(rows.known[row_index])
     ledger.drop(
         row,
         DropReason.IN_RESERVE if outcome == OVER_ZERO_SHARE else OUTCOMES[outcome],
-        passes=int(rows.passes[number]),
-        judged=int(rows.judged[number]),
+        passes=int(rows.passes[row_index]),
+        judged=int(rows.judged[row_index]),
         expected_pass_rate=round(float(judgement.mean[known]), 4) if known else None,
         teaching_share=round(float(judgement.teaching[known]), 4) if known else None,
-        flags=judgement.blocked_by.get(number),
+        flags=judgement.blocked_by.get(row_index),
         **({"over_zero_share": True} if is_over else {}),
     )
 
 
-def _record(row: Row, number: int, judgement: Judgement) -> Row:
-    known = judgement.rows.known[number]
+def _record(row: Row, row_index: int, judgement: Judgement) -> Row:
+    known = judgement.rows.known[row_index]
     return {
         **row,
         "pass_rate": float(judgement.mean[known]),
         "posterior": judgement.components[known],
-        "suspicion": float(judgement.suspicion[number]),
+        "suspicion": float(judgement.suspicion[row_index]),
     }
 
 
