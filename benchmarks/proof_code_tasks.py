@@ -108,7 +108,7 @@ def rows(tasks: list[Task], weak: Weak, seed: int) -> list[Row]:
     """Return a row for each task and name."""
     draw = random.Random(f"rows {seed}")
     made: list[Row] = []
-    for number, (task, name) in enumerate(itertools.product(tasks, NAMES), 1):
+    for line, (task, name) in enumerate(itertools.product(tasks, NAMES), 1):
         strong = [(draw.randrange(-9, 20), draw.randrange(-9, 20), draw.randrange(-9, 20)) for _ in range(CASES)]
         arguments = WEAK_CASES if weak == "kinds" and task.first in WEAK_KINDS else strong
         cases = [{"args": list(values), "expected": task.result(values)} for values in arguments]
@@ -123,7 +123,7 @@ def rows(tasks: list[Task], weak: Weak, seed: int) -> list[Row]:
                 "verifier_args": tests,
                 "solution": _program(name, task.expression()),
                 "source": "proof_code",
-                "source_row": number,
+                "source_row": line,
                 "split": "train",
                 "meta": json.dumps({"kind": task.first, "habit": _program(name, task.expression(HABITS))}),
             }

@@ -156,7 +156,7 @@ def ordinary_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row
     operations = "+-" * (count // 2)
     stories = [_draw(problems, KNOWN_VERBS[operation], rng) for operation in operations]
     numbered = enumerate(zip(stories, operations, strict=True), 1)
-    return [_row(story, operation, number, held_out=held_out) for number, (story, operation) in numbered]
+    return [_row(story, operation, line, held_out=held_out) for line, (story, operation) in numbered]
 
 
 def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
@@ -169,7 +169,7 @@ def family_rows(count: int, *, held_out: bool, rng: random.Random) -> list[Row]:
     return rows
 
 
-def _row(story: Story, operation: str, number: int, *, held_out: bool) -> Row:
+def _row(story: Story, operation: str, line: int, *, held_out: bool) -> Row:
     gold = str(_last_operation(story.problem, operation).answer)
     return {
         "id": row_id(story.text(), gold),
@@ -180,7 +180,7 @@ def _row(story: Story, operation: str, number: int, *, held_out: bool) -> Row:
         "verifier_args": "{}",
         "solution": None,
         "source": story.verb,
-        "source_row": number,
+        "source_row": line,
         "split": "heldout" if held_out else "train",
         "meta": "{}",
     }

@@ -206,7 +206,7 @@ def _report(figures: Mapping[str, Any]) -> str:
             cells.append(f"{fmean(rates.values()):.3f}" + (f", {interval(gains)}" if gains else ""))  # type: ignore[type-var]
         cells.append(", ".join(f"{run['family'][-1][2]:.3f}" for run in runs.values()))
         cells.append(", ".join(f"{v} {fmean(run['by_verb'][v] for run in runs.values()):.3f}" for v in WRONG_MEANING))
-        first, last = (fmean(run[OTHERS][at][2] for run in runs.values()) for at in (0, -1))
+        first, last = (fmean(run[OTHERS][index][2] for run in runs.values()) for index in (0, -1))
         cells.append(f"{first:.3f}, {last:.3f}")
         losses = [run[OTHERS][-1][2] - base[seed][OTHERS][-1][2] for seed, run in paired.items()]
         cells.append(interval(losses) if losses else "")
