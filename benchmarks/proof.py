@@ -1,4 +1,4 @@
-"""What curation is worth: trainings of the demo's tiny model on rows with one fault, with truegold's stages and without.
+"""Trains the demo's tiny model on rows with one kind of fault, with truegold's stages and without.
 
     truegold run examples/demo.yaml
     python benchmarks/proof.py concentrated runs/demo --json benchmarks/results/proof_concentrated.json
@@ -16,6 +16,8 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import proof_concentrated
@@ -23,6 +25,7 @@ import proof_leaks
 import proof_reach
 from proof_training import Record, accuracy_at, interval
 
+LEAKS = ("leaks", "leaks_left")
 Figures = Mapping[str, Record]
 """What was measured, by `arm|seed`."""
 
@@ -70,7 +73,7 @@ def report_concentrated(measured: Figures) -> str:
         cells = [arm, str(len(trained))]
         for step in (proof_concentrated.QUARTER, proof_concentrated.STEPS):
             for name in ("all", proof_concentrated.LABELLED):
-                cells += _cells(measured, arm, "raw", lambda _, figures: _at_step(figures, step, name))
+                cells += _cells(measured, arm, "raw", partial(_at_step, step=step, name=name))
         rows.append(cells)
         removed.append(
             [
@@ -91,7 +94,7 @@ def report_concentrated(measured: Figures) -> str:
     return f"{_table(['arm', 'seeds', *quarter, *whole], rows)}\n\n{_table(head, removed)}"
 
 
-def _at_step(figures: Record, step: int, name: str) -> float | None:
+def _at_step(seed: str, figures: Record, *, step: int, name: str) -> float | None:
     rates = {point["step"]: point[name] for point in figures.get("points", [])}
     return rates.get(step)
 
@@ -104,22 +107,24 @@ def report_reach(measured: Figures) -> str:
         if not by_seed(measured, arm):
             continue
         cells = [arm, str(len(by_seed(measured, arm)))]
-        cells += [_mean(measured, arm, lambda figures: figures[name]) for name in ("rows", "beyond")]
+        cells += [_mean(measured, arm, itemgetter(name)) for name in ("rows", "beyond")]
         cells += [_mean(measured, arm, lambda figures: figures["preparation"]["tokens"])]
         for share in (0.25, 0.5, 1.0):
-
-            def value(seed: str, figures: Record, share: float = share) -> float | None:
-                if seed not in raw:
-                    return None
-                points = [(point["step"], point["tokens"], point["all"]) for point in figures["points"]]
-                budget = round(share * raw[seed]["points"][-1]["tokens"]) - figures["preparation"]["tokens"]
-                return points[0][2] if budget <= 0 else accuracy_at(points, budget)
-
-            cells += _cells(measured, arm, "raw", value)
+            cells += _cells(measured, arm, "raw", partial(_at_share, share=share, raw=raw))
         cells += [_mean(measured, arm, lambda figures: figures["training"]["cpu_s"] + figures["preparation"]["cpu_s"])]
         rows.append(cells)
     parts = [cell for share in ("25 %", "50 %", "100 %") for cell in (f"at {share} of the tokens", "minus raw")]
     return _table(["arm", "seeds", "rows", "out of reach", "profile tokens", *parts, "CPU s"], rows)
+
+
+def _at_share(seed: str, figures: Record, *, share: float, raw: Mapping[str, Record]) -> float | None:
+    """Return the accuracy at a share of the raw arm's tokens; the profile's are paid out of them."""
+    if seed not in raw:
+        return None
+    points = [(point["step"], point["tokens"], point["all"]) for point in figures["points"]]
+    budget = round(share * raw[seed]["points"][-1]["tokens"]) - figures["preparation"]["tokens"]
+    rate: float | None = points[0][2] if budget <= 0 else accuracy_at(points, budget)
+    return rate
 
 
 def report_leaks(measured: Figures) -> str:
@@ -129,17 +134,16 @@ def report_leaks(measured: Figures) -> str:
         if not by_seed(measured, arm):
             continue
         cells = [arm, str(len(by_seed(measured, arm)))]
+        runs = list(by_seed(measured, arm).values())
         for kind in proof_leaks.KINDS:
-            figures = list(by_seed(measured, arm).values())
-            for half in ("leaked", "clean"):
-                cells.append(f"{statistics.fmean(one['rates'][f'{kind}, {half}'] for one in figures):.3f}")
-            cells.append(interval([one["rates"][f"{kind}, leaked"] - one["rates"][f"{kind}, clean"] for one in figures]))
+            leaked, clean = ([one["rates"][f"{kind}, {half}"] for one in runs] for half in ("leaked", "clean"))
+            cells += [f"{statistics.fmean(leaked):.3f}", f"{statistics.fmean(clean):.3f}"]
+            cells.append(interval([one - other for one, other in zip(leaked, clean, strict=True)]))
         rows.append([*cells, _mean(measured, arm, lambda one: one["costs"]["cpu_s"])])
-        for form in sorted({form for one in by_seed(measured, arm).values() for form in one["leaks"]}):
-            counts = [
-                _mean(measured, arm, lambda one: one[name][form]) for name in ("leaks", "leaks_left")
-            ]
-            left.append([arm, form, *counts, _mean(measured, arm, lambda one: one["sound_removed"])])
+        sound = _mean(measured, arm, itemgetter("sound_removed"))
+        for form in sorted({form for one in runs for form in one["leaks"]}):
+            planted, kept = (f"{statistics.fmean(one[name][form] for one in runs):.1f}" for name in LEAKS)
+            left.append([arm, form, planted, kept, sound])
     parts = [cell for kind in proof_leaks.KINDS for cell in (f"{kind}: leaked half", "clean half", "difference")]
     return (
         f"{_table(['arm', 'seeds', *parts, 'CPU s'], rows)}\n\n"
@@ -159,13 +163,13 @@ def _main() -> None:
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, up to its training")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    parser.add_argument("--arms", nargs="+", metavar="ARM", help="all where left out; those without rows come first")
+    parser.add_argument("--arms", nargs="+", metavar="ARM", help="all where left out")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     arguments = parser.parse_args()
     arms, report = EXPERIMENTS[arguments.experiment]
     arguments.json.touch()
-    for arm in arguments.arms or arms:
-        for seed in arguments.seeds:
+    for seed in arguments.seeds:
+        for arm in arguments.arms or arms:
             measured = json.loads(arguments.json.read_text() or "{}")
             key = f"{arm}|{seed}"
             if key in measured:

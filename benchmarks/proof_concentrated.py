@@ -1,7 +1,7 @@
 """Wrong golds in one source of three, as a weaker model writes them.
 
-Source B of `proof_world` has the labeller's most frequent answer of 8 samples for gold, right or wrong; A and C have true
-golds. All arms are judged by truegold's verifier, take equally many steps, and differ in which rows they train on:
+Source B of `proof_world` has the labeller's most frequent answer of 8 samples for gold, right or wrong; A and C have
+true golds. All arms are judged by truegold's verifier, take equally many steps, and differ in which rows they train on:
 
     raw        all rows
     oracle     the rows whose golds are right
@@ -84,7 +84,8 @@ def run_arm(arm: str, seed: int, run: Path) -> Record:
 
 
 def _train(arm: str, seed: int, folder: Path, table: Mapping[str, Path], run: Path) -> Record:
-    problems = write_lines(folder / "heldout.jsonl", draw_records(HELDOUT, "ABC", random.Random("held out"), held_out=True))
+    asked = draw_records(HELDOUT, "ABC", random.Random("held out"), held_out=True)
+    problems = write_lines(folder / "heldout.jsonl", asked)
     heldout = heldout_rows(problems, folder, DigestCache(folder / ".digests.json"))
     out = fresh(folder / f"arm-{arm}")
     settings = training_settings(STEPS, seed, QUARTER, 3 * HELDOUT, EVAL_SAMPLES) | {"prompts_per_step": PROMPTS}

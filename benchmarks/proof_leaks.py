@@ -61,15 +61,22 @@ def run_arm(arm: str, seed: int, run: Path) -> Record:
     left = [forms[row - 1] for row in kept]
     out = fresh(folder / f"arm-{arm}")
     with metered(costs):
-        section = SftConfig(
-            batch_size=BATCH, epochs=EPOCHS, seed=seed, optimizer=OptimizerConfig(lr=1e-3, warmup_steps=5, dtype="float32")
-        )
+        optimizer = OptimizerConfig(lr=1e-3, warmup_steps=5, dtype="float32")
+        section = SftConfig(batch_size=BATCH, epochs=EPOCHS, seed=seed, optimizer=optimizer)
         inputs = {"model": policy(run), "rows": table}
-        (out / "sft").mkdir()
+        tuned = out / "sft"
+        tuned.mkdir()
         call_isolated(
-            "truegold.train.sft:sft", inputs, section, out / "sft", NullProgress(), out / "log", LaunchConfig(), out / "s"
+            "truegold.train.sft:sft",
+            inputs,
+            section,
+            tuned,
+            NullProgress(),
+            out / "log",
+            LaunchConfig(),
+            out / "scratch",
         )
-        rates = _evaluate(out / "sft" / "checkpoint", evaluated, out)
+        rates = _evaluate(tuned / "checkpoint", evaluated, out)
     return {
         "rows": len(kept),
         "leaks": {form: forms.count(form) for form in sorted(set(forms) - {None})},

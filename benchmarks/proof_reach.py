@@ -73,12 +73,15 @@ def run_arm(arm: str, seed: int, run: Path, raw: Record | None) -> Record:
     steps = STEPS
     if raw is not None:
         steps = max(EVALUATIONS, math.ceil(STEPS * SPARE * (1 - spent / raw["points"][-1]["tokens"])))
-    problems = write_lines(folder / "heldout.jsonl", draw_records(HELDOUT, "AB", random.Random("held out"), held_out=True))
+    asked = draw_records(HELDOUT, "AB", random.Random("held out"), held_out=True)
+    problems = write_lines(folder / "heldout.jsonl", asked)
     heldout = heldout_rows(problems, folder, DigestCache(folder / ".digests.json"))
     out = fresh(folder / f"arm-{arm}")
-    settings: dict[str, Any] = training_settings(
-        steps, seed, STEPS // EVALUATIONS, 2 * HELDOUT, EVAL_SAMPLES
-    ) | {"prompts_per_step": PROMPTS, "sampling.refills": 0, "feed.order": "signal" if arm == "feed" else "uniform"}
+    settings: dict[str, Any] = training_settings(steps, seed, STEPS // EVALUATIONS, 2 * HELDOUT, EVAL_SAMPLES) | {
+        "prompts_per_step": PROMPTS,
+        "sampling.refills": 0,
+        "feed.order": "signal" if arm == "feed" else "uniform",
+    }
     trained: Record = {}
     with metered(trained):
         train({**tables, "model": policy(run), "heldout": heldout}, out, settings, DEMO)
@@ -111,5 +114,7 @@ def _select(folder: Path, checkpoint: Path) -> dict[str, Path]:
     }
     config = validate_config(settings, "proof")
     run_stages(plan(config, Phase.SELECT), config.run_dir)
-    return {name: config.run_dir / "select" / f"{table}.parquet" for name, table in
-            {"rows": "selected", "reserve": "reserve"}.items()}
+    return {
+        name: config.run_dir / "select" / f"{table}.parquet"
+        for name, table in {"rows": "selected", "reserve": "reserve"}.items()
+    }

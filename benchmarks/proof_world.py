@@ -4,9 +4,10 @@
     source B    a box, a shop, points in a game   three
     source C    a bus, birds, children in a class three
 
-The policy is the demo's after its cold start, which knows all stories and is careless: nearly a third of its samples are
-right. The labeller is a weaker checkpoint with a cold start of its own, of other examples and 57 % as many. Witnesses for
-`truegold flag --samples` are the policy, a third cold start that is weaker still, and the demo's model after its training.
+The policy is the demo's after its cold start, which knows all stories and is careless: nearly a third of its samples
+are right. The labeller is a weaker checkpoint with a cold start of its own, of other examples and 57 % as many.
+Witnesses for `truegold flag --samples` are the policy, a third cold start of 20,000 examples, and the demo's model
+after its training.
 """
 
 from __future__ import annotations
@@ -95,4 +96,3 @@ def draw_records(count: int, sources: str, rng: random.Random, *, held_out: bool
     rows = list(records.values())
     rng.shuffle(rows)
     return [{"id": f"{index}", **row} for index, row in enumerate(rows)]
-

@@ -26,7 +26,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import polars as pl
-from proof import accuracy_at
+from proof_training import accuracy_at
 from publishing import publish, say
 from synthesis import ATTEMPTS, ENGINE, KEY, MAX_TOKENS, STRATEGY_FILE, family_rows, run_stage
 
