@@ -47,9 +47,9 @@ from truegold.pipeline.suspicion.stage import sample_files
 from truegold.pipeline.tables.rows import write_rows
 
 ARMS = ("raw", "oracle", "run", "witnesses", "reviewed")
-ROWS, HELDOUT = 320, 60
+ROWS, HELDOUT = 240, 40
 """Problems of each source."""
-STEPS, QUARTER = 40, 10
+STEPS, QUARTER = 32, 8
 PROMPTS, EVAL_SAMPLES = 16, 4
 MAX_TOKENS = 32
 LABELLED = "B"

@@ -4,9 +4,8 @@ The policy of `proof_world` is fine-tuned on worked solutions: word problems, wh
 cannot. Half of the held-out problems of both kinds stand among them, a third each as they are, with other names or
 words around the same numbers, and told otherwise. Accuracy is given on the leaked and on the clean half:
 
-    never          nothing was leaked
-    leaked         with the leaked rows
-    decontaminated the same, after truegold's `decontaminate` against the held-out file
+    leaked          with the leaked rows
+    decontaminated  the same, after truegold's `decontaminate` against the held-out file
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from truegold.pipeline.running.stage import plan_stage, run_stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.train.config.models import OptimizerConfig, SftConfig
 
-ARMS = ("never", "leaked", "decontaminated")
+ARMS = ("leaked", "decontaminated")
 KINDS = ("word", "product")
-TRAIN, HELDOUT = 240, 120
+TRAIN, HELDOUT = 160, 80
 """Problems of each kind."""
-EPOCHS, BATCH = 12, 32
+EPOCHS, BATCH = 12, 64
 EVAL_SAMPLES = 4
 MAX_TOKENS = 32
 PRODUCTS = ("What is {a} times {b}?", "What do you get for {a} times {b}?", "Multiply {a} by {b} and give the product.")
@@ -50,9 +49,9 @@ def run_arm(arm: str, seed: int, run: Path) -> Record:
     folder = run / "proof" / "leaks" / f"seed-{seed}"
     train, leaks, heldout = _draw(seed)
     evaluated = write_lines(folder / "heldout.jsonl", heldout)
-    rows = train if arm == "never" else train + leaks
+    rows = train + leaks
     random.Random(f"order {seed}").shuffle(rows)
-    data = write_lines(folder / f"{'never' if arm == 'never' else 'leaked'}.jsonl", rows)
+    data = write_lines(folder / "rows.jsonl", rows)
     costs: Record = {}
     with metered(costs):
         table = _curate(data, folder / arm, evaluated if arm == "decontaminated" else None)

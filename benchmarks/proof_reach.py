@@ -37,10 +37,10 @@ from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.stage_table import Phase
 
 ARMS = ("raw", "oracle", "feed", "profile")
-REACHABLE, BEYOND = 36, 168
+REACHABLE, BEYOND = 27, 126
 """Word problems of each of two sources, and products."""
-HELDOUT = 100
-STEPS, EVALUATIONS = 32, 4
+HELDOUT = 60
+STEPS, EVALUATIONS = 24, 4
 PROMPTS, EVAL_SAMPLES = 16, 4
 MAX_TOKENS = 32
 SPARE = 1.4
