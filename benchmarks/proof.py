@@ -2,6 +2,7 @@
 
     truegold run examples/demo.yaml
     python benchmarks/proof.py concentrated runs/demo --json benchmarks/results/proof_concentrated.json
+    python benchmarks/proof.py scattered runs/demo --json benchmarks/results/proof_scattered.json
     python benchmarks/proof.py reach runs/demo --json benchmarks/results/proof_reach.json
     python benchmarks/proof.py leaks runs/demo --json benchmarks/results/proof_leaks.json
 
@@ -32,8 +33,8 @@ Figures = Mapping[str, Record]
 
 def measure(experiment: str, arm: str, seed: int, run: Path, measured: Figures) -> Record:
     """Return the figures of one arm and seed."""
-    if experiment == "concentrated":
-        return proof_concentrated.run_arm(arm, seed, run)
+    if experiment in ("concentrated", "scattered"):
+        return proof_concentrated.run_arm(arm, seed, run, agreeing=experiment == "concentrated")
     if experiment == "leaks":
         return proof_leaks.run_arm(arm, seed, run)
     return proof_reach.run_arm(arm, seed, run, measured.get(f"raw|{seed}"))
@@ -153,6 +154,7 @@ def report_leaks(measured: Figures) -> str:
 
 EXPERIMENTS: Mapping[str, tuple[Sequence[str], Callable[[Figures], str]]] = {
     "concentrated": (proof_concentrated.ARMS, report_concentrated),
+    "scattered": (proof_concentrated.ARMS[:2], report_concentrated),
     "reach": (proof_reach.ARMS, report_reach),
     "leaks": (proof_leaks.ARMS, report_leaks),
 }

@@ -1,7 +1,11 @@
-"""Wrong golds in one source of three, as a weaker model writes them.
+"""Wrong golds in one source of three: such as err all in one way, or such as a weaker model writes.
 
-Source B of `proof_world` has the labeller's most frequent answer of 8 samples for gold, right or wrong; A and C have
-true golds. All arms are judged by truegold's verifier, take equally many steps, and differ in which rows they train on:
+Source B of `proof_world` has golds of one of two labellers, A and C have true ones:
+
+    agreeing   four of five golds are one too many
+    scattered  the most frequent answer of 8 samples of a weaker tiny model, right or wrong
+
+All arms are judged by truegold's verifier, take equally many steps, and differ in which rows they train on:
 
     raw        all rows
     oracle     the rows whose golds are right
@@ -54,14 +58,16 @@ PROMPTS, EVAL_SAMPLES = 16, 4
 MAX_TOKENS = 32
 LABELLED = "B"
 """The source that the labeller labels."""
+ONE_TOO_MANY = 0.8
+"""How many of its golds are one too many, where errors agree."""
 LABELS, WITNESSES = 8, 4
 """Samples of each row by the labeller, and by each further witness."""
 
 
-def run_arm(arm: str, seed: int, run: Path) -> Record:
-    """Prepare and train one arm with one seed, and return its figures."""
-    folder = run / "proof" / "concentrated" / f"seed-{seed}"
-    records = _records(folder, seed, run)
+def run_arm(arm: str, seed: int, run: Path, *, agreeing: bool) -> Record:
+    """Prepare and train one arm with one seed, and return its figures. agreeing: whether wrong golds err in one way."""
+    folder = run / "proof" / ("agreeing" if agreeing else "scattered") / f"seed-{seed}"
+    records = _records(folder, seed, run, agreeing=agreeing)
     costs: Record = {}
     with metered(costs):
         table, tokens = _rows_of(arm, folder, records, run)
@@ -110,15 +116,19 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
-def _records(folder: Path, seed: int, run: Path) -> list[Record]:
+def _records(folder: Path, seed: int, run: Path, *, agreeing: bool) -> list[Record]:
     """Return the seed's rows, those of one source with the labeller's golds."""
     path = folder / "raw.jsonl"
     if not path.exists():
         records = draw_records(ROWS, "ABC", random.Random(f"concentrated {seed}"), held_out=False)
         asked = [record for record in records if record["source"] == LABELLED]
-        answers = _most_frequent(sample(model(LABELLER, run), asked, folder / "labels", LABELS))
-        for row, record in enumerate(asked, 1):
-            record["answer"] = answers.get(row)
+        if agreeing:
+            for record in asked[: round(ONE_TOO_MANY * len(asked))]:
+                record["answer"] = str(int(record["truth"]) + 1)
+        else:
+            answers = _most_frequent(sample(model(LABELLER, run), asked, folder / "labels", LABELS))
+            for row, record in enumerate(asked, 1):
+                record["answer"] = answers.get(row)
         # A row that the labeller has no answer to has no label.
         write_lines(path, [record for record in records if record["answer"] is not None])
     return [json.loads(line) for line in path.read_text().splitlines()]
