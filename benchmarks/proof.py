@@ -49,9 +49,9 @@ def _cells(measured: Figures, arm: str, base: str, value: Callable[[str, Record]
     """Return the mean of an arm, and the interval of its differences to the base arm with the same seeds."""
     values = {seed: value(seed, figures) for seed, figures in by_seed(measured, arm).items()}
     others = {seed: value(seed, figures) for seed, figures in by_seed(measured, base).items()}
-    known = [one for one in values.values() if one is not None]
-    pairs = [(one, others.get(seed)) for seed, one in values.items()]
-    gains = [one - other for one, other in pairs if one is not None and other is not None]
+    known = [rate for rate in values.values() if rate is not None]
+    pairs = [(rate, others.get(seed)) for seed, rate in values.items()]
+    gains = [rate - other for rate, other in pairs if rate is not None and other is not None]
     mean = f"{statistics.fmean(known):.3f}" if known else ""
     return [mean, "" if arm == base or not gains else interval(gains)]
 
@@ -137,13 +137,13 @@ def report_leaks(measured: Figures) -> str:
         cells = [arm, str(len(by_seed(measured, arm)))]
         runs = list(by_seed(measured, arm).values())
         for kind in proof_leaks.KINDS:
-            leaked, clean = ([one["rates"][f"{kind}, {half}"] for one in runs] for half in ("leaked", "clean"))
+            leaked, clean = ([figures["rates"][f"{kind}, {half}"] for figures in runs] for half in ("leaked", "clean"))
             cells += [f"{statistics.fmean(leaked):.3f}", f"{statistics.fmean(clean):.3f}"]
-            cells.append(interval([one - other for one, other in zip(leaked, clean, strict=True)]))
-        rows.append([*cells, _mean(measured, arm, lambda one: one["costs"]["cpu_s"])])
+            cells.append(interval([rate - other for rate, other in zip(leaked, clean, strict=True)]))
+        rows.append([*cells, _mean(measured, arm, lambda figures: figures["costs"]["cpu_s"])])
         sound = _mean(measured, arm, itemgetter("sound_removed"))
-        for form in sorted({form for one in runs for form in one["leaks"]}):
-            planted, kept = (f"{statistics.fmean(one[name][form] for one in runs):.1f}" for name in LEAKS)
+        for form in sorted({form for figures in runs for form in figures["leaks"]}):
+            planted, kept = (f"{statistics.fmean(figures[name][form] for figures in runs):.1f}" for name in LEAKS)
             left.append([arm, form, planted, kept, sound])
     parts = [cell for kind in proof_leaks.KINDS for cell in (f"{kind}: leaked half", "clean half", "difference")]
     return (
@@ -164,7 +164,7 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("run", type=Path, metavar="RUN_DIR", help="of the demo, up to its training")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2, 3, 4], help="none: print the tables alone")
     parser.add_argument("--arms", nargs="+", metavar="ARM", help="all where left out")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
     arguments = parser.parse_args()
