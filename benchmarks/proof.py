@@ -84,14 +84,14 @@ def report_concentrated(measured: Figures) -> str:
                 f"{_mean(measured, arm, lambda figures: figures['sound_removed'])} of "
                 f"{_mean(measured, arm, lambda figures: figures['sound'])}",
                 _mean(measured, arm, lambda figures: figures["preparation"]["tokens"]),
-                _mean(measured, arm, lambda figures: figures["preparation"].get("cpu_s", 0)),
+                _mean(measured, arm, lambda figures: figures["preparation"].get("stages_s", 0)),
                 _mean(measured, arm, lambda figures: figures.get("points", [{"tokens": 0}])[-1]["tokens"]),
                 _mean(measured, arm, lambda figures: figures.get("training", {}).get("cpu_s", 0)),
             ]
         )
     quarter = ["at 25 %", "minus raw", "its source B", "minus raw"]
     whole = ["at 100 %", "minus raw", "its source B", "minus raw"]
-    head = ["arm", "bad rows removed", "sound rows removed", "tokens to choose", "CPU s", "tokens to train", "CPU s"]
+    head = ["arm", "bad rows removed", "sound rows removed", "tokens to choose", "seconds", "tokens to train", "CPU s"]
     return f"{_table(['arm', 'seeds', *quarter, *whole], rows)}\n\n{_table(head, removed)}"
 
 

@@ -50,7 +50,11 @@ from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.suspicion.stage import sample_files
 from truegold.pipeline.tables.rows import write_rows
 
-ARMS = ("raw", "oracle", "run", "witnesses", "reviewed")
+WITNESSES = ("judge", "trained")
+"""The further witnesses, beside the policy."""
+ARMS = ("raw", "oracle", "reviewed", "run", "witnesses")
+STAGES = {"run": ("run",), "witnesses": ("run", *WITNESSES, "flagged"), "reviewed": ("run", *WITNESSES, "flagged")}
+"""The folders whose stages choose an arm's rows. Arms share them: the first one that needs a stage runs it."""
 ROWS, HELDOUT = 240, 40
 """Problems of each source."""
 STEPS, QUARTER = 32, 8
@@ -60,7 +64,7 @@ LABELLED = "B"
 """The source that the labeller labels."""
 ONE_TOO_MANY = 0.8
 """How many of its golds are one too many, where errors agree."""
-LABELS, WITNESSES = 8, 4
+LABELS, TESTIMONY = 8, 4
 """Samples of each row by the labeller, and by each further witness."""
 
 
@@ -81,12 +85,18 @@ def run_arm(arm: str, seed: int, run: Path, *, agreeing: bool) -> Record:
         "sound": len(sound),
         "bad_removed": len(set(bad) - kept),
         "sound_removed": len(set(sound) - kept),
-        "preparation": {"tokens": tokens, **costs},
+        "preparation": {"tokens": tokens, "stages_s": _stage_seconds(arm, folder), **costs},
     }
     if arm in ("witnesses", "reviewed") and not figures["bad_removed"] + figures["sound_removed"]:
         # Trained on the raw arm's rows: that is the raw arm.
         return figures
     return figures | _train(arm, seed, folder, table, run)
+
+
+def _stage_seconds(arm: str, folder: Path) -> float:
+    """Return the wall seconds of the stages that chose an arm's rows, whichever arm they were run for."""
+    records = [path for name in STAGES.get(arm, ()) for path in (folder / name).glob("*/stage.json")]
+    return round(sum(json.loads(path.read_text())["seconds"] for path in records), 1)
 
 
 def _train(arm: str, seed: int, folder: Path, table: Mapping[str, Path], run: Path) -> Record:
@@ -215,9 +225,9 @@ def _flag(folder: Path, records: Sequence[Record], run: Path) -> tuple[pl.DataFr
     """Return `suspicion.parquet` of `truegold flag` by three models' samples, and how many tokens these have."""
     _run(folder, run)
     files = {"policy": folder / "run" / "profile" / "samples.parquet"}
-    witnesses = {"judge": model(JUDGE, run), "trained": run / "train" / "checkpoint"}
-    for name, checkpoint in witnesses.items():
-        files[name] = sample(checkpoint, records, folder / name, WITNESSES)
+    checkpoints = (model(JUDGE, run), run / "train" / "checkpoint")
+    for name, checkpoint in zip(WITNESSES, checkpoints, strict=True):
+        files[name] = sample(checkpoint, records, folder / name, TESTIMONY)
     named = sample_files([f"{name}={path}" for name, path in files.items()])
     run_stages(flagging_stages(_run_config(folder, run), named), folder / "flagged")
     return pl.read_parquet(folder / "flagged" / "suspect" / "suspicion.parquet"), sum(map(count_tokens, files.values()))
