@@ -26,6 +26,9 @@ import proof_leaks
 import proof_reach
 from proof_training import Record, accuracy_at, interval
 
+QUARTER, END = proof_concentrated.QUARTER, proof_concentrated.STEPS
+SHOWN = ((QUARTER, "all"), (QUARTER, "B"), (END, "all"), (END, "A"), (END, "B"), (END, "C"))
+"""The steps and sources whose accuracy is shown."""
 LEAKS = ("leaks", "leaks_left")
 Figures = Mapping[str, Record]
 """What was measured, by `arm|seed`."""
@@ -45,15 +48,15 @@ def by_seed(measured: Figures, arm: str) -> dict[str, Record]:
     return {key.split("|")[1]: figures for key, figures in measured.items() if key.split("|")[0] == arm}
 
 
-def _cells(measured: Figures, arm: str, base: str, value: Callable[[str, Record], float | None]) -> list[str]:
+def _cell(measured: Figures, arm: str, base: str, value: Callable[[str, Record], float | None]) -> str:
     """Return the mean of an arm, and the interval of its differences to the base arm with the same seeds."""
     values = {seed: value(seed, figures) for seed, figures in by_seed(measured, arm).items()}
     others = {seed: value(seed, figures) for seed, figures in by_seed(measured, base).items()}
     known = [rate for rate in values.values() if rate is not None]
     pairs = [(rate, others.get(seed)) for seed, rate in values.items()]
     gains = [rate - other for rate, other in pairs if rate is not None and other is not None]
-    mean = f"{statistics.fmean(known):.3f}" if known else ""
-    return [mean, "" if arm == base or not gains else interval(gains)]
+    parts = [f"{statistics.fmean(known):.3f}"] if known else []
+    return ", ".join([*parts, *([] if arm == base or not gains else [interval(gains)])])
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -72,9 +75,8 @@ def report_concentrated(measured: Figures) -> str:
     for arm in shown:
         trained = {seed: figures for seed, figures in by_seed(measured, arm).items() if "points" in figures}
         cells = [arm, str(len(trained))]
-        for step in (proof_concentrated.QUARTER, proof_concentrated.STEPS):
-            for name in ("all", proof_concentrated.LABELLED):
-                cells += _cells(measured, arm, "raw", partial(_at_step, step=step, name=name))
+        for step, name in SHOWN:
+            cells.append(_cell(measured, arm, "raw", partial(_at_step, step=step, name=name)))
         rows.append(cells)
         removed.append(
             [
@@ -89,10 +91,9 @@ def report_concentrated(measured: Figures) -> str:
                 _mean(measured, arm, lambda figures: figures.get("training", {}).get("cpu_s", 0)),
             ]
         )
-    quarter = ["at 25 %", "minus raw", "its source B", "minus raw"]
-    whole = ["at 100 %", "minus raw", "its source B", "minus raw"]
+    shown_at = ["at 25 %", "its source B", "at 100 %", "its A", "its source B", "its C"]
     head = ["arm", "bad rows removed", "sound rows removed", "tokens to choose", "seconds", "tokens to train", "CPU s"]
-    return f"{_table(['arm', 'seeds', *quarter, *whole], rows)}\n\n{_table(head, removed)}"
+    return f"{_table(['arm', 'seeds', *shown_at], rows)}\n\n{_table(head, removed)}"
 
 
 def _at_step(seed: str, figures: Record, *, step: int, name: str) -> float | None:
@@ -111,10 +112,10 @@ def report_reach(measured: Figures) -> str:
         cells += [_mean(measured, arm, itemgetter(name)) for name in ("rows", "beyond")]
         cells += [_mean(measured, arm, lambda figures: figures["preparation"]["tokens"])]
         for share in (0.25, 0.5, 1.0):
-            cells += _cells(measured, arm, "raw", partial(_at_share, share=share, raw=raw))
+            cells.append(_cell(measured, arm, "raw", partial(_at_share, share=share, raw=raw)))
         cells += [_mean(measured, arm, lambda figures: figures["training"]["cpu_s"] + figures["preparation"]["cpu_s"])]
         rows.append(cells)
-    parts = [cell for share in ("25 %", "50 %", "100 %") for cell in (f"at {share} of the tokens", "minus raw")]
+    parts = [f"at {share} of the tokens" for share in ("25 %", "50 %", "100 %")]
     return _table(["arm", "seeds", "rows", "out of reach", "profile tokens", *parts, "CPU s"], rows)
 
 
@@ -137,19 +138,17 @@ def report_leaks(measured: Figures) -> str:
         cells = [arm, str(len(by_seed(measured, arm)))]
         runs = list(by_seed(measured, arm).values())
         for kind in proof_leaks.KINDS:
-            for half in ("leaked", "clean", "inflation"):
-                mean, gain = _cells(measured, arm, "leaked", partial(_half, kind=kind, half=half))
-                values = [_half("", figures, kind=kind, half=half) for figures in runs]
-                cells += [interval(values) if half == "inflation" else mean, gain]
+            for half in ("leaked", "clean"):
+                cells.append(_cell(measured, arm, "leaked", partial(_half, kind=kind, half=half)))
+            cells.append(interval([_half("", figures, kind=kind, half="inflation") for figures in runs]))
         rows.append([*cells, _mean(measured, arm, lambda figures: figures["costs"]["cpu_s"])])
         sound = _mean(measured, arm, itemgetter("sound_removed"))
         for form in sorted({form for figures in runs for form in figures["leaks"]}):
             planted, kept = (f"{statistics.fmean(figures[name][form] for figures in runs):.1f}" for name in LEAKS)
             left.append([arm, form, planted, kept, sound])
     halves = [f"{kind}: {half}" for kind in proof_leaks.KINDS for half in ("leaked half", "clean half", "inflation")]
-    parts = [cell for half in halves for cell in (half, "minus that of leaked")]
     return (
-        f"{_table(['arm', 'seeds', *parts, 'CPU s'], rows)}\n\n"
+        f"{_table(['arm', 'seeds', *halves, 'CPU s'], rows)}\n\n"
         f"{_table(['arm', 'leaks', 'planted', 'left', 'sound rows removed'], left)}"
     )
 
