@@ -3,8 +3,8 @@
     truegold select examples/demo.yaml
     python benchmarks/asynchronous.py runs/demo --json FILE [--arms sync "every 5" ...] [--seeds 0 1 2] [--steps 80]
 
-    truegold select benchmarks/proof_smollm2.yaml
-    python benchmarks/asynchronous.py runs/proof-smollm2 --config benchmarks/proof_smollm2.yaml --steps 12 ...
+    truegold select benchmarks/asynchronous_smollm2.yaml
+    python benchmarks/asynchronous.py runs/asynchronous-smollm2 --config benchmarks/asynchronous_smollm2.yaml ...
 
 All arms but the longer one take the same steps from the run's cold start on the rows that it selects. Given are the
 wall time of the steps without evaluations, the share of it in which the sampler sampled and the trainer trained, the

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from proof import accuracy_at, heldout_rows, interval, train, training_settings
+from proof_training import accuracy_at, heldout_rows, interval, train, training_settings
 from publishing import publish
 
 from truegold.flows.config import load_config

@@ -28,7 +28,7 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
-from proof import accuracy_at, interval
+from proof_training import accuracy_at, interval
 from publishing import publish, say
 from synthesis import (
     ATTEMPTS,
