@@ -29,8 +29,8 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
-from proof_training import interval
 from proof_code_tasks import LAYOUT, WEAK_KINDS, Weak, examples, rows, split_tasks
+from proof_training import interval
 from publishing import publish, say
 from synthesis import ENGINE, Meter, cold_start, run_stage, sampled_tokens
 

@@ -73,6 +73,7 @@ def nav_pages(entries: list[Any]) -> Iterator[tuple[str, str]]:
 
 def commands_page() -> str:
     """Return the reference of the command line, as Typer writes it."""
+    PAGES.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-m", "typer", "truegold.flows.cli.app", "utils", "docs", "--name", "truegold"]
     text = subprocess.run(command, cwd=ROOT / "build", capture_output=True, text=True, check=True).stdout
     return text.replace("# `truegold`\n", "# Commands\n", 1).replace("&#x27;", "'").replace("&quot;", '"')

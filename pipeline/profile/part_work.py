@@ -34,7 +34,7 @@ class _Kept(NamedTuple):
     answer: str | None
 
 
-class PartWork:
+class ProfileParts:
     """The verdicts, finished parts and rule of this profile's tries."""
 
     def __init__(self, folder: Path) -> None:

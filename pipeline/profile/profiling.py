@@ -19,7 +19,7 @@ from truegold.pipeline.judge.model import Judge
 from truegold.pipeline.judge.opinions import SecondOpinion
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, Drawing, RowRequest, SampleRow, SamplingCost
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
-from truegold.pipeline.profile.part_work import PartWork
+from truegold.pipeline.profile.part_work import ProfileParts
 from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
 from truegold.pipeline.profile.saved_rule import Cell
 from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule, Selection
@@ -70,7 +70,7 @@ class ProfileSamples:
         config: ProfileConfig,
         source: CompletionSource,
         store: SampleStore,
-        work: PartWork,
+        work: ProfileParts,
         spent: RecordLog,
         progress: Progress,
     ) -> None:

@@ -37,7 +37,7 @@ from truegold.pipeline.judge.model import load_judge
 from truegold.pipeline.judge.opinions import OPINION, open_opinion
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, SampleRow, SamplingCost
 from truegold.pipeline.profile.own_verifiers import audit_own_verifiers
-from truegold.pipeline.profile.part_work import PartWork
+from truegold.pipeline.profile.part_work import ProfileParts
 from truegold.pipeline.profile.profiling import NOT_SAMPLED, TOO_LONG, DroppedRow, ProfileSamples
 from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
@@ -92,7 +92,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     opinion = open_opinion(config.second_opinion, kept)
     with (
         closing(SampleStore(kept, identity)) as store,
-        closing(PartWork(scratch / f"work-{store.name}")) as work,
+        closing(ProfileParts(scratch / f"work-{store.name}")) as work,
         closing(RecordLog(scratch / f"spent-{store.name}")) as spent,
     ):
         sampling = ProfileSamples(inputs["rows"], config, source, store, work, spent, progress)

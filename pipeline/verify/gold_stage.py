@@ -14,9 +14,9 @@ Three questions are put to the row's verifier, each as a response that it judges
   so its solution is judged.
 - *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
   from an answer that is plainly another, no answer in other words can ever be paid. Where it names several it is
-  `gold_unmatchable`, `why` "several_values"; others, such as "60^\bullet", may be answers that are written in one way, and
-  are counted as `skip:gold_compared_as_text`, unless a fifth of the set is: then its verifier is another, and they are
-  `gold_unmatchable`, `why` "notation". Golds that are no answers are told by their words
+  `gold_unmatchable`, `why` "several_values"; others, such as "60^\bullet", may be answers that are written in one way,
+  and are counted as `skip:gold_compared_as_text`. Where a fifth of a set cannot be matched its verifier is another:
+  they are `gold_unmatchable` too then, `why` "notation". Golds that are no answers are told by their words
   (`gold_words`), unless a formula in them is accepted.
 - *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
 - *All golds again.* Where golds look measured, the options that judge them so are proposed (`measured_golds`): a line
@@ -84,8 +84,8 @@ AS_TEXT = "notation"
 """Why a gold is compared letter by letter. Two blind readers found that right of 11 in 30 such golds that no right
 answer in other words would match; of the other kinds of `gold_unmatchable` in 75 of 79."""
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""Where of so many rows, spread over the set, a larger share has golds that cannot be matched, their verifier is another
-or their column is: such golds hold their rows back. Of others `gold_unmatchable` advises."""
+"""Where of so many rows, spread over the set, a larger share has golds that cannot be matched, another verifier or
+another column is meant: such golds hold their rows back. In other sets `gold_unmatchable` advises."""
 ANOTHER_ANSWER = "7919"
 """An answer that is no row's gold."""
 READ_BY_MEANING = ("math", "numeric")

@@ -407,7 +407,9 @@ def test_stored_replies_stand_in_place_of_a_model_and_what_they_lack_is_written_
 
 def test_rules_samples_and_stored_replies_are_joined_in_one_suspicion_a_row(tmp_path):
     rows = [{"id": n, "question": f"What is {n} + {n}?", "answer": str(2 * n + (n == 3))} for n in range(40)]
-    rows.append({"id": 40, "question": "Tom has some apples. He buys 9 more. How many apples has he now?", "answer": "1"})
+    rows.append(
+        {"id": 40, "question": "Tom has some apples. He buys 9 more. How many apples has he now?", "answer": "1"}
+    )
     rows += [{**row, "id": 41 + n} for n, row in enumerate(ROWS)]
     data = write_lines(tmp_path / "data.jsonl", rows)
     votes = [(n, s, str(2 * n)) for n in range(38) for s in range(10)] + [(41, s, str(s)) for s in range(10)]
