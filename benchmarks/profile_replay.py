@@ -165,7 +165,8 @@ python benchmarks/profile_replay.py replay --write benchmarks/results/profile_re
         rate, teaching = float((passes / judged).mean()), float(teaching_of(passes, judged).mean())
         parts += [
             f"## {kept[name]['title']}",
-            f"{len(rows):,} rows, {int(judged.min())} samples of each or more; {never:.0%} never passed, {always:.0%} always. "
+            f"{len(rows):,} rows, {int(judged.min())} samples of each or more; {never:.0%} never passed, "
+            f"{always:.0%} always. "
             f"The mean pass rate is {rate:.2f}, and {teaching:.2f} of all groups teach.",
         ]
         for cut, title in zip(CUTS, ("The best half", "The best quarter"), strict=True):
