@@ -86,6 +86,8 @@ answer in other words would match; of the other kinds of `gold_unmatchable` in 7
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
 """Where of so many rows, spread over the set, a larger share has golds that cannot be matched, another verifier or
 another column is meant: such golds hold their rows back. In other sets `gold_unmatchable` advises."""
+NO_ANSWERS = ("missing", "placeholder")
+"""Kinds of `gold_unmatchable` that always hold a row back: there is no answer."""
 ANOTHER_ANSWER = "7919"
 """An answer that is no row's gold."""
 READ_BY_MEANING = ("math", "numeric")
@@ -377,7 +379,7 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
     why = _why_unmatchable(row)
     if why is not None and (why != AS_TEXT or is_foreign):
         record, evidence = _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
-        yield {**record, "blocks": record["blocks"] or is_foreign}, evidence
+        yield {**record, "blocks": record["blocks"] or is_foreign or why in NO_ANSWERS}, evidence
     elif why is None and on_gold is not None and not on_gold.passed:
         yield _flag(row, _failure_reason(on_gold), _evidence(row, on_gold))
     for other, on_other in zip(row.other_golds, row.verdicts_on(_Role.OTHER_GOLD), strict=True):
