@@ -119,26 +119,26 @@ def test_flagged_rows_are_drawn_with_controls_and_without_their_reason(tmp_path)
     story = "Ann has {} eggs in her basket and buys {} more. How many eggs has she now?"
     rows = [{"question": story.format(n, n * n), "answer": str(n + n * n)} for n in range(2, 9)]
     rows += [
-        {"question": "Prove that the square of every odd number is odd.", "answer": "1"},
+        {"question": "Is the square of every odd number odd?", "answer": "yes"},
         {"question": story.format(2, 4), "answer": "6"},
         {"question": story.format(3, 9), "answer": "13"},
     ]
     curate(rows, work_dir=tmp_path / "run")
     run = flag_readings.Curated("eggs", tmp_path / "run" / "run")
     assert {reason: len(found) for reason, found in run.findings.items()} == {
-        "proof": 1, "exact_duplicate": 1, CONFLICTING_LABELS: 1,
+        "yes_no_answer": 1, "exact_duplicate": 1, CONFLICTING_LABELS: 1,
     }  # fmt: skip
     drawn = flag_readings.draw([run], dict.fromkeys(flag_readings.QUESTIONS, 5), pooled=False, seed=1)
     keyed = {(key["reason"], key["control"]): (item, key) for item, key in drawn}
     assert len(drawn) == len(keyed) == 6
-    item, key = keyed["proof", False]
+    item, key = keyed["yes_no_answer", False]
     assert item == {
-        "ask": flag_readings.QUESTIONS["proof"].ask, "problem": rows[7]["question"],
-        "options": None, "gold": "1", "solution": None, "other": None,
+        "ask": flag_readings.QUESTIONS["yes_no_answer"].ask, "problem": rows[7]["question"],
+        "options": None, "gold": "yes", "solution": None, "other": None,
     }  # fmt: skip
     assert (key["corpus"], key["blocks"], key["source_row"]) == ("eggs", True, 8)
-    assert keyed["proof", True][0]["ask"] == item["ask"]
-    assert keyed["proof", True][0]["problem"] != item["problem"]
+    assert keyed["yes_no_answer", True][0]["ask"] == item["ask"]
+    assert keyed["yes_no_answer", True][0]["problem"] != item["problem"]
     assert keyed[CONFLICTING_LABELS, False][0]["other"]["prompt"] == story.format(3, 9)
     assert {keyed[CONFLICTING_LABELS, False][0]["gold"], keyed[CONFLICTING_LABELS, False][0]["other"]["gold"]} == {
         "12", "13",
@@ -151,7 +151,7 @@ def test_flagged_rows_are_drawn_with_controls_and_without_their_reason(tmp_path)
 
 def test_readings_are_counted_by_reason_and_controls():
     keys = [
-        {"item": n, "corpus": "eggs", "reason": "proof", "blocks": n < 4, "control": n >= 4} for n in range(6)
+        {"item": n, "corpus": "eggs", "reason": "yes_no_answer", "blocks": n < 4, "control": n >= 4} for n in range(6)
     ]  # fmt: skip
     first = {0: "yes", 1: "yes", 2: "yes", 3: "no", 4: "no", 5: "yes"}
     second = {0: "yes", 1: "yes", 2: "unclear", 3: "no", 4: "no", 5: "no"}
@@ -159,7 +159,7 @@ def test_readings_are_counted_by_reason_and_controls():
     assert (line["corpus"], line["rows"]) == ("eggs", 6)
     # Agreement 4 of 6; by chance (4 * 2 + 2 * 3) / 36.
     assert line["kappa"] == pytest.approx((4 / 6 - 14 / 36) / (1 - 14 / 36), abs=1e-3)
-    proof = line["reasons"]["proof"]
+    proof = line["reasons"]["yes_no_answer"]
     assert (proof["read"], proof["both"], proof["either"], proof["blocks"]) == (4, 2, 3, True)
     assert proof["interval"] == [0.15, 0.85]
     assert (proof["controls"]["read"], proof["controls"]["both"], proof["controls"]["either"]) == (2, 0, 1)
@@ -175,12 +175,12 @@ def test_corpora_give_rows_by_turns():
 
 
 def test_known_rows_and_flags_that_block_are_left_out(tmp_path):
-    rows = [{"question": f"Prove that {n} is even.", "answer": "1"} for n in (4, 6)]
+    rows = [{"question": f"Is {n} an even number?", "answer": "yes"} for n in (4, 6)]
     rows += [
         {"question": f"Ann has {n} eggs. She buys 3 more eggs. How many has she?", "answer": f"{n + 3}"} for n in (4, 9)
     ]
     curate(rows, work_dir=tmp_path)
-    known = [("proof", "eggs", 1), ("proof", "other", 2), ("multi_part", "eggs", 2)]
+    known = [("yes_no_answer", "eggs", 1), ("yes_no_answer", "other", 2), ("multi_part", "eggs", 2)]
     run = flag_readings.Curated("eggs", tmp_path / "run", known=known)
-    assert [finding.row["source_row"] for finding in run.findings["proof"]] == [2]
-    assert not flag_readings.Curated("eggs", tmp_path / "run", advising=True).findings["proof"]
+    assert [finding.row["source_row"] for finding in run.findings["yes_no_answer"]] == [2]
+    assert not flag_readings.Curated("eggs", tmp_path / "run", advising=True).findings["yes_no_answer"]

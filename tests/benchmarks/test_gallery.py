@@ -17,7 +17,7 @@ from truegold.pipeline import curate  # noqa: E402
 from truegold.pipeline.review.decisions import load_decisions  # noqa: E402
 
 STORY = "Ann has {} eggs in her basket and buys {} more. How many eggs has she now?"
-PROOFS = [f"Prove that the square of every number above {number} is positive." for number in (3, 5)]
+ASKED = [f"Is the square of every number above {number} positive?" for number in (3, 5)]
 EGGS = {
     **{"title": "Eggs", "runs": ["eggs"], "verifier": "math", "texts": True, "licence": "MIT", "origin": "Hens"},
     **{"leaks": [], "compared": "nothing", "command": "truegold curate eggs.jsonl", "examples": []},
@@ -31,14 +31,14 @@ def write_lines(path, rows):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Two proofs and six sums, one of which has a wrong gold, curated; drawn for readers."""
+    """Two questions of yes or no and six sums, one of which has a wrong gold, curated; drawn for readers."""
     rows = [{"question": STORY.format(n, n * n), "answer": str(n + n * n + (n == 4))} for n in range(2, 8)]
-    rows += [{"question": proof, "answer": "1"} for proof in PROOFS]
+    rows += [{"question": asked, "answer": "yes"} for asked in ASKED]
     curate(rows, work_dir=tmp_path / "eggs")
     monkeypatch.setattr(gallery, "sets", lambda: {"eggs": EGGS})
     monkeypatch.setattr(gallery, "DOCS", tmp_path)
     run = Curated("eggs", tmp_path / "eggs" / "run")
-    drawn = [*draw([run], {"proof": 5}, pooled=False, seed=1), *draw_unflagged([run], rows=9, seed=1)]
+    drawn = [*draw([run], {"yes_no_answer": 5}, pooled=False, seed=1), *draw_unflagged([run], rows=9, seed=1)]
     for name in ("parts", "items", "keys"):
         (tmp_path / name).mkdir()
     write(drawn, tmp_path / "parts" / "a.jsonl", tmp_path / "parts" / "a.key")
@@ -56,10 +56,10 @@ def say(folder, reader, word):
 
 
 def honest(row, gold="20"):
-    """Say the truth: one proof cannot be checked, the other one (above 5) is fine, and 4 + 16 is 20."""
-    is_proof, is_wrong = row["problem"] == PROOFS[0], row["problem"] == STORY.format(4, 16)
-    fit = "unmatchable_gold" if is_proof else "wrong_gold" if is_wrong else "fine"
-    label = fit if "labels" in row else "yes" if row["problem"] in PROOFS else "no"
+    """Say the truth: one question cannot be checked, the other one (above 5) is fine, and 4 + 16 is 20."""
+    is_asked, is_wrong = row["problem"] == ASKED[0], row["problem"] == STORY.format(4, 16)
+    fit = "unmatchable_gold" if is_asked else "wrong_gold" if is_wrong else "fine"
+    label = fit if "labels" in row else "yes" if row["problem"] in ASKED else "no"
     return {"label": label, "fit": fit, "why": f"{fit}.", **({"gold": gold} if is_wrong else {})}
 
 
@@ -81,11 +81,11 @@ def test_what_both_readers_say_is_decided_and_applies(folder):
     path = folder / "eggs.decisions.jsonl"
     words = {decisions[0].decision: decisions[0] for decisions in load_decisions(path).values()}
     assert sorted(words) == ["drop", "fix", "keep"]
-    assert words["drop"].note == "proof; two readers: unmatchable_gold. unmatchable_gold."
+    assert words["drop"].note == "yes_no_answer; two readers: unmatchable_gold. unmatchable_gold."
     assert words["fix"].gold == "20"
-    rows = [{"question": STORY.format(4, 16), "answer": 21}, *({"question": p, "answer": "1"} for p in PROOFS)]
+    rows = [{"question": STORY.format(4, 16), "answer": 21}, *({"question": p, "answer": "yes"} for p in ASKED)]
     curated = curate(rows, decisions=str(path))
-    assert dict(curated.rows.select("prompt", "gold").rows()) == {STORY.format(4, 16): "20", PROOFS[1]: "1"}
+    assert dict(curated.rows.select("prompt", "gold").rows()) == {STORY.format(4, 16): "20", ASKED[1]: "yes"}
     written = gallery.page("eggs", folder).rpartition("## Decisions")[2]
     assert all(words in written for words in ("1 drop", "1 fix", "1 keep", "truegold curate eggs.jsonl"))
 
@@ -95,7 +95,7 @@ def test_what_one_reader_alone_calls_unfit_waits(folder):
     assert {line["decision"] for line in gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")} == set()
     say(folder, "b", lambda row: {**honest(row), "label": "unclear", "fit": None})
     assert {(line["decision"], line["note"]) for line in gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")} == {
-        ("unsure", "proof; two readers: unmatchable_gold, unclear. unmatchable_gold."),
+        ("unsure", "yes_no_answer; two readers: unmatchable_gold, unclear. unmatchable_gold."),
         ("unsure", "unflagged; two readers: wrong_gold, unclear. wrong_gold."),
     }
 
@@ -140,16 +140,16 @@ def test_notes_have_no_text_where_the_licence_does_not_allow_it(folder, monkeypa
     say(folder, "b", honest)
     lines = gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")
     assert {line["note"] for line in lines} == {
-        "proof; two readers: fine", "proof; two readers: unmatchable_gold", "unflagged; two readers: wrong_gold",
+        "yes_no_answer; two readers: fine", "yes_no_answer; two readers: unmatchable_gold", "unflagged; two readers: wrong_gold",
     }  # fmt: skip
     assert "Ann" not in gallery.page("eggs", folder)
 
 
 def test_the_page_counts_what_was_found_and_read(folder):
-    assert "| proof | held back | 2 | not read |  |" in gallery.page("eggs", folder)
+    assert "| yes_no_answer | held back | 2 | not read |  |" in gallery.page("eggs", folder)
     say(folder, "a", honest)
     say(folder, "b", honest)
     text = gallery.page("eggs", folder)
     assert "| eggs | 8 | 6 |" in text
-    assert "| proof | held back | 2 | 2 of 2 (0.34 to 1.00) | 0 of 2 |" in text
+    assert "| yes_no_answer | held back | 2 | 2 of 2 (0.34 to 1.00) | 0 of 2 |" in text
     assert "both readers call unfit 1 of 6 (0.03 to 0.56): wrong_gold 1." in text

@@ -53,7 +53,7 @@ BUILT_IN: dict[str, Detector] = {
     )
 }
 GROUPS: dict[str, tuple[str, ...]] = {
-    "default": tuple(name for name in BUILT_IN if MEASURED[name].is_on),
+    "default": tuple(name for name in BUILT_IN if name not in MEASURED or MEASURED[name].is_on),
     "all": tuple(BUILT_IN),
 }
 """The names that stand for several detectors."""
