@@ -140,7 +140,8 @@ def test_notes_have_no_text_where_the_licence_does_not_allow_it(folder, monkeypa
     say(folder, "b", honest)
     lines = gallery.decide("eggs", folder, "2026-11-26T12:00:00Z")
     assert {line["note"] for line in lines} == {
-        "yes_no_answer; two readers: fine", "yes_no_answer; two readers: unmatchable_gold", "unflagged; two readers: wrong_gold",
+        "yes_no_answer; two readers: fine", "yes_no_answer; two readers: unmatchable_gold",
+        "unflagged; two readers: wrong_gold",
     }  # fmt: skip
     assert "Ann" not in gallery.page("eggs", folder)
 
