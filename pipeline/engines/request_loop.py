@@ -36,8 +36,10 @@ class RequestLoop:
         """End all that runs in the loop, and then the loop; `disconnect` is what it runs last."""
 
         async def end() -> None:
-            # Tasks that end may start others, such as a connection's.
+            # Tasks that end may start others, such as a connection's. Each takes its first step before it is cancelled:
+            # anyio warns of a coroutine that never ran.
             while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.sleep(0)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
