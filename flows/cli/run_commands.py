@@ -1,4 +1,4 @@
-"""Commands of a run: `truegold init`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
+"""Commands of a run: `truegold init`, `plan`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
 
 They call the stages with Prefect or without. With `--dry-run` they call none and show how many rows there are, which
 stages would run, and how long that may take:
@@ -12,7 +12,8 @@ stages would run, and how long that may take:
     clean          to run    2 s for 8 rows
     expected  about 3 s for 4 of 5 stages; no time is known of: profile
 
-Times are those of the same stages when they last ran in this folder; `--json` has the whole resolved configuration.
+Times are those of the same stages when they last ran in this folder. Stages of curation that have not are timed on some
+rows, where there are thousands of them; `--json` has the whole resolved configuration.
 
     pip install 'truegold[run]'         truegold demo --quick    curation alone, in under a minute, on any machine
     pip install 'truegold[train,cpu]'   truegold demo            profiling and training as well, on a CPU
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
@@ -54,6 +56,9 @@ COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a dry run takes seconds."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
+
+FEWEST_PROBED = 2_000
+"""Rows from which on a dry run times stages that have not run: fewer take about as long as the probe."""
 
 DEMO = Path(__file__).parents[1] / "demo.yaml"
 """The demo's configuration."""
@@ -259,8 +264,30 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
             unknown.append(stage.name)
         else:
             expected, timed = expected + record["seconds"], timed + 1
+    if probed := _probe(config, unknown):
+        unknown = [name for name in unknown if name not in probed]
+        yield f"probed    about {describe_seconds(sum(probed.values()))} for {', '.join(probed)}, by some of the rows"
+        expected, timed = expected + sum(probed.values()), timed + len(probed)
     yield f"expected  {_describe_time(expected, timed, unknown)}"
     yield "--json prints every setting of every stage."
+
+
+def _probe(config: RunConfig, unknown: Sequence[str]) -> dict[str, float]:
+    """Return the expected seconds of those stages that a probe can time; none where there are few rows."""
+    from truegold.flows.cost import measure
+    from truegold.pipeline.config.sources import FileSource
+    from truegold.verifiers.sandbox.child_process import usable_cores
+
+    rows = 0
+    for source in config.data if isinstance(config.data, tuple) else (config.data,):
+        if not isinstance(source, FileSource):
+            return {}
+        count = _count_records(Path(source.path).expanduser(), source.format)
+        rows += min(count or 0, source.limit or count or 0)
+    if not unknown or rows < FEWEST_PROBED:
+        return {}
+    stages = measure(config).stages
+    return {name: stages[name].seconds(rows, usable_cores()) for name in unknown if name in stages}
 
 
 def _describe_time(expected: float, timed: int, unknown: Sequence[str]) -> str:
@@ -269,7 +296,7 @@ def _describe_time(expected: float, timed: int, unknown: Sequence[str]) -> str:
     unknown_part = f"no time is known of {len(unknown)} stages that have not run here: {', '.join(unknown)}"
     if not timed:
         return unknown_part
-    known_part = f"about {describe_seconds(expected)} for {timed} stages, as long as they took last time"
+    known_part = f"about {describe_seconds(expected)} for {timed} stages"
     return f"{known_part}; {unknown_part}" if unknown else known_part
 
 
@@ -334,6 +361,45 @@ def _count_records(path: Path, form: str) -> int | None:
         return sum(1 for _ in open_file(path, form, BLOCK).records)
     with path.open("rb") as file:
         return sum(line.strip() != b"" for line in file)
+
+
+def plan(
+    config: ConfigPath,
+    rows: Annotated[str, typer.Option(help="Rows of the job, such as 10M.")] = "1M",
+    samples: Annotated[str, typer.Option(help="Completions sampled and judged in all, such as 1B.")] = "0",
+    cores: Annotated[int | None, typer.Option(min=1, help="Cores of all machines; this machine's.")] = None,
+    gpus: Annotated[int, typer.Option(min=1, help="GPUs of all machines.")] = 1,
+    sample_tokens: Annotated[float | None, typer.Option(min=1, help="Tokens a sample; the last profile's.")] = None,
+    gpu_tokens: Annotated[
+        float | None, typer.Option(min=1, help="Tokens a second of a GPU; the last profile's.")
+    ] = None,
+    set_: Overrides = None,
+) -> None:
+    """Measure for ten seconds what curation costs here, and say what a job of any size needs."""
+    from truegold.flows.config import load_config
+    from truegold.flows.cost import JobSize, describe_plan, last_sampling, measure
+    from truegold.verifiers.sandbox.child_process import usable_cores
+
+    loaded = load_config(config, set_ or ())
+    known_tokens, known_speed = last_sampling(loaded.run_dir)
+    job = JobSize(
+        read_count(rows, "--rows"),
+        read_count(samples, "--samples"),
+        cores or usable_cores(),
+        gpus,
+        sample_tokens or known_tokens,
+        gpu_tokens or known_speed,
+    )
+    for line in describe_plan(measure(loaded), job):
+        print_line(line)
+
+
+def read_count(text: str, option: str) -> int:
+    """Return the number that `10M`, `1.5B`, `500k` or `20,000` stands for. Raises ConfigError for anything else."""
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?)([kMB]?)", text.replace(",", "").replace("_", ""))
+    if matched is None:
+        raise ConfigError(f"{option} {text}: this is not a number of things.", f"Such as {option} 10M, 500k or 20,000.")
+    return round(float(matched[1]) * {"": 1, "k": 1_000, "M": 1_000_000, "B": 1_000_000_000}[matched[2]])
 
 
 def demo(
