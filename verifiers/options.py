@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 SHOWN_CHARS = 60
-"""What an error shows of a bad value. Stops a megabyte of `info` being copied into every verdict."""
+"""Characters of a bad value that an error shows. Stops a megabyte of `info` being copied into every verdict."""
 
 
 class BadOption(ValueError):

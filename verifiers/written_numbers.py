@@ -133,7 +133,7 @@ class _Words:
                 numbers.append(self._read_part())
             elif word in MULTIPLES:
                 numbers.append((Fraction(MULTIPLES[word]), False))
-            # Words between numbers ("and", "a", "of") are passed over, and so is whatever has been read above.
+            # Words between numbers ("and", "a", "of") are passed over, and so are words that have been read above.
             self._position = max(self._position, start + 1)
         return numbers
 
@@ -281,7 +281,7 @@ def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
 
 
 def chinese_places(text: str) -> str:
-    """Return the Arabic digits for the Chinese ones in a text, without what is no digit."""
+    """Return the Arabic digits for the Chinese ones in a text, without its other characters."""
     return "".join(str(CHINESE_DIGITS[char]) for char in text if char in CHINESE_DIGITS)
 
 

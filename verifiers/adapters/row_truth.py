@@ -64,7 +64,7 @@ _PROGRAM = re.compile(
     r"|public (?:class|static)|func \w+\(|fn \w+\(|SELECT .+ FROM )",
     re.MULTILINE,
 )
-"""A line of a program, which is no answer."""
+"""A line of a program, which is not an answer."""
 
 
 _OF_SENTENCES = frozenset(("number", "percentage", "quantity", "set", "time", "date"))
@@ -82,7 +82,7 @@ def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class RowTruth:
-    """What a response is judged by."""
+    """The part of a row that a response is judged by."""
 
     gold: Any
     """The gold, or a list of accepted ones, as `gold.golds_in` reads them."""

@@ -9,8 +9,8 @@
     "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
     "Which book is it?"            gold "The Doctrine of the Mean", "Ctrl+A"               None: names and codes
 
-A gold equal to itself proves nothing: every sentence is. Names, choices, yes and no, and short phrases are words that
-a right answer does use; a sentence is not, because nobody would write it the same way.
+That a gold equals itself proves nothing, since every sentence does. Names, choices, yes and no, and short phrases are
+words that a right answer does use. A sentence is not, because a right answer is hardly ever worded the same way.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def matrix(environment: str, rows: Iterable[Iterable[object]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a gold is; `str` of a value or a sum is its ordinary LaTeX."""
+    """The form of a gold. `str` of a value or a sum is its ordinary LaTeX."""
 
     text: str
     """The gold."""
@@ -177,7 +177,7 @@ class Rational(Form):
 
 @dataclass(frozen=True, slots=True)
 class Irrational(Form):
-    """`coefficient` times the square root of `radicand`, which is no square, or times pi where `radicand` is None."""
+    """`coefficient` times the square root of `radicand`, which is not a square, or times pi if `radicand` is None."""
 
     coefficient: Fraction
     radicand: int | None

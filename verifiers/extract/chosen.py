@@ -41,7 +41,7 @@ MAX_PLAIN_CHARS = 2_000
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms that mean something: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
-"""What typesets a text and says nothing."""
+"""Commands that typeset a text without changing its meaning."""
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""\overline{A} is not the letter A."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
@@ -49,7 +49,7 @@ UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
-r"""A \cap B, 2\pi A: beside a command of mathematics a letter is no option's."""
+r"""A \cap B, 2\pi A: next to a command of mathematics a letter does not name an option."""
 LETTERS = 10
 """So many letters are looked for in prose where the options are not known."""
 _DELIMITERS = str.maketrans("${}\\", "    ")
@@ -165,7 +165,7 @@ _LIST = re.compile(
     r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",
     re.IGNORECASE,
 )
-"""Letters beside each other: A, C and E; (A)(C); ACE正确."""
+"""Letters next to each other: A, C and E; (A)(C); ACE正确."""
 _LETTER_OF_LIST = re.compile(r"(?<![A-Z])[A-J](?![A-Z])")
 MAX_LIST_LETTERS, MAX_LISTS = 26, 16
 _EITHER = re.compile(
@@ -352,7 +352,7 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option whose text stands beside a letter: `(C) Paris` may contradict itself."""
+    """Return the letter of the option whose text stands next to a letter: `(C) Paris` may contradict itself."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 

@@ -62,7 +62,7 @@ _INSERTED = re.compile(r",[^,]{1,40},")
 _COPULAS = (" is ", " are ", " was ")
 _ENDING = " .$*)\\]}!"
 _LEFT_OUT = ("this", "that", "it", "value", "answer", "possibility", "case", "root", "out")
-"""What a sentence ends with that leaves something out: `the test excludes this`."""
+"""Last words of a sentence that leaves something out: `the test excludes this`."""
 _ASIDE_MARKS = frozenset("(（[—–")
 _NEW_SENTENCE = re.compile(r"[\s$)*\]}\\]*?(?:[.!?…;,—–(（\[，。！\n]|-\s)")
 _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")

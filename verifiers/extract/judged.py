@@ -32,7 +32,7 @@ _LABEL = re.compile(
 )
 _VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
 _FITS = re.compile(r"(不)?符合(?:题意|要求)")
-"""What says whether an option is the answer, be it right or wrong in itself."""
+"""Words that say whether an option is the answer, be it right or wrong in itself."""
 _NOUN = r"(?:[该此这本]|the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
 _FIRST = re.compile(
     rf"[\W_]*(?:(?:this|it|that)\s)?(?:is|was|that['’]s|it['’]s)?\s?{_NOUN}{_VERDICT}"

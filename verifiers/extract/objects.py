@@ -62,11 +62,11 @@ _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 
 
 class _NoObject(Exception):
-    """The text is no object."""
+    """The text is not an object."""
 
 
 def answer_in_json(text: str) -> str | None:
-    """Return the answer that a JSON object states; None for a text that is no such object."""
+    """Return the answer that a JSON object states; None for a text that is not such an object."""
     if len(text) > MAX_CHARS:
         return None
     if fence := _FENCE.match(text):
@@ -119,7 +119,7 @@ def _plain_object(text: str) -> str:
 
 
 class Stated(NamedTuple):
-    """What the objects of a text say that the answer is."""
+    """The answer that the objects of a text state."""
 
     text: str
     behind: str

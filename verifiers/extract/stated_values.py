@@ -34,7 +34,7 @@ MAX_FORMULA_CHARS = 800
 """The longest inline formula. Stops lines of opened formulas from being run through again and again."""
 
 MAX_LINE_CHARS = 2_000
-"""A longer line is no statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
+"""A longer line is not a statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
 
 MAX_PLAIN_WORDS = 2
 """With more words an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""

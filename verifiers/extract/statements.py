@@ -107,7 +107,7 @@ _CONFIRMED_LATER = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands: `12 than 11` is no value."""
+"""A word outside of commands: `12 than 11` is not a value."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
@@ -149,9 +149,9 @@ _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
 _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 _EMPHASIS = "*_` \t"
 _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
-"""What an announcement leaves on its line when the answer is on the next one."""
+"""Texts after an announcement that say that the answer is on the next line."""
 MAX_CONFIRMING_CHARS = 40
-"""What is read behind a question for the words that answer it."""
+"""Characters after a question that are searched for the words that answer it."""
 _OTHERWISE = re.compile(r"\W*(?:otherwise|else|if not|否则|否則|sonst|sinon|altrimenti|иначе)\b", re.IGNORECASE)
 MAX_TAIL_CHARS = 4_000
 """Only so much of the end is searched for the last line or the last displayed formula."""
@@ -176,7 +176,7 @@ _REASON = re.compile(
 )
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
-"""Words to whoever grades the response are no answer."""
+"""Words to a grader of the response are not an answer."""
 
 
 def narrow(text: str) -> str | None:
@@ -326,8 +326,8 @@ def _value_of(text: str) -> str | None:
 
 
 Announcement: TypeAlias = tuple[str, str]
-"""What follows an announcement, on its line or on the next, and its sentence, which may deny the answer; empty where
-nothing in it can."""
+"""The text after an announcement, on its line or on the next, and its sentence, which may deny the answer. The sentence
+is empty where nothing in it can."""
 
 
 def announced(text: str) -> Iterator[Announcement]:

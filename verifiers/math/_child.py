@@ -18,7 +18,7 @@ from truegold.verifiers.sandbox.child_process import Conversation, die_with_pare
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20
-"""What one comparison may take besides what sympy holds. Stops expressions that expand until the machine swaps."""
+"""Memory of one comparison, besides that of sympy itself. Stops expressions that expand until the machine swaps."""
 
 PROBE_DIGITS = 40
 """Two numbers are worked out to so many digits before they are believed to be equal."""

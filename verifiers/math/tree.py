@@ -42,7 +42,7 @@ ARROWS = frozenset({"=>", "to", "<=>"})
 DOTS = "…"
 """The name of what is left out."""
 ANY_LABEL = "?"
-"""What `labelled` returns for a label that is no name."""
+"""The result of `labelled` for a label that is not a name."""
 MAX_SHOWN_CHARS = 200
 _DERIVATIVE = re.compile(r"[d∂](?:\d|\^\(\d\))?(.+)/[d∂](.+)")
 
@@ -224,7 +224,7 @@ class Day(Node):
     month: int | None
     day: int | None
     weekday: int | None
-    """From 0, a Monday, to 6."""
+    """The day of the week: 0 for Monday, 6 for Sunday."""
 
 
 @dataclass(slots=True, eq=False)
@@ -269,7 +269,7 @@ VALUE_TYPES: frozenset[type[Node]] = frozenset(VALUES)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one walk over a tree finds out."""
+    """The properties of a tree that one walk finds out."""
 
     symbols: frozenset[str]
     """The free variables."""

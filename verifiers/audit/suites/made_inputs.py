@@ -51,14 +51,14 @@ _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": ope
 
 @dataclass(slots=True)
 class Shape:
-    """What the values seen at one position share."""
+    """The common properties of the values seen at one position."""
 
     values: list[Any]
     """All that were seen there."""
     parts: Shape | None = None
     """The shape of the items of lists, sets and the values of dictionaries."""
     rules: list[Callable[[Any], bool]] = field(default_factory=list)
-    """What held for every value."""
+    """Rules that held for every value."""
 
     @property
     def kind(self) -> type | None:

@@ -165,16 +165,16 @@ class Witness:
     input: str
     """The arguments, as they are written in a call."""
     expected: str
-    """What the worked solution returns."""
+    """The result of the worked solution."""
     got: str
-    """What the program with the fault does."""
+    """The result of the program with the fault."""
     case: str
     """The case to add, as an assertion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """What became of the mutants."""
+    """The mutants that were tried, those that no case rejects, and how many count."""
 
     tried: int = 0
     """The mutants that were tried."""
@@ -278,7 +278,7 @@ def _compare(state: VetState, limits: Limits) -> _Comparison | None:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What the worked solution returns on inputs that were made, to hold faulty programs against."""
+    """The results of the worked solution on inputs that were made, to be compared with those of faulty programs."""
 
     state: VetState
     reference: str

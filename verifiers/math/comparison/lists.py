@@ -39,7 +39,7 @@ class Comparison(Protocol):
 
     @property
     def policy(self) -> Policy:
-        """What counts as the same answer."""
+        """The policy of the comparison."""
 
     def same(self, gold: tree.Node, answer: tree.Node) -> Sameness:
         """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
@@ -87,7 +87,7 @@ def _by_size(elements: list[tree.Node]) -> list[tree.Node] | None:
 
 
 def labels_of(elements: list[tree.Node]) -> list[str | None]:
-    """Return the label of each element: a name, or the noun of `3 apples` beside labels that are words."""
+    """Return the label of each element: a name, or the noun of `3 apples` where other labels are words."""
     labels = [_label_of(element) for element in elements]
     if len(set(labels)) < len(labels) and None not in labels:
         # P(A) and P(B) have one name.

@@ -64,7 +64,7 @@ _POWER = re.compile(rf"({_NUMERAL}|[A-Za-z])的(?:({_NUMERAL})次(?:方|幂)|(�
 _RATIO = re.compile(rf"({_NUMERAL})\s?比\s?({_NUMERAL})(?:\s?比\s?({_NUMERAL}))?")
 """1比2, 1比2比3."""
 _CLOCK = re.compile(rf"[{_NUMERAL_SIGNS}\d]{{1,3}}点(?:[{_NUMERAL_SIGNS}\d]{{1,3}}分|半|整)")
-"""三点十分, which is no 3.10."""
+"""三点十分, which is not 3.10."""
 _DECIMAL = re.compile(rf"([{_NUMERAL_SIGNS}]{{1,20}})点([{_NUMERAL_SIGNS}]{{1,20}})(?![分钟时])")
 """三点一四; the 三点十 of 下午三点十分 is a time of day."""
 _MINUS = re.compile(rf"负\s?(?={_NUMERAL})")

@@ -55,7 +55,7 @@ _APPROXIMATION = re.compile(
     r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
     r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
 )
-"""What follows an exact value: `(approximately 0.333)`, `, or about 0.333`."""
+"""An approximation after an exact value: `(approximately 0.333)`, `, or about 0.333`."""
 
 _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|that is,?|=)\s+([^()]{1,60})\)$")
 """The same value in another form: `0.144 (or 14.4%)`."""

@@ -37,7 +37,7 @@ _DIRECTION = re.compile(
 )
 _FIRST = re.compile(rf"({_SIDE})(?:\s*[,:]\s*|\s+(?=[\d\\]))", re.IGNORECASE)
 _OPENED = re.compile(r"(?:[\s,;~(]|\\[a-z]{1,7}\s*\{\s*$|\\[,;: ]|\band$)+$")
-"""What is left before a direction that was cut off."""
+"""The remains before a direction that was cut off."""
 _SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]+|\s?[A-Za-z]+))\s+(of\s+)?(\S{2,20})")
 
 

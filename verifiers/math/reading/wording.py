@@ -331,7 +331,7 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
 
 
 def _label_name(tokens: list[Lexeme]) -> str:
-    # CO is not Co, m is not M, and the A of `speed of A` is no article.
+    # CO is not Co, m is not M, and the A of `speed of A` is not an article.
     words = [token.text for token in tokens if token.kind in _WORDLIKE]
     words = [word if len(word) <= MAX_SYMBOL_LETTERS or "_" in word else word.lower() for word in words]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words

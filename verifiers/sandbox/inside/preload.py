@@ -40,7 +40,7 @@ ANY_PACKAGE = "any"
 """The group of those that load all packages that are named."""
 
 _SEED = 0
-"""What `random` and numpy's generator start with in every process that was forked after a program named them."""
+"""The seed of `random` and numpy's generator in every process that was forked after a program named them."""
 
 
 def preload() -> None:

@@ -101,7 +101,7 @@ def may_stand_in(value: Value) -> bool:
 
 
 class Surroundings:
-    """What the tests have changed since the solution was last told.
+    """The changes that the tests have made since the solution was last told of any.
 
     tree: the test code. encode: the JSON of a value for the solution.
     """

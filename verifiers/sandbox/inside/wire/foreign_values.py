@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Json = Any
-"""What JSON can say: None, booleans, numbers, texts, lists, and dicts with texts for keys."""
+"""A value of JSON: None, booleans, numbers, texts, lists, and dicts with texts for keys."""
 
 Value = Any
 """A value of a program or of its tests, which may be anything."""
@@ -57,7 +57,7 @@ class Opaque:
 
 
 class Iterated:
-    """The elements that an iterator gave. It is no list: `f() == [1, 2]` does not hold for a generator."""
+    """The elements that an iterator gave. They are not a list: `f() == [1, 2]` does not hold for a generator."""
 
     __slots__ = ("elements", "kind")
 

@@ -33,7 +33,7 @@ _TEXTS = ("str", "string")
 
 
 CHANGEABLE = ("DataFrame", "Series")
-"""What a function may change in place for its caller to see."""
+"""Classes of objects that a function may change in place for its caller to see."""
 
 
 def is_packaged(value: Value) -> bool:
