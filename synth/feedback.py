@@ -20,7 +20,7 @@ from truegold.synth.config import Language
 from truegold.verifiers import Reason
 
 SHOWN_CHARS = 300
-"""What is shown of one answer, input or output at most."""
+"""Characters of one answer, input or output that are shown at most."""
 
 
 Phrases = Mapping[str, Mapping[str, str]]

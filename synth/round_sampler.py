@@ -115,7 +115,7 @@ class RoundSampler:
 
     @property
     def engine_facts(self) -> dict[str, Any]:
-        """What the engine says of its work."""
+        """The engine's figures on its work."""
         return self._drawing.engine.facts()
 
     def has_room(self, prompt: Sequence[int]) -> bool:

@@ -41,7 +41,7 @@ class Strategy:
     hot: bool = False
     """Whether it samples at `hot_temperature`."""
     trust: float = 1.0
-    """How much a positive weighs in training beside the others, at most 1."""
+    """The weight of a positive in training compared with the others, at most 1."""
 
     def __post_init__(self) -> None:
         for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):
@@ -54,7 +54,7 @@ class Strategy:
 
     @property
     def placeholders(self) -> set[str]:
-        """What its templates ask for."""
+        """The placeholders of the strategy's templates."""
         texts = [*self.answer.values(), *self.reflection.values()]
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 

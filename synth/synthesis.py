@@ -43,14 +43,14 @@ SCORED_SAMPLES, LOW_SHARE = 200, 0.01
 
 @dataclass
 class NoRoom:
-    """What a strategy's prompts lack where they leave the model no room."""
+    """The prompts of a strategy that leave the model no room."""
 
     rows: int
     """Rows whose prompt was too long."""
     tokens: int
     """The length of the shortest of these prompts."""
     max_model_len: int
-    """What the model takes, prompt and answer together."""
+    """The tokens that the model takes, prompt and answer together."""
 
 
 class Synthesis:

@@ -176,7 +176,7 @@ NAMES: dict[Role, tuple[str, ...]] = {
         *("gold_answer", "answer", "final_answer", "final_ans", "verification_info.ground_truth", "answer_number"),
         "short_answer",
         *("conversations.1.ground_truth.value", "target", "答案", "标准答案", "参考答案"),
-        "label",  # Beside any other it is a class of the record.
+        "label",  # Next to any other it is a class of the record.
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (

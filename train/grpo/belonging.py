@@ -117,7 +117,7 @@ def is_deterministic(verifier: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowAtStart:
-    """What a row was when the training began; nothing that runs in it can change this."""
+    """A row as it was when the training began; no code of the training can change this copy."""
 
     prompt: str
     gold: str | None

@@ -77,7 +77,7 @@ class DialogueGroups(SampledGroups):
     def score_finished(
         self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
-        """Return a completion for each episode of groups that were played beside the update."""
+        """Return a completion for each episode of groups that were played during the update."""
         episodes = [
             replace(cast("Episode", done.answer), group=index)
             for index, group in zip(indices, groups, strict=True)
@@ -197,7 +197,7 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
     encoder, engine = plain.rollout.encoder, plain.rollout.engine
     streaming = cast("Engine", engine)
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
-    # Samplers beside the trainer have runners of their own.
+    # Samplers in the background have runners of their own.
     played_by = engine if isinstance(engine, SamplerPool) else runner
     same = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init and each.name != "template"}
     return DialogueGroups(**same, template=runner.template, turns=turns, runner=played_by, out_dir=out_dir)

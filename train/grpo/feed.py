@@ -44,7 +44,7 @@ UNJUDGED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """What decides whether a group enters."""
+    """The figures that decide whether a group enters."""
 
     right: int
     """How many of the judged completions passed."""
@@ -275,7 +275,7 @@ FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
 SCORE_MEMORY = 0.95
 """The weight, after a step, of how well groups were predicted."""
 HOPELESS = 0.05
-"""The share of problems that never pass, whatever is learnt: their labels or their texts are at fault."""
+"""The share of problems that never pass, however much is learned: their labels or their texts are at fault."""
 HOPELESS_MEMORY = 0.99
 """The weight, after a step, of what is known of that, so that such problems are looked at again."""
 DRIFT_PER_STEP = 0.1
@@ -309,7 +309,7 @@ def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture
 
 
 class Posteriors:
-    """What is known of the pass rates of problems under the policy as it is now: the profile's posteriors, carried on.
+    """The pass rates of problems under the policy as it is now: the profile's posteriors, carried on.
 
         profile: 2 of 8                             Beta(3.7, 10.5)
         20 steps on, others pass far more often     Beta(3.1, 1.2): shifted with them, and less certain
@@ -337,7 +337,7 @@ class Posteriors:
         sampled."""
         self._group_size = group_size
         self._hopeless = np.full(len(known), HOPELESS)
-        """How probable it was, when each problem was seen last, that it never passes whatever the policy learns."""
+        """The probability, when each problem was seen last, that it never passes, however much the policy learns."""
         self._seen = np.zeros(len(known))
         """The step at which each problem was seen last."""
         self._step = 0
@@ -443,7 +443,7 @@ class Posteriors:
 
 
 class _Track:
-    """What is known with one rate of forgetting."""
+    """The posteriors under one rate of forgetting."""
 
     def __init__(self, weights: Floats, a: Floats, b: Floats, forget: float) -> None:
         self.forget = forget

@@ -40,13 +40,13 @@ SPREAD_STRENGTH = 2.0
 MOST_STRENGTH = 50.0
 """No pass rate is taken for better known than by so many samples."""
 LATER = 4.0
-"""Where a change at a later step explains so much more, it was the policy that changed."""
+"""If a change at a later step explains so much more, it was the policy that changed."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 
 
 class Forecast:
-    """What the profile says of the first steps' groups, and how well it was right."""
+    """The profile's prediction of the first steps' groups, and how well it was right."""
 
     def __init__(self, known: Sequence[Mixture | None]) -> None:
         """Begin with what the profile knows of each problem; None where it has none."""

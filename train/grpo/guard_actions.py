@@ -94,7 +94,7 @@ class Responder:
         self._rolled_back: tuple[int, int, str] | None = None
         """Of the last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
         self._finished: tuple[int, bytes] | None = None
-        """How many steps are finished, and what a checkpoint of them keeps beside weights and optimizer."""
+        """The number of finished steps, and the state that a checkpoint of them keeps besides weights and optimizer."""
         self._updates = 0
         """The optimizer steps of those."""
         self._spoilt_since: int | None = None
@@ -196,7 +196,7 @@ class Responder:
         self._write(step, {**self._trainer.state(), "guards": self.state()}, kept, None, counts)
 
     def _kept(self, step: int) -> set[int]:
-        """Return the checkpoints that stay beside that of a step: to return to, or because the user wants them."""
+        """Return the checkpoints that stay with that of a step: to return to, or because the user wants them."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         config = self._trainer.config
         asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})

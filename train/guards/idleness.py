@@ -20,7 +20,7 @@ UNKNOWN = 0.05
 REMEMBERED = 40
 """The run's own record is of so many steps."""
 ENOUGH = 16
-"""From so many groups on it counts."""
+"""The number of groups from which on the record counts."""
 MASKED = 2.0
 """How much a step tells, in powers of ten, whose groups teach and of which nothing is trained on."""
 KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")

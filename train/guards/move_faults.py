@@ -25,7 +25,7 @@ SHORT = 5
 STRETCH = 10
 """Elsewhere so many in a row, if chance does not make them."""
 SOLVED = 0.9
-"""From this pass rate on, a run is finished, and low entropy and groups that are alike are no fault."""
+"""The pass rate from which on a run is finished; low entropy and groups that are alike are then not faults."""
 FEWEST_EVALUATIONS = 4
 ALONE, BESIDE = 0.003, 0.02
 """How likely noise alone may have made a fall of the held-out accuracy; the second where it is large and the reward

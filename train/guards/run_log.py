@@ -64,7 +64,7 @@ FEWEST_NAMES = 3
 FILLED = 4
 """With fewer names a row of NaN is one that was logged so."""
 MOST_REPEATS = 4
-"""A log in which a step stands more often than this is no log of steps, but of rollouts."""
+"""A log in which a step stands more often than this has a line for each rollout, not for each step."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class RunLog:
     """The metrics of a finished run."""
 
     trainer: str
-    """Who wrote them: `truegold`, `TRL`, `verl` and so on."""
+    """The program that wrote them: `truegold`, `TRL`, `verl` and so on."""
     path: Path
     """The file that was read."""
     lines: list[tuple[int, Metrics]]
@@ -82,9 +82,9 @@ class RunLog:
     unread: list[str] = field(default_factory=list)
     """Columns that no name is known for."""
     notes: list[str] = field(default_factory=list)
-    """What could not be read, or was read otherwise than it stands."""
+    """Notes on parts that could not be read, or that were read otherwise than they stand."""
     returns: list[tuple[int, int]] = field(default_factory=list)
-    """Where the log goes back: from this step to that one."""
+    """The steps at which the log goes back: from this step to that one."""
     is_rounded: bool = False
     """Whether a 0 may stand for a small number."""
 

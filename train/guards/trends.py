@@ -5,7 +5,7 @@
     move.slope                      -0.003 a step     Theil and Sen's, with an interval of 99.9 %
     move.is_down                    True              the interval is below 0, or the series has a sudden fall
 
-Two tests decide. Theil and Sen's slope sees a slow move, whichever its shape, and is deaf to single outliers; a change
+Two tests decide. Theil and Sen's slope sees a slow move of any shape, and is deaf to single outliers; a change
 point (the split with the greatest difference of means, in standard errors) sees a sudden one, also near the end. Noise
 is taken from the differences of neighbours, and both tests are widened by how long it lasts, so that batches of unlike
 difficulty are no trend.

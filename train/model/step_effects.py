@@ -55,7 +55,7 @@ def with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WeightsState:
-    """What is known of the trained weights of this rank, or of its share of them."""
+    """The state of the trained weights of this rank, or of its share of them."""
 
     digest: int
     """The sum of all their bits, read as integers."""
@@ -71,7 +71,7 @@ class WeightsState:
 @torch.no_grad()
 def examine_weights(trained: Iterable[Tensor]) -> WeightsState:
     """Return the state of these parameters. Nothing of a parameter's size is made."""
-    # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
+    # Under ZeRO 3 a parameter is empty, and the rank's share of it is in `ds_tensor`.
     shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
     if not shares:
         return WeightsState(0, 0, torch.empty(0), is_rounded=False)

@@ -34,9 +34,9 @@ class TokenLoss:
 
     loss: PerToken
     clipped_low: TokenMask
-    """Where the ratio was too small."""
+    """Marks of the tokens whose ratio was too small."""
     clipped_high: TokenMask
-    """Where the ratio was too large."""
+    """Marks of the tokens whose ratio was too large."""
     ratio: PerToken
     """The ratio, without gradient."""
 

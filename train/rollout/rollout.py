@@ -1,4 +1,4 @@
-"""Rollouts: vLLM beside the trainer or a vLLM server, its weights updated after every step and checked by a probe."""
+"""Rollouts with vLLM on this machine or a vLLM server: weights are updated after every step and checked by a probe."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ LONGEST_ERROR = 500
 
 
 class AnswerError(TypeError):
-    """What an environment has returned cannot be used; the message says why."""
+    """The answer of an environment cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Answer:
     key: Hashable
     """The call's, as it was started with."""
     value: Any = None
-    """What it has returned; None where there is an `error`."""
+    """The value that the call has returned; None where there is an `error`."""
     error: str | None = None
-    """What it has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
+    """The error that the call has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
     is_late: bool = False
     """Whether its deadline has passed."""
 
@@ -280,7 +280,7 @@ class EnvironmentCalls:
             self._answers.put((call, answer))
 
         if self._is_closed.is_set():
-            # Nobody waits for the answer any more, and the event loop has ended; the coroutine still has to clean up.
+            # No call waits for the answer any more, and the event loop has ended; the coroutine still has to clean up.
             asyncio.run(run())
         else:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())

@@ -223,7 +223,7 @@ def gold_in(columns: Mapping[str, Any]) -> tuple[str | None, Any]:
     listed = next((name for name in GOLDS_COLUMNS if isinstance(_structure(columns, name), list | tuple)), None)
     worked = [text for text in map(columns.get, SOLUTIONS[1:]) if isinstance(text, str)]
     has_answer = any(answer_in(text, is_working=True) != text for text in worked)
-    # Beside a list of golds or a solution with its answer these may name a class of the row.
+    # Next to a list of golds or a solution with its answer these may name a class of the row.
     exclude: tuple[str, ...] = ("label",) if listed is not None or has_answer else ()
     exclude += ("target",) if has_answer else ()
     name = find_column("gold", [columns], exclude=exclude)

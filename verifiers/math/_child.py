@@ -94,7 +94,7 @@ def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
     except (MemoryError, RecursionError):
         raise
     except Exception as error:
-        # Whichever way sympy gives up on a pair, nothing shows the two equal.
+        # However sympy gives up on a pair, nothing shows the two equal.
         evidence = {"error": f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]}
         return {"reason": Reason.MISMATCH, "evidence": evidence}
     evidence = {"gold_value": str(gold_value)[:MAX_SHOWN_CHARS], "answer_value": str(answer_value)[:MAX_SHOWN_CHARS]}

@@ -9,7 +9,7 @@ Shapes hold several: BareList, Group (anything in brackets: a tuple, an interval
 decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, TimeOfDay, Day, Named (a
 constant set, the empty set, a truth value), Text (words).
 
-Nobody changes a node once it is built, and nodes compare by identity, so that trees can be shared and remembered.
+A node is never changed once it is built, and nodes compare by identity, so that trees can be shared and remembered.
 """
 
 from __future__ import annotations

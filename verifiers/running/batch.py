@@ -222,7 +222,7 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 
 
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
-    # Whoever stops reading verdicts stops the processes behind them.
+    # A caller that stops reading verdicts stops the processes behind them.
     with closing(timed_verdicts):
         for timed in timed_verdicts:
             yield timed.verdict

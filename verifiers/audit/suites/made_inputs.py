@@ -6,7 +6,7 @@
     seen "24-01-2000", "01-12-1999"     texts of digits and dashes in these places
     seen ([1, 2], 2), ([7], 1)          the number is the length of the list
 
-Whatever all seen values share is kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
+Properties that all seen values share are kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
 brackets that match, the sort of character in each place; and between arguments, that one is the length of another, that
 both have the same length, or that one is at most the other or its length. Ranges are widened by half of what was seen,
 and signs and emptiness never change: a problem may not allow what its tests do not show.

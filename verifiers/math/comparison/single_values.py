@@ -238,7 +238,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return outcome
     if gold_unit.is_label or answer_unit.is_label:
         outcome = same_values(gold_value, answer_value, policy)
-        # Nobody here knows what a frob is, nor whether these apples are that fruit.
+        # It is unknown here what a frob is, and whether these apples are that fruit.
         return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
     return _same_converted(gold_value, gold_unit, answer_value, answer_unit, policy)
 
@@ -348,7 +348,7 @@ def same_clocks(gold: Node, answer: Node) -> Sameness:
     if gold_clock is not None and answer_clock is not None:
         is_open = "" in (gold_clock.half, answer_clock.half)
         difference = gold_clock.minutes - answer_clock.minutes
-        # Beside 22:30, 10:30 is in the morning.
+        # Compared with 22:30, 10:30 is in the morning.
         is_open &= "24" not in (gold_clock.half, answer_clock.half)
         return Sameness(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
     clock, other = (gold_clock, answer) if gold_clock is not None else (answer_clock, gold)

@@ -553,7 +553,7 @@ def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
     rows, scattered = _split_rows(inside)
     lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
     if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
-        # Whatever wrote this broke up one formula.
+        # The program that wrote this broke up one formula.
         return _read_lines(reader, inside, ("row", "cell", "gap"))
     if not rows:
         raise UnreadableAnswer("an empty matrix")
