@@ -76,7 +76,7 @@ class TokenBudget:
     config: SynthConfig
     strategies: Sequence[Strategy]
     tallies: defaultdict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
-    """By strategy and difficulty."""
+    """The results by strategy and difficulty."""
     spent: int = 0
     """Sampled tokens."""
     rounds: int = 0

@@ -28,7 +28,7 @@ class LeakConfig(StageConfig):
     min_geometric_weight: float = Field(default=0.3, ge=0, le=1)
     """The least exp(mean(log p(output | prompt) - log p(output | prompt, context)))."""
     near_copy: float = Field(default=0.9, gt=0, le=1)
-    """Of two positives of a row that share this part of their word triples one is dropped."""
+    """The share of common word triples from which on one of two positives of a row is dropped."""
 
 
 class SynthConfig(VerdictConfig):
@@ -61,7 +61,7 @@ class SynthConfig(VerdictConfig):
     temperature: float = Field(default=1.0, gt=0)
     """The temperature of attempts."""
     hot_temperature: float = Field(default=1.3, gt=0)
-    """That of strategies which vary the bare prompt's completions."""
+    """The temperature of strategies that vary the bare prompt's completions."""
     max_tokens: int = Field(default=512, ge=1)
     """The longest attempt; `profile.max_tokens` where it is left out."""
     reflection_tokens: int = Field(default=192, ge=1)

@@ -25,7 +25,7 @@ SHOWN_CHARS = 300
 
 Phrases = Mapping[str, Mapping[str, str]]
 PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
-"""By language: the `sentences`, the `details` of a test that fails, and the `kinds` of answers."""
+"""Phrases by language: the `sentences`, the `details` of a test that fails, and the `kinds` of answers."""
 
 # In order, the first that fits counts: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
 _KINDS = (

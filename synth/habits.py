@@ -30,14 +30,14 @@ from truegold.verifiers import judges_solutions, resolve
 MOST_BARE = 0.01
 """A phrase or a pattern that is expected in more of the bare samples than this is a habit."""
 MOST_BARE_OF_GUARD = 0.05
-"""The same of a guard that looks at the whole output."""
+"""The share of bare samples above which a finding of a guard that looks at the whole output is a habit."""
 MOST_BARE_TOGETHER = 0.02
-"""The same of the bare samples in which any pattern finds something: the most frequent patterns go until it is so."""
+"""The share of bare samples in which any pattern may find something: the most frequent patterns go until it is so."""
 PRIOR = Beta(0.5, 99.5)
 """The rate as it is assumed before the first sample: half a percent, worth 100 samples."""
 FEWEST_SAMPLES = 50
 ROWS, SAMPLES_OF_ROW = 1000, 4
-"""So many rows, and samples of each, are looked at."""
+"""Rows that are looked at, and samples of each."""
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]

@@ -60,11 +60,11 @@ class Attempt:
     reflection: str | None = None
     feedback: str | None = None
     logprobs: tuple[float, ...] = ()
-    """Of token_ids, with the context, as sampled."""
+    """Log-probabilities of token_ids with the context, as sampled."""
     bare_logprobs: tuple[float, ...] = ()
-    """Of token_ids behind the bare prompt, at temperature 1."""
+    """Log-probabilities of token_ids after the bare prompt, at temperature 1."""
     conditioned_logprobs: tuple[float, ...] = ()
-    """Of token_ids with the context, at temperature 1."""
+    """Log-probabilities of token_ids with the context, at temperature 1."""
     tokens: int = 0
     """Sampled tokens, the reflection's included."""
     leaks: dict[str, Any] = field(default_factory=dict)

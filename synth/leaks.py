@@ -34,16 +34,16 @@ _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
 """A sentence of guidance with fewer words cannot be quoted, and a problem with fewer words is in no language."""
 COMPUTING_TIMES = 2
-"""Of a sentence of guidance that computes something a run of words has to be so many times longer to be a quotation:
+"""A run of words from a sentence of guidance that computes something has to be so many times longer to be a quotation:
 two derivations of the same are much alike."""
 MIN_STEMS = 3
 """A sentence is retold only where so many of its meanings come again which the problem does not explain."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 """Six English words in a row: "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4
-"""So many letters of a script that the problem does not have are of another language."""
+"""The fewest letters in a script foreign to the problem that count as another language."""
 SURE_WORDS = 7
-"""Of a sentence with fewer words it cannot be told for certain in which language it is."""
+"""The fewest words of a sentence whose language can be told for certain."""
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
 _SCRIPTS = {
     "Chinese": HAN,

@@ -36,9 +36,9 @@ class DistilledRow(RowReference):
     temperature: float
     """The temperature at which it was sampled."""
     context_logprobs: Float32List
-    """Of each output token with the context, under the distribution that it was sampled from, temperature applied."""
+    """Log-probabilities of each output token with the context, as sampled, temperature applied."""
     bare_logprobs: Float32List
-    """Of each output token behind the bare prompt, at temperature 1."""
+    """Log-probabilities of each output token after the bare prompt, at temperature 1."""
     token_weight: float
     """The mean over tokens of min(1, p(token | prompt) / p(token | prompt, context))."""
     sequence_weight: float

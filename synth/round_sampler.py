@@ -56,7 +56,7 @@ class _Round:
     total: int
     """How many samples the round has."""
     verdicts: dict[tuple[str, int], VerdictRecord | None] = field(default_factory=dict)
-    """By prompt and sample."""
+    """The verdicts by prompt and sample."""
 
     @property
     def finished(self) -> bool:

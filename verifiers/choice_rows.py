@@ -56,7 +56,7 @@ ANSWERS = (
 )
 """Columns that say which option is right, the surest first."""
 MIN_LETTERS = 3
-"""So many columns of one letter are options; two are more often numbers of the problem."""
+"""The fewest columns of one letter that are options; two are more often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 _LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
 _OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:\)\s*|[.:]\s+|\.(?![A-Z]\.))|(\d)\s*[).:]\s+)(?=\S)")

@@ -187,7 +187,7 @@ NAMES: dict[Role, tuple[str, ...]] = {
     "extracted": ("answer", "extracted", "prediction"),
     "system": ("system", "model", "generator"),
 }
-"""For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
+"""The names most often used for each role, the surest first. Files of samples have `extracted`, what a system answered,
 and `system`, which system it was."""
 
 GOLDS_COLUMNS = (

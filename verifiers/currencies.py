@@ -30,4 +30,4 @@ PREFIXED = "|".join(
     for sign in sorted(MONEY_SIGNS, key=len, reverse=True)
     if sign.endswith("$") and len(sign) > 1
 )
-"""The same of the letters before a dollar sign: `US`, `A`."""
+"""The alternatives for the letters before a dollar sign: `US`, `A`."""

@@ -25,7 +25,7 @@ class Order(StrEnum):
     """How the next problems are chosen."""
 
     SIGNAL = "signal"
-    """By how probable it is that their group teaches, as the profile and all rollouts since have it."""
+    """By the probability that their group teaches, as the profile and all rollouts since have it."""
     UNIFORM = "uniform"
     """All in turn, in a fresh permutation each epoch."""
     CURRICULUM = "curriculum"
@@ -353,7 +353,7 @@ class ShownConfig(StageConfig):
 
 
 class ProbeConfig(StageConfig):
-    """After each weight sync a few prompts are continued, to compare the two engines."""
+    """A comparison of the two engines after each weight sync: a few prompts are continued."""
 
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
@@ -439,7 +439,7 @@ class GrpoConfig(StageConfig):
     save_every: int = Field(default=0, ge=0)
     """Steps from one of which the weights stay, as a Hugging Face checkpoint in `checkpoints/`; 0: of none."""
     save_total_limit: int | None = Field(default=None, ge=1)
-    """So many of them stay, the newest ones; left out: all."""
+    """The number of saved weights that stay, the newest ones; left out: all."""
     seed: int = 0
     """Rows, completions and evaluations are drawn by it."""
 

@@ -68,7 +68,7 @@ class CorrectionConfig(StageConfig):
     kind: Correction
     """The ratio that is corrected, and whether it is cut or masked."""
     low: float | None = Field(default=None, ge=0)
-    """Not for tis and sequence_tis, which only cut at `high`."""
+    """The lower bound; left out for tis and sequence_tis, which only cut at `high`."""
     high: float = Field(gt=0)
     """The range of exp(old - rollout), of a token, a whole sequence, or its geometric mean."""
 
@@ -192,8 +192,8 @@ class ObjectiveConfig(StageConfig):
     advantage: Advantage = "grpo"
     """The baseline that a completion's reward is compared with."""
     advantage_bands: tuple[AdvantageBand, ...] = ()
-    """For problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The lowest
-    bound that fits counts."""
+    """Advantages for problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The
+    lowest bound that fits counts."""
     pass_at_k: int = Field(default=4, ge=1)
     """k of the advantages of pass@k."""
     loss: Loss = "auto"

@@ -52,7 +52,7 @@ class AsynchronousGroups:
     pipeline: Pipeline | None
     """Rank 0's."""
     draws: list[Draw] = field(default_factory=list)
-    """Those of the step's groups."""
+    """The draws of the step's groups."""
 
     def begin(self) -> None:
         """Start to sample."""

@@ -54,7 +54,7 @@ _LOG = logging.getLogger(__name__)
 DRIFT_FILE = "drift.jsonl"
 """Examples of turns that the tokenizer would not have written as they were sampled."""
 EXAMPLES = 3
-"""Of a step, at most."""
+"""Examples of one step, at most."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class DialogueGroups(SampledGroups):
     runner: EpisodeRunner | SamplerPool
     out_dir: Path
     metrics: list[dict[str, float]] = field(default_factory=list)
-    """Of this rank's episodes of the step so far."""
+    """The metrics of this rank's episodes of the step so far."""
     has_named_close_error: bool = False
 
     def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:

@@ -79,7 +79,7 @@ class EvaluationRows:
 
     rows: list[Row] = field(default_factory=list)
     names: list[tuple[str, ...]] = field(default_factory=list)
-    """For each row the rates that it counts for: `evaluation/gsm`, `evaluation/gsm/domain/algebra`."""
+    """The rates that each row counts for: `evaluation/gsm`, `evaluation/gsm/domain/algebra`."""
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Sequence[Row]]) -> EvaluationRows:

@@ -104,7 +104,7 @@ class Feed:
         self._draws: list[Draw] = []
         """The step's, by the number of the group."""
         self._unjudged: dict[int, int] = {}
-        """For rows whose latest groups could not be judged, how many."""
+        """The number of a row's latest groups that could not be judged."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -289,7 +289,7 @@ TEACHING_RATIOS = (0.25, 2.0)
 MOST_STRENGTH = 200.0
 """No pass rate is taken for better known than by so many samples: it is that of a policy that moves."""
 MOST_COMPONENTS = 4
-"""So many components of a profile's posterior are carried on; neighbours become one."""
+"""Components of a profile's posterior that are carried on; neighbours become one."""
 FURTHEST = 5.0
 """A problem that never or always passed is taken to lie so far from one half in log-odds: training may reach it."""
 
@@ -354,7 +354,7 @@ class Posteriors:
 
     @property
     def drift(self) -> float:
-        """By how much the log-odds of all problems have moved since the start."""
+        """The shift of the log-odds of all problems since the start."""
         return self._best.drift
 
     def parameters(self) -> tuple[Floats, Floats, Floats]:
@@ -451,9 +451,9 @@ class _Track:
         self._drift_variance = 0.0
         self._step = 0
         self._weights = weights.copy()
-        """Of the components. Shape [problems, components], as are the next two."""
+        """The weights of the components. Shape [problems, components], as are the next two."""
         self._log_odds = np.clip(_log_odds(a, b), -FURTHEST, FURTHEST)
-        """Of the components' means, less the drift at the time they were seen."""
+        """The log-odds of the components' means, less the drift at the time when they were seen."""
         self._strength = np.minimum(a + b, MOST_STRENGTH)
         self._seen = np.zeros(len(weights))
         """The step at which each problem was seen last."""

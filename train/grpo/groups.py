@@ -54,7 +54,7 @@ CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
 
 EVALUATED = 16
-"""So many completions of an evaluation are kept to be judged again."""
+"""Completions of an evaluation that are kept to be judged again."""
 CHUNK = 8
 """Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
 
@@ -85,8 +85,8 @@ class StepCompletion:
     trained: bool = False
     """Whether it is in the batch that is trained on."""
     parts: tuple[Segment, ...] = ()
-    """Of an episode of several turns: what is trained on. `segment` has all that the policy sampled in it, one turn
-    behind the other, for what counts completions."""
+    """The segments that are trained on, of an episode of several turns. `segment` has all that the policy sampled in
+    it, one turn behind the other, for counts of completions."""
     ending: str | None = None
     """How an episode ended."""
 

@@ -69,8 +69,8 @@ class Trainer:
     distilled: Distilled | None = None
     """Positives that join the groups of their rows, where there are any."""
     version: int = 0
-    """That of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes one:
-    a step that trains nothing makes nothing older."""
+    """The version of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes
+    a new one; a step that trains nothing makes nothing older."""
     profile: Metrics = field(default_factory=dict)
     """Metrics of the profile that guards compare each step's with."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True

@@ -37,7 +37,7 @@ class WeighedBatch:
     trained: Tensor
     """[N] bool: what contributes to the loss."""
     metrics: dict[str, float]
-    """Of the whole batch over all ranks."""
+    """The metrics of the whole batch over all ranks."""
     distilled: Tensor | None = None
     """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
     teachers: Sequence[Segment | None] = ()

@@ -26,7 +26,7 @@ NEEDS_RATE = ("hidden_fall", "reward_blind")
 """Faults that are only seen where the log has an accuracy as well as the reward."""
 
 DEAD = 8
-"""So many dead steps are a dead run where there are no others."""
+"""The number of dead steps that make a dead run where there are no others."""
 SOLVED_STRETCH = 20
 """Steps in a row that end all learning if nearly all completions are right: groups are then alike without a fault."""
 RARE = 1e-3
@@ -200,7 +200,7 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_HITS, FEWEST_SPIKES = 3, 5
-"""So many times at least a fault recurs; of metrics that spike without a period, more."""
+"""The fewest times that a fault recurs; more for metrics that spike without a period."""
 SPIKED = ("grad_norm", "kl", "mismatch_kl", "mismatch_abs")
 PERIODIC = (
     *(("accuracy", -1), ("pass_rate", -1), ("reward", -1), ("truncated", 1), ("length_mean", 1), ("length_mean", -1)),
@@ -250,7 +250,7 @@ def _spikes(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_SPIKED = 12
-"""With fewer steps a spike is not told."""
+"""The fewest steps in which a spike can be told."""
 
 
 CHECKS: tuple[Callable[[RunLog], Iterator[LogFault]], ...] = (

@@ -21,9 +21,9 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""In so many steps a run is dead that never had a reward that differed, if the reward is not 0."""
+"""The fewest steps after which a run without a reward that differed is dead, if the reward is not 0."""
 STRETCH = 10
-"""Elsewhere so many in a row, if chance does not make them."""
+"""The fewest such steps in a row elsewhere, if chance does not make them."""
 SOLVED = 0.9
 """The pass rate from which on a run is finished; low entropy and groups that are alike are then not faults."""
 FEWEST_EVALUATIONS = 4
@@ -101,7 +101,7 @@ def _restarted(log: RunLog) -> Iterator[LogFault]:
 
 
 REPEATED = 0.75
-"""Of a rise, as much has to be lost at one step where a run begins anew."""
+"""The share of a rise that has to be lost at one step where a run begins anew."""
 
 
 def _width(values: Sequence[float]) -> int:

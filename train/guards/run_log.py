@@ -35,7 +35,7 @@ Metrics = dict[str, float | None]
 METRIC_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     files("truegold.train.guards").joinpath("metric_names.toml").read_text("utf-8")
 )
-"""By trainer, the patterns of its metrics' names, each with the names that the guards know."""
+"""The patterns of each trainer's names of metrics, with the names that the guards know."""
 OWN_METRICS = ("pass_rate", "heldout_pass_rate")
 """Metrics that only truegold writes under these names."""
 ACCURACY_WORDS = {"accuracy", "acc", "correct", "correctness", "truegold"}
@@ -62,7 +62,7 @@ GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy"
 FEWEST_NAMES = 3
 """A file without steps is a log where so many of its columns are metrics."""
 FILLED = 4
-"""With fewer names a row of NaN is one that was logged so."""
+"""The fewest names with which a row of NaN is left out; with fewer it was logged so."""
 MOST_REPEATS = 4
 """A log in which a step stands more often than this has a line for each rollout, not for each step."""
 
@@ -78,7 +78,7 @@ class RunLog:
     lines: list[tuple[int, Metrics]]
     """Steps with their metrics by the names that the guards know, in order."""
     columns: dict[str, str] = field(default_factory=dict)
-    """By the guards' name, the column that was read."""
+    """The column that was read, by the guards' name."""
     unread: list[str] = field(default_factory=list)
     """Columns that no name is known for."""
     notes: list[str] = field(default_factory=list)

@@ -17,7 +17,7 @@ from statistics import fmean
 from truegold.train.guards.table import MetricGuard
 
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-"""So many last steps are taken together."""
+"""Numbers of last steps that are taken together."""
 EVIDENCE = 10.5
 """Chance makes a change that counts with a probability below exp(-10.5): a run looks at some hundred windows."""
 PRIOR_GROUPS = 4.0
@@ -27,7 +27,7 @@ START_STEPS, START_GROUPS = 8, 128
 RECENT_STEPS = 20
 """The recent baseline is of so many steps before those that are compared with it."""
 LEAST_SCATTER = 3
-"""With fewer steps their scatter says nothing."""
+"""The fewest steps whose scatter says something."""
 BEYOND_SAMPLING = 2.5
 """If the variance of steps is so many times that of their samples, the policy itself goes up and down."""
 

@@ -114,7 +114,7 @@ GUARDS = tuple(
 FAULTS: dict[str, dict[str, str]] = tomllib.loads(
     files("truegold.train.guards").joinpath("log_faults.toml").read_text("utf-8")
 )
-"""By name, the causes of each fault and what to do; the first are the particular ones."""
+"""The causes of each fault and the advice, by name; the first faults are the particular ones."""
 
 ORDER = {guard.name: index for index, guard in enumerate(GUARDS)}
 """The order of the guards: if several ask for the same action, the first is the diagnosis."""

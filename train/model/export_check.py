@@ -21,7 +21,7 @@ from truegold.verifiers import GuardError
 EXPORT = "export"
 """The alarms' name for an exported checkpoint that is not the policy."""
 SHOWN = 3
-"""So many tensors are named that an export has wrong."""
+"""Tensors that are named of those that an export has wrong."""
 
 
 def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str) -> None:

@@ -35,8 +35,8 @@ class Segment:
     output_ids: tuple[int, ...]
     """The tokens of the completion, and in a dialogue what stands between the completions of its turns."""
     rollout_logprobs: tuple[float, ...] = ()
-    """Of output_ids, under the policy at `version` and `temperature`; empty for text that no policy sampled, 0 where
-    the policy did not sample a token."""
+    """The log-probabilities of output_ids under the policy at `version` and `temperature`; empty for text that no
+    policy sampled, 0 where the policy did not sample a token."""
     sampled: tuple[bool, ...] = ()
     """Marks of the output_ids that the policy sampled itself; empty where it sampled all."""
     version: int = 0

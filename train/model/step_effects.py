@@ -26,7 +26,7 @@ from truegold.train.model.distributed import gathered
 NO_WEIGHT = 1e-12
 """A weight below this is as good as none."""
 SAMPLE = 4096
-"""So many values of each tensor are compared with those before an update."""
+"""Values of each tensor that are compared with those before an update."""
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 PUSH_SUMS = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
 """Sums over a step's tokens, of which `with_push_gap` makes one metric."""

@@ -113,7 +113,7 @@ LOSSES: Mapping[str, Callable[..., TokenLoss]] = {
     "cispo": cispo,
     "topr": topr,
 }
-"""By the name in the configuration."""
+"""The losses by their names in the configuration."""
 
 
 def _ratio(current: PerToken, old: PerToken) -> PerToken:

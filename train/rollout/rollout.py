@@ -192,7 +192,7 @@ HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 largest logit."""
 
 SHOWN_LAYERS = 8
-"""So many layers that do not arrive are named."""
+"""Layers that are named of those that do not arrive."""
 CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.toml").read_text("utf-8"))
 """Why the engines may disagree: each with its `cause` and a `remedy`."""
 

@@ -66,7 +66,7 @@ class Sampler:
         self.outstanding: dict[int, Submitted] = {}
         """The requests or episodes that were submitted and are not done, by their keys."""
         self.usage = Usage()
-        """Of its stream, when it last took weights or paused."""
+        """The usage of its stream, when it last took weights or paused."""
         self.max_model_len = 0
         """The longest prompt plus completion, in tokens; 0 before it has started."""
         self.version = 0

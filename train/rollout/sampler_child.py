@@ -165,8 +165,8 @@ class _Stream:
     """Whether weights are loaded while completions are being sampled."""
     is_pausing: bool = False
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """By the `sample` of each request that is being sampled: (its tokens by then, version) for each version of the
-    weights, such as [(0, 4), (120, 5)]."""
+    """The versions of each request that is being sampled, by its `sample`: (its tokens by then, version) for each
+    version of the weights, such as [(0, 4), (120, 5)]."""
     began: float = field(default_factory=time.monotonic)
     starved_s: float = 0.0
     environments_s: float = 0.0
@@ -200,11 +200,11 @@ class SamplerChild:
     runner: EpisodeRunner | None = None
     """Plays episodes, where it samples those."""
     version: int = 0
-    """Of the weights that it samples with."""
+    """The version of the weights that it samples with."""
     waiting: deque[Request] = field(default_factory=deque)
     """Requests that are not begun."""
     episodes: OpenEpisodes | None = field(init=False)
-    """Those of the background that are not over."""
+    """The episodes of the background that are not over."""
     arrived: tuple[Path, int] | None = None
     """Weights that are not loaded yet, and their version."""
     has_streamed: bool = False

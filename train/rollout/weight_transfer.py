@@ -104,7 +104,7 @@ SHARD_BYTES = 4 * 2**30
 SHARED_MEMORY = Path("/dev/shm")
 """The folder that weights pass through, if there is one: they touch no disk."""
 PREFIX = "truegold-weights-"
-"""Of the folders that they pass through."""
+"""The prefix of the folders that weights pass through."""
 CLAIM_S = 60.0
 """Seconds in which a new folder that is not held yet is left to the process that has just made it."""
 READER = "reader-"

@@ -30,7 +30,7 @@ from truegold.verifiers import SetupError, TruegoldError
 THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
 STAND_IN_S = 0.1
-"""After so many seconds a call is taken to wait, and its thread gets a stand-in where other calls are queued."""
+"""Seconds after which a call is taken to wait; its thread then gets a stand-in where other calls are queued."""
 GATHER_S = 0.0005
 """Answers that come within so many seconds of each other are taken together."""
 BLOCKED_S = 1.0
@@ -82,7 +82,7 @@ class _Call:
     is_lost: bool = False
     """Whether its thread was given up."""
     future: Any = None
-    """By which a coroutine on the event loop is cancelled; None for a plain function."""
+    """The future by which a coroutine on the event loop is cancelled; None for a plain function."""
 
 
 class EnvironmentCalls:

@@ -99,7 +99,7 @@ class Drift:
     held: tuple[int, ...]
     """The first tokens that differ, as the model has sampled them."""
     rendered: tuple[int, ...]
-    """The same stretch as the template's text is tokenized."""
+    """The tokens of the same stretch in the template's text."""
 
 
 class Dialogue:

@@ -40,7 +40,7 @@ class Ending(StrEnum):
     DONE = "done"
     """Its environment said so."""
     TURNS = "turns"
-    """After the last turn that it may have."""
+    """It had its last turn."""
     ROOM = "room"
     """The next prompt leaves the model no room."""
     UNWRITABLE = "unwritable"
@@ -209,7 +209,7 @@ class OpenEpisodes:
         self._open: dict[int, tuple[Episode, Sequence[object]]] = {}
         """The episodes that go on, with the arguments that decide their seeds."""
         self._ready: deque[int] = deque()
-        """Those whose next turn may be sampled."""
+        """The episodes whose next turn may be sampled."""
         self._ended: list[tuple[int, Episode]] = []
 
     def __len__(self) -> int:

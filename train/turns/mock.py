@@ -66,7 +66,7 @@ class Recorder:
         """Raises ConfigError for a file that cannot be written."""
         self._environment = environment
         self.tools: Sequence[Mapping[str, Any]] = getattr(environment, "tools", ())
-        """Those of the environment, which the template shows."""
+        """The tools of the environment, which the template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
         """The episode so far; empty where nothing is to be written."""

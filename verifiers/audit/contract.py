@@ -40,7 +40,7 @@ STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\t
 """Tried where the caller gives no golds; those that a verifier declines to judge do not count."""
 
 MAX_LOST = 3
-"""After so many lost processes a check ends: each may have cost a whole deadline."""
+"""Lost processes after which a check ends: each may have cost a whole deadline."""
 
 DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
 ALWAYS_CHECKED = (PASSES_ITSELF, TELLS_APART, "returns a verdict", DETERMINISTIC, "evidence is JSON")

@@ -78,7 +78,7 @@ MAX_TOKEN_CHARS = 40
 """Characters at the end of a text that are searched for one more token."""
 
 MAX_BLOCKS, MAX_FENCES = 64, 1_000
-"""Only so many of the last blocks and fences are looked at. Stops a response that is nothing but fences."""
+"""The last blocks and fences that are looked at. Stops a response that is nothing but fences."""
 
 MAX_FENCES_IN_STRING = 8
 """Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""

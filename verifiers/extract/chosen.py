@@ -37,7 +37,7 @@ from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, 
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
-"""Only so much of a text is made plain. Stops text made to be slow to normalise."""
+"""Characters of a text that are made plain at most. Stops text made to be slow to normalise."""
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms that mean something: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
@@ -51,10 +51,10 @@ _OPERATOR = re.compile(
 )
 r"""A \cap B, 2\pi A: next to a command of mathematics a letter does not name an option."""
 LETTERS = 10
-"""So many letters are looked for in prose where the options are not known."""
+"""Letters that are looked for in prose where the options are not known."""
 _DELIMITERS = str.maketrans("${}\\", "    ")
 MAX_LINES = 60
-"""Only so many lines are looked through for restated options."""
+"""Lines that are searched for restated options at most."""
 MAX_MENTIONS = 30
 """A line with more letters chooses none. Stops thousands of them."""
 MIN_TEXT_LETTERS = 3
@@ -138,7 +138,7 @@ _NOUN_IS_DENIED = re.compile(
 )
 """the incorrect statement is; 不正确的一项是: a question for the wrong option is answered with a denial."""
 MAX_RETRACTION_CHARS = 400
-"""Only so much behind an announced option is searched."""
+"""Characters after an announced option that are searched at most."""
 _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,

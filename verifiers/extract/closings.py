@@ -20,7 +20,7 @@ from truegold.verifiers.extract.stated_values import ANY_OF, has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
 MAX_CLOSINGS = 12
-"""Only so many sentences are cut off. Stops a response of a million courtesies."""
+"""Sentences that are cut off at most. Stops a response of a million courtesies."""
 MAX_CLOSING_CHARS = 300
 MAX_TAIL_CHARS = 4_000
 MAX_CHEER_WORDS = 6

@@ -87,7 +87,7 @@ MAX_PROBLEMS = 64
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
 _THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
-"""One of these stands in every such tag."""
+"""Marks of thinking tags; each tag has one of them."""
 SPECIAL_END = ANY_OF["special_ends"]
 """The tokens that end a turn, of a form that no text has."""
 PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
@@ -103,7 +103,7 @@ _NEXT_PROBLEM = re.compile(
 )
 _CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
               "Human", "问", "题目")  # fmt: skip
-"""One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
+"""Marks of cuts; each cut has one of them. Looking for them is far quicker than looking for the cuts."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
 _HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
@@ -114,7 +114,7 @@ _SELF_TALK = re.compile(ANY_OF["self_talk"])
 """Questions that a solution asks itself."""
 
 MAX_POSED_LINES = 200
-"""Only so many lines behind the first answer are looked at."""
+"""Lines after the first answer that are looked at, at most."""
 
 MIN_POSED_WORDS = 5
 """A shorter line, such as `What about y?`, belongs to the solution."""
@@ -146,12 +146,12 @@ _PREDICATE = re.compile(
 )
 """5번은 정답이다: a value of which a sentence says that it is the answer."""
 MAX_PREDICATE_TAIL = 4_000
-"""So much of the end of a response is searched for such a sentence."""
+"""Characters at the end of a response that are searched for a sentence that says so."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
-"""One of these stands in every mark; looking for them is far quicker than the patterns."""
+"""Hints of marks; each mark has one of them. Looking for them is far quicker than the patterns."""
 MAX_BOXES = 16
-"""Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
+"""The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
 """More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
 MAX_DENIAL_CHARS = 160
@@ -213,14 +213,14 @@ MAX_BARE_CHARS = 200
 MAX_BARE_WORDS = 1
 """A bare line with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
 MAX_TRIED = 8
-"""Only so many announcements are read, from the last one on. Stops hundreds that announce nothing."""
+"""The last announcements that are read, at most. Stops hundreds that announce nothing."""
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 _JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
 _PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("[[", "]]"), ("<<", ">>"))
 _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
 MAX_HASHES = 16
-"""Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
+"""The last `####` that are looked at, at most. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _SHORT_SENTENCE = re.compile(
     r"(?i:this|that|it|we|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
@@ -236,7 +236,7 @@ MAX_VALUE_WORDS = 3
 MAX_TAIL_CHARS = 4_000
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 _JSON_MARKS = ('":', "':", '" :')
-"""One of these stands in every object."""
+"""Marks of JSON objects; each object has one of them."""
 MAX_TABLE_CHARS = 4_000
 _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"

@@ -36,11 +36,11 @@ PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("deni
 _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
 
 MAX_GOVERNING_CHARS = 160
-"""So much before and behind a value is read. Stops long lines made to be slow."""
+"""Characters before and after a value that are read. Stops long lines made to be slow."""
 MAX_TOUCHING_CHARS = 80
 """Characters before a value that are searched for words right next to it."""
 MAX_LATER_CHARS = 2_000
-"""So much behind an answer is searched for words that deny its value."""
+"""Characters after an answer that are searched for words that deny its value."""
 MAX_NUMBERS = 8
 """Numbers of a line that are looked at."""
 _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"

@@ -14,9 +14,9 @@ import re
 import unicodedata
 
 MAX_JUDGED_CHARS = 8_000
-"""Only so much of the end of a text is searched for verdicts."""
+"""Characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""So many options must be judged, and so many where the problem is not known."""
+"""The fewest options that have to be judged, and the fewest where the problem is not known."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"

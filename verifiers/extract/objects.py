@@ -26,7 +26,7 @@ MAX_CHARS = 20_000
 MAX_NESTING = 3
 """An answer inside of so many objects is still read."""
 MAX_OBJECTS = 8
-"""Only so many objects of a response are read. Stops thousands that are opened and never closed."""
+"""Objects of a response that are read at most. Stops thousands that are opened and never closed."""
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value] | bool | None"
 

@@ -22,7 +22,7 @@ MIN_VALUES = 3
 MAX_ASIDE_CHARS = 3
 """A sentence that says more than its value is not a closing: `So 5 does not fit`."""
 MAX_REPEATED = 64
-"""Only so many repetitions are looked at, from the last one on."""
+"""The last repetitions that are looked at, at most."""
 
 _AROUND = f"{MARKS}$.。"
 _BEGINS = re.compile(r".*(?:\n|[.?!](?=\s)|[。！？])\s{0,9}", re.DOTALL)

@@ -28,7 +28,7 @@ from truegold.verifiers.currencies import CODES, LONE_SIGNS, PREFIXED
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
 """Alternatives of patterns, by what they tell."""
 ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
-"""The same, ready to stand in a pattern."""
+"""The alternatives of each pattern, joined by `|`."""
 
 MAX_FORMULA_CHARS = 800
 """The longest inline formula. Stops lines of opened formulas from being run through again and again."""

@@ -37,7 +37,7 @@ MAX_GAMMA = 1e6
 
 
 MAX_KNOWN_RATIONALS = 512
-"""So many small rationals are remembered for each precision."""
+"""Small rationals that are remembered for each precision."""
 
 MAX_DEGREE = 10**6
 """The largest degree of a root; above it the general power is taken, which has budgets of its own."""

@@ -57,7 +57,7 @@ MAX_VARIABLES = 12
 """Expressions with more variables are not sampled. Stops those with hundreds of them."""
 
 CACHED_VALUES = 1_024
-"""So many values of constants are remembered, with their trees, of which the largest take megabytes together."""
+"""Values of constants that are remembered, with their trees; the largest take megabytes together."""
 
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
 """The ranges of the points' coordinates."""
@@ -65,7 +65,7 @@ _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3
 _WIDE_REGIONS = (
     (2.0, 9.0), (10.0, 50.0), (-40.0, -3.0), (90.0, 900.0), (1e3, 9e3), (0.2, 6.0), (-900.0, -50.0), (2e4, 9e4),
 )  # fmt: skip
-"""The same for whole parts: near zero, many of them are the same."""
+"""The ranges of the coordinates where whole parts are taken: near zero, many of them are the same."""
 
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
 _PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
@@ -296,11 +296,11 @@ class _Kinds(NamedTuple):
     """The kinds of values that the variables of the two sides may have."""
 
     whole: frozenset[str]
-    """These stand in factorials, in bounds of sums, in powers of negative numbers."""
+    """Variables that stand in factorials, in bounds of sums, or in powers of negative numbers."""
     complex: frozenset[str]
-    """These have a real part or a conjugate."""
+    """Variables whose real part or conjugate is taken."""
     positive: frozenset[str]
-    """These are factors below gold's root, as L and g are in \\sqrt{L/g}."""
+    """Factors below gold's root, as L and g are in \\sqrt{L/g}."""
     has_steps: bool
     """A side has whole parts."""
 

@@ -27,7 +27,7 @@ MAX_POWER = 12
 MAX_UNIT_CHARS = 30
 """Longer words are no unit. Stops 立方立方立方..., whose heads are taken off one by one."""
 REMEMBERED_WORDS = 4_096
-"""So many words are remembered with their units."""
+"""Words that are remembered with their units."""
 
 
 @dataclass(frozen=True, slots=True)

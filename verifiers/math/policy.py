@@ -170,7 +170,7 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
         "a list of at most 26 texts",
     ),
 }
-"""For each option, whether a value is allowed, and what the message says that it may be."""
+"""The check of each option's value, and the allowed values as the message names them."""
 
 
 class Spent(Exception):

@@ -28,7 +28,7 @@ from truegold.verifiers.math.policy import charge
 
 _NO_NAMES: frozenset[str] = frozenset()
 CACHED_FACTS = 1_024
-"""So many nodes are remembered, with all that hangs below them."""
+"""Nodes that are remembered, with all that hangs below them."""
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
@@ -36,7 +36,7 @@ LETTER_CONSTANTS = frozenset({"e", "i"})
 NATURALS_ONLY = "naturals"
 """Stands among the parameters of a family whose letters are not any integers."""
 BAR, DOT, HAT, VECTOR_MARK = "\u0304", "\u0307", "\u0302", "\u20d7"
-"""Behind the letter of a name: a bar, a dot, a hat, an arrow over it."""
+"""Marks after the letter of a name: a bar, a dot, a hat, an arrow over it."""
 ARROWS = frozenset({"=>", "to", "<=>"})
 """Relations between statements."""
 DOTS = "…"
@@ -61,7 +61,7 @@ class Num(Node):
     decimals: int | None = None
     """How many digits stood behind the point; None where the number was written without one."""
     last_power: int | None = None
-    """Of `5.99e24`, the power of ten that its last digit counts; None for other numbers."""
+    """The power of ten that the last digit of `5.99e24` counts; None for other numbers."""
 
 
 @dataclass(slots=True, eq=False)

@@ -147,7 +147,7 @@ _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
 _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
-"""One of these stands in every text that applies a named function."""
+"""Marks of named functions; each text that applies one has one of them."""
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:

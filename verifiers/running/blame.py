@@ -40,7 +40,7 @@ AVOIDABLE = "avoidable"
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
-"""By the form of response: wrong answers to a row, and gold where the row has one."""
+"""Wrong answers to a row, and gold where the row has one, by the form of response."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:

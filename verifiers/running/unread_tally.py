@@ -58,12 +58,12 @@ class UnreadCount:
 
     ended: int = 0
     unread: int = 0
-    """Those with the reason `unread`."""
+    """Responses with the reason `unread`."""
     with_gold: int = 0
-    """Those with gold at the end, of those that were not read, have no answer, or of which a wrong value was taken from
-    words that announce none. They are counted from the second gold on."""
+    """Responses with gold at the end that were not read, that have no answer, or whose wrong value was taken from words
+    that announce none. They are counted from the second gold on."""
     with_another: int = 0
-    """The same with another row's gold at the end."""
+    """Such responses with another row's gold at the end."""
     example: str = ""
     """The first that was not read, or the first of them with gold at the end."""
     example_has_gold: bool = False

@@ -25,7 +25,7 @@ from itertools import pairwise, permutations
 from typing import Any, TypeVar
 
 MIN_SEEN = 2
-"""With fewer cases nothing can be told of what inputs share."""
+"""The fewest cases that show what inputs share."""
 
 TRIES = 12
 """Attempts for each input that is asked for."""

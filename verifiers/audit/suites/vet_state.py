@@ -49,7 +49,7 @@ class VetReason(StrEnum):
     MISSING_PACKAGE = "missing_package"
     """The worked solution or the tests import a package that programs do not have here."""
     REFERENCES_DISAGREE = "references_disagree"
-    """Of several worked solutions some pass and some do not."""
+    """Some of the worked solutions pass and some do not."""
     FLAKY = "flaky_cases"
     """The same program sometimes passes a case and sometimes fails it."""
     ORDER_DEPENDENT = "order_dependent"

@@ -132,7 +132,7 @@ class CallOutcomes:
     """The outcomes of a batch of calls."""
 
     outcomes: Sequence[object]
-    """For each call its value, `Raised`, or `NotReturned`."""
+    """The outcome of each call: its value, `Raised`, or `NotReturned`."""
     failure: Failure | None
     """Why the process ended early, if it did."""
     load_error: str | None = None

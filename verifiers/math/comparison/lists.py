@@ -27,7 +27,7 @@ MIRRORED = TURNED | {
     "subset": "supset", "supset": "subset", "subseteq": "supseteq", "supseteq": "subseteq", "in": "ni", "ni": "in",
     **{operator: operator for operator in ("~", "sim", "cong", "perp", "||", "==", "<=>")},
 }  # fmt: skip
-"""The same for all relations."""
+"""Each relation, of numbers or of others, read from right to left."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _SHOWN_TERMS = 3
 """Before the dots of a sequence stand at least so many terms."""

@@ -106,7 +106,7 @@ _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "s
 _COPULAS = ("is", "are", "was", "were")
 _SHORT_WORD = 4
 MAX_INVERTED_WORDS = 2
-"""Of more words, their order says who does what."""
+"""Words of a statement that may come in the other order; with more, the order says who does what."""
 MAX_PHRASE_WORDS = 4
 """More words are a sentence, which can be put otherwise: rules cannot tell."""
 

@@ -123,7 +123,7 @@ _SIMPLE = re.compile(
 )
 
 REMEMBERED_TEXTS = 4_096
-"""So many texts are remembered: the ladder asks for a number before the reader does."""
+"""Texts that are remembered: the ladder asks for a number before the reader does."""
 
 _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})

@@ -37,7 +37,7 @@ class Reaction(NamedTuple):
 
 
 MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|sp|[a-z]{3}|[+-]\d?\}?$|^e")
-"""One of these stands in every text that is chemistry."""
+"""Marks of chemistry; each text of chemistry has one of them."""
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
 _BLANK = re.compile(r"[\s~]|\\[,;:! ]")
 _STATE = re.compile(r"_?\{?\((g|l|s|aq)\)\}?$|\\(?:up|down)arrow\s*$")

@@ -50,7 +50,7 @@ _STEPS_A_TOKEN = 4
 
 END = Lexeme("stop", "", False)
 _PADDING = (END,) * 5
-"""So many tokens behind the last one let the grammar look ahead without a bound."""
+"""Tokens after the last one, by which the grammar looks ahead without a bound."""
 
 _OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "accent", "open", "brace", "big", "begin"})
 _ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})

@@ -92,7 +92,7 @@ FOREIGN_CONNECTIVES = {
 _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
 """Remains of `\\pi` and `\\circ` where a program took them for words."""
 _CONSTANT_WORDS = frozenset({"constant", "const"})
-"""Behind a plus these are the constant of integration."""
+"""Words that are the constant of integration after a plus."""
 _WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 """Codes that are never a product of letters."""
@@ -150,7 +150,7 @@ _ESCAPES = {
 _NEGATED = {"=": "!=", "in": "notin"}
 _NEGATION = ("logic", "not")
 _IDLE_ESCAPES = frozenset(",;:! /@()[]")
-"""Behind a backslash these are small spaces and the delimiters of a formula."""
+"""Characters that after a backslash are small spaces or delimiters of a formula."""
 
 
 class Lexeme(NamedTuple):
@@ -167,7 +167,7 @@ class Lexeme(NamedTuple):
     decimals: int | None = None
     """How many digits stood behind the point of a number."""
     last_power: int | None = None
-    """Of `5.99e24`, the power of ten that its last digit counts."""
+    """The power of ten that the last digit of `5.99e24` counts."""
 
 
 plain_token: Callable[[str, str, bool], Lexeme] = lru_cache(maxsize=4_096)(Lexeme)

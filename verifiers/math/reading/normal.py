@@ -36,9 +36,9 @@ from truegold.verifiers.math.tree import HAT
 from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, SIGNS
 
 MAX_BOXES = 4
-"""So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
+"""Boxes around each other that are taken off. Stops two thousand of them, each searched for its end."""
 MAX_ENDING_CHARS = 64
-"""Only so much of the end is taken off. Stops pages of full stops, each of which would be tried as its beginning."""
+"""Characters at the end that are taken off. Stops pages of full stops, each tried as the beginning of the end."""
 MAX_RESPELLED_CHARS = 4_000
 """A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
 DOLLAR = "\ue001"
@@ -84,7 +84,7 @@ r"""The marks around a formula: \(, \), \[, \], $$."""
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
 r"""Blanks, spacing commands, marks and line breaks at the end; `\right.` and an ellipsis stay."""
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
-"""The same at the start, where a point before a digit stays."""
+"""Blanks, spacing commands and marks at the start, where a point before a digit stays."""
 _SIMPLE = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
 r"""-3, 2.5, 3/4, \frac{3}{4}, x: the commonest answers, which have only one spelling."""
 _ENDING_MARKS = frozenset(".,;:?\\!")

@@ -25,7 +25,7 @@ REMEMBERED_TEXTS = 2_048
 _QUARTER, _TURN = 90, 360
 
 MAY_BE_DIRECTED = re.compile(ANY_OF["direction_marks"], re.IGNORECASE)
-"""One of these stands in every text with a direction."""
+"""Marks of directions; each text with a direction has one of them."""
 _SIDE = "|".join(sorted((*DIRECTIONS, *BEARINGS), key=len, reverse=True))
 _BEARING = "|".join(BEARINGS)
 _LINK = r"(?:(?:to(?:wards?)?|in|directed|pointing|vertically|horizontally|due|at|and|an?|angle|of|the)\s+)*"

@@ -106,7 +106,7 @@ MAX_STUCK_LETTERS = 12
 _CHANGING_WORDS = WORDS["changing"]
 """Words that may change what the number before them means."""
 _ARTICLES = frozenset({"a", "an"})
-"""Behind a unit they divide: `60 miles an hour`."""
+"""Articles, which divide after a unit: `60 miles an hour`."""
 _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
 """Commands that stand in symbols of units."""
 _DIGITS = "\0"

@@ -63,7 +63,7 @@ MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
 MAX_SYMBOL_LETTERS = 2
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
-"""Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
+"""The only functions that label a value: `\\ln 3, \\ln 5` are two values."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 """Kinds of tokens that words may consist of: `AB` is two names, `max` a function, `team 2` ends with a number."""
 _BEFORE_LABEL = ("of", "for")

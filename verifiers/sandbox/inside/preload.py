@@ -31,7 +31,7 @@ LOADED_WHEN_NAMED = frozenset(
 
 PYTEST = "pytest"
 PACKAGES = frozenset({"networkx", "numpy", "pandas", PYTEST, "scipy", "sympy"})
-"""The same for packages."""
+"""Packages that are loaded before the fork once a program has named them."""
 
 PLAIN = "plain"
 """The group of zygotes that loads no packages, and nothing of what runs test code (`pool.group_of`)."""

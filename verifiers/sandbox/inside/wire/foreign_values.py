@@ -21,7 +21,7 @@ Value = Any
 """A value of a program or of its tests, which may be anything."""
 
 Codecs = Mapping[str, Sequence[str]]
-"""For the name of a class, the names of the attributes that make up an instance."""
+"""The names of the attributes that make up an instance, by the name of the class."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""
