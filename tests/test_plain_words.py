@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BANNED = re.compile(
-    r"\b(?:whoever|nobody|whatever|whichever|what becomes of|beside|(?<!there )(?<!There )is no(?! longer))\b"
+    r"\b(?:whoever|nobody|whatever|whichever|what becomes of|beside|(?<!there )is no(?! longer))\b",
+    re.IGNORECASE,
 )
 """Turns that stand for plainer ones, such as `is no number` for `is not a number`."""
 OPENINGS = re.compile(r"(?:What|Which|Who|Where|From|Those that|That which)\b")
