@@ -106,7 +106,7 @@ class AskedProblem:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The model's word on one problem."""
+    """The model's verdict on one problem."""
 
     outcome: Outcome
     faults: tuple[QuotedFault, ...] = ()

@@ -34,7 +34,7 @@ SHOWN_CHARS = 500
 
 
 class ModelComparison(NamedTuple):
-    """The word of a model on an answer and gold."""
+    """A model's verdict on an answer and gold."""
 
     same: bool | None
     """None where it has not said the same in both orders."""

@@ -56,7 +56,7 @@ RawMessage = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AskedConversation:
-    """The conversation of a record with the model."""
+    """The question of a record, and the conversation around it."""
 
     question: Any
     """The content of the question: a text, or what stands there instead."""

@@ -89,7 +89,7 @@ STRONG_RATE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The word of the samples on one item."""
+    """The result of one item's samples."""
 
     id: str
     suspicion: float | None

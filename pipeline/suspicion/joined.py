@@ -103,7 +103,7 @@ def shares_of(fault: float, replaced: float) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class AskedVerdict:
-    """The word of an asked model on a row, and what that is worth once it is known (`weigh_verdicts`)."""
+    """The verdict of an asked model on a row, and what it is worth once it is known (`weigh_verdicts`)."""
 
     outcome: str
     verdict: str

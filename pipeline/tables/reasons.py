@@ -127,7 +127,7 @@ CHECK_SCHEMA = arrow_schema(LabelCheck)
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """The knowledge of an asked model before its verdicts on the rows."""
+    """The facts about an asked model before its verdicts on the rows."""
 
     prior: float
     """The share of ill-posed rows to expect."""

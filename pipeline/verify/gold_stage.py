@@ -193,7 +193,7 @@ def verify_part(
 
 @dataclass(frozen=True)
 class GoldExamined:
-    """The word of its verifier on one gold."""
+    """The verifier's findings about one gold."""
 
     flags: tuple[FlagRecord, ...]
     """The flags that this stage would give the row."""

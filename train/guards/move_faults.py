@@ -33,9 +33,9 @@ rises meanwhile."""
 LEAST_ERROR = 0.01
 """An evaluation is not taken to be more exact, however regular its values are."""
 MOST_PROBLEMS = 200
-"""Evaluations of fewer problems are told by their values, 0.2333 and 0.3 being shares of 30,"""
+"""The number of problems below which an evaluation is told by its values: 0.2333 and 0.3 are shares of 30."""
 ROUNDING = 6e-5
-"""with four digits."""
+"""The rounding of such a value, with four digits."""
 RARE_REGULARITY = 0.001
 """How seldom evaluations are more regular than this by chance."""
 

@@ -116,7 +116,7 @@ _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
     r"\s*[.:：]?\s*(?![(（]?\d{1,2}[.)）]\s)(?:\$\$?[^$]{0,300}[-+=<>\\^\d]|\\[(\[]|[\"“]|[-+(]?\d)|\s*[:：]\s*(?P<rest>\S[^\n?？]*[\d=+])"
 )
-"""Contents "shown below", right behind these words: a formula, a number, a quotation; anything behind a colon."""
+"""Contents "shown below", right behind such words: a formula, a number, a quotation; anything behind a colon."""
 
 # no_question
 MIN_TOLD_WORDS = 8

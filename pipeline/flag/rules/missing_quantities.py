@@ -80,8 +80,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
-"""The start of a sentence within, so that "how many" opened no question: "She asked how many came. What is the
-mean?"."""
+"""A sentence that begins after "how many", which opened no question: "She asked how many came. What is the mean?"."""
 _VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
 """A quantity that has a letter for its number."""
 _AMOUNT = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
