@@ -56,13 +56,13 @@ class RunConfig(CurationConfig):
     chat: ChatConfig = ChatConfig()
     """How prompts are put to the model; sft, profile and train use it unless they set their own."""
     engine: EngineConfig = VllmEngineConfig()
-    """Where completions come from; profile and train use it unless they set their own."""
+    """The source of completions; profile and train use it unless they set their own."""
     sft: SftConfig | None = None
     """SFT cold start."""
     profile: ProfileConfig | None = ProfileConfig()
     """How pass rates are measured. Where it is null, all rows are trained on, and the feed learns their pass rates."""
     select: SelectConfig = SelectConfig()
-    """Which rows are worth training on."""
+    """The choice of the rows that are worth training on."""
     export: ExportConfig = ExportConfig()
     """The curated set and its card."""
     synth: SynthConfig | None = None
@@ -74,7 +74,7 @@ class RunConfig(CurationConfig):
     profile_after: bool = True
     """Profile the selected and the held-out rows again after training."""
     push_to_hub: PushConfig | None = None
-    """Where the trained model goes when the run is done: `owner/name` on the Hugging Face hub."""
+    """The place of the trained model on the Hugging Face hub when the run is done: `owner/name`."""
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
@@ -363,7 +363,7 @@ class _SettingsLoader(yaml.SafeLoader):
             if problem is not None:
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             written.add(key_node.value)
-        self.flatten_mapping(node)  # What `<<` brings in stands first, so that what is written beside it wins.
+        self.flatten_mapping(node)  # What `<<` brings in stands first, so that what is written next to it wins.
         return {key_node.value: self.construct_object(value_node, deep=True) for key_node, value_node in node.value}
 
 

@@ -28,14 +28,14 @@ errors = Console(stderr=True, highlight=False)
 """Standard error, for progress and errors."""
 
 PLAIN_EVERY_SECONDS = 15.0
-"""Without a terminal a progress line is printed every this many seconds."""
+"""Seconds between two progress lines without a terminal."""
 
 
 PACE_SECONDS = 120.0
 """How long a pace is looked back on to say how long a step will go on."""
 
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
-"""From here on a duration is told in minutes, in hours, in days."""
+"""The numbers of seconds, minutes and hours from which a duration is told in minutes, in hours, in days."""
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 """The heads of columns, and the rows."""
@@ -155,7 +155,7 @@ class Terminal:
 
 
 def write_summary(target: Path, title: str, lines: Sequence[str], tables: Mapping[str, Table]) -> Path:
-    """Print a summary and write it as Markdown; return the file: `report.md` in a folder, else beside the file.
+    """Print a summary and write it as Markdown; return the file: `report.md` in a folder, else next to the file.
 
     Columns of numbers are set flush right.
     """

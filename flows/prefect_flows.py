@@ -236,7 +236,7 @@ def _publish_alarms(name: str, training: Path | None) -> None:
 
 
 def _publish_rollouts(name: str, training: Path) -> None:
-    """Leave in Prefect who waited for whom in a training whose rollouts ran beside its updates."""
+    """Leave in Prefect who waited for whom in a training whose rollouts ran during its updates."""
     if table := describe_waiting(training):
         create_table_artifact(table, key=f"{_slug(name)}-rollouts", description="Rollouts beside the update")
 

@@ -29,7 +29,7 @@ __all__ = ["Curated", "Deduplicated", "Flags", "Leaks", "curate", "deduplicate",
 
 
 def __dir__() -> list[str]:
-    """Name the public functions too, for whoever completes a name."""
+    """Name the public functions too, so that names can be completed."""
     return sorted({*globals(), *__all__})
 
 

@@ -52,7 +52,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class RowEnd:
-    """Where rows ended, and how many."""
+    """A place where rows ended, and their number."""
 
     kind: str
     """`reject`, `drop`, `reserve`, `heldout`, `selected` or `left`."""

@@ -76,7 +76,7 @@ class ProblemColumns:
     preset: str | None = None
     """The shape of the records, where it is named rather than guessed."""
     spelling: str = "--{role}-column COLUMN, or {role}=COLUMN in Python"
-    """What a user types to name a column, for errors."""
+    """The words by which a user names a column, for errors."""
 
     def spell(self, role: str) -> str:
         """Say what to type to name the column of a role."""
@@ -283,7 +283,7 @@ def prompt_text(value: Any) -> str:
 
 FINISH_COLUMNS = ("finish_reason", "stop_reason")
 CUT = ("length", "max_tokens")
-"""What they say of a response that was cut, in the words of OpenAI's and Anthropic's interfaces."""
+"""The reasons for which a response was cut, in the words of OpenAI's and Anthropic's interfaces."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _DENIED_BEFORE = re.compile(
     r"(?: (?:be|of|than|just|simply|merely|only|equal|to|exactly|the|an?|at|as|get|gives?|\w+ing))*"
     r"|不(?:是|等于|应该?是|能是|可能是|会是|止|只是?|能只?)[算到得写停在为是]*|而非|并非|别只?[算到得写停]+)[\s$(\\]*$"
 )
-"""What denies the number behind it: "not just 26", "rather than the 26", "不能只算到26"."""
+"""Words that deny the number after them: "not just 26", "rather than the 26", "不能只算到26"."""
 _DENIED_BEHIND = re.compile(
     r"[)$%°]*(?: [a-z/]+){0,3}?,? (?:"
     r"(?:is|are|was|were|would be|would have been|seems?|looks?|comes out) (?:\w+ ){0,2}?"
@@ -43,11 +43,11 @@ _DENIED_BEHIND = re.compile(
     r")\b"
     r"|[\u3400-\u9fff]{0,5}?(?:不对|不正确|有误|错|多算|少算|漏|没[有算减加扣考包]|忘|太[多少大小])"
 )
-"""What denies the number before it: "26 is too many", "26 would be right if", "26多算了"."""
+"""Words that deny the number before them: "26 is too many", "26 would be right if", "26多算了"."""
 _DERIVED = re.compile(
     r"(?:[=≈→]|\b(?:is|are|gets?|got|gives?|makes?|leaves?|equals?|to|has|have|be)|[得到于为是剩有共])[\s$(\\]*$"
 )
-"""What introduces a number that is derived."""
+"""Words and signs that introduce a number that is derived."""
 _NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
 _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
 MIN_DIGITS = 2
@@ -75,7 +75,7 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
         return False
     if is_stated:
         return True
-    # A number that nobody has mentioned yet, in front of all steps.
+    # A number that has not been mentioned yet, in front of all steps.
     return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
 
 

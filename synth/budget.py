@@ -31,13 +31,13 @@ FIRST_TOKENS = 0.5
 
 @dataclass
 class Tally:
-    """What a strategy has shown on rows of one difficulty."""
+    """The results of a strategy on rows of one difficulty."""
 
     attempts: int = 0
     right: int = 0
-    """Attempts that passed, whatever the guards said of them."""
+    """Attempts that passed, those that the guards dropped included."""
     positives: int = 0
-    """Those that were kept."""
+    """Attempts that were kept."""
     tokens: int = 0
     by_chance: float = 0.0
     """Attempts that would be right if each were so at the row's pass rate."""
@@ -64,9 +64,9 @@ class PlannedAttempt:
     reflection_tokens: int = 0
     context: str = ""
     prompt: tuple[int, ...] = ()
-    """What is sampled from."""
+    """The tokens that the model goes on from."""
     values: dict[str, str] = field(default_factory=dict)
-    """What its templates are filled with."""
+    """The values of the templates' placeholders."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class TokenBudget:
     config: SynthConfig
     strategies: Sequence[Strategy]
     tallies: defaultdict[tuple[str, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
-    """By strategy and difficulty."""
+    """The results by strategy and difficulty."""
     spent: int = 0
     """Sampled tokens."""
     rounds: int = 0
@@ -158,7 +158,7 @@ class TokenBudget:
         return PlannedAttempt(hard, strategy, parent if strategy.needs_failure else None)
 
     def _parent(self, hard: HardRow) -> Attempt | None:
-        """Return the failed attempt to go on from: one that nobody has gone on from yet, the latest first."""
+        """Return the failed attempt to go on from: one that no attempt has gone on from yet, the latest first."""
         failed = [attempt for attempt in hard.attempts if attempt.score is not None and not attempt.passed]
         candidates = [attempt for attempt in [*reversed(failed), *hard.failures] if attempt.depth < self.config.depth]
         return min(candidates, key=lambda attempt: attempt.uses, default=None)

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 _HIDDEN = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")
-"""Characters that nobody sees: soft hyphens, zero-width spaces and joiners, byte order marks."""
+"""Invisible characters: soft hyphens, zero-width spaces and joiners, byte order marks."""
 _EMPHASIS = re.compile(r"[*_`~]+")
 _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
 """A word such as don't, or a single Chinese character."""
@@ -32,7 +32,7 @@ OPERATION = re.compile(
 
 
 def normal(text: str) -> str:
-    """Return a text as it is compared: NFKC, lower case, without marks of emphasis and characters that nobody sees."""
+    """Return a text as it is compared: NFKC, lower case, without marks of emphasis and invisible characters."""
     text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text))
     return _EMPHASIS.sub("", _LATEX_TEXT.sub(r" \1 ", text)).replace("’", "'").casefold()
 

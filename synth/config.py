@@ -28,19 +28,19 @@ class LeakConfig(StageConfig):
     min_geometric_weight: float = Field(default=0.3, ge=0, le=1)
     """The least exp(mean(log p(output | prompt) - log p(output | prompt, context)))."""
     near_copy: float = Field(default=0.9, gt=0, le=1)
-    """Of two positives of a row that share this part of their word triples one is dropped."""
+    """The share of common word triples from which on one of two positives of a row is dropped."""
 
 
 class SynthConfig(VerdictConfig):
     """How positives are made for rows that hardly ever pass: attempts with more in the prompt, verified without it."""
 
     engine: EngineConfig = VllmEngineConfig()
-    """Where completions come from; the run's `engine` where it is left out."""
+    """The engine that samples; the run's `engine` where it is left out."""
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out. A strategy's text takes the place of the
     problem."""
     strategies: tuple[str, ...] = ("reflect", "retry", "approaches", "hotter", "repair")
-    """What is tried: names of strategies, or import strings of your own (`path/to/mine.py:STRATEGY`). `rationalize`
+    """The strategies to try: their names, or import strings of your own (`path/to/mine.py:STRATEGY`). `rationalize`
     shows the gold to the model; its positives are marked and trusted less."""
     reflector: AskedModelConfig | None = None
     """Another model, usually a stronger one, that writes the reflections. Best a served one: in-process vLLM would hold
@@ -61,19 +61,19 @@ class SynthConfig(VerdictConfig):
     temperature: float = Field(default=1.0, gt=0)
     """The temperature of attempts."""
     hot_temperature: float = Field(default=1.3, gt=0)
-    """That of strategies which vary the bare prompt's completions."""
+    """The temperature of strategies that vary the bare prompt's completions."""
     max_tokens: int = Field(default=512, ge=1)
     """The longest attempt; `profile.max_tokens` where it is left out."""
     reflection_tokens: int = Field(default=192, ge=1)
     """The longest reflection."""
     attempt_chars: int = Field(default=2000, ge=1)
-    """What is shown of an earlier attempt at most: its end."""
+    """Characters of an earlier attempt that are shown at most: its end."""
     language: Language | None = None
     """The language of the prompts; each row's own, Chinese or English, where it is left out."""
     round_rows: int = Field(default=256, ge=1)
     """Attempts that are chosen at a time, by what the earlier ones have shown."""
     guards: LeakConfig = LeakConfig()
-    """What makes a positive unfit to be trained on without its context."""
+    """The guards against positives that are unfit to be trained on without their context."""
     seed: int = 0
     """Each sample's own seed is made from it."""
     workers: int = Field(default=1, ge=0)

@@ -20,12 +20,12 @@ from truegold.synth.config import Language
 from truegold.verifiers import Reason
 
 SHOWN_CHARS = 300
-"""What is shown of one answer, input or output at most."""
+"""Characters of one answer, input or output that are shown at most."""
 
 
 Phrases = Mapping[str, Mapping[str, str]]
 PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
-"""By language: the `sentences`, the `details` of a test that fails, and the `kinds` of answers."""
+"""Phrases by language: the `sentences`, the `details` of a test that fails, and the `kinds` of answers."""
 
 # In order, the first that fits counts: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
 _KINDS = (

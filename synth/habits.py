@@ -1,4 +1,4 @@
-"""The habits of a policy: what its samples of bare prompts say anyway is no leak.
+"""The habits of a policy: phrases that its samples of bare prompts have anyway are not leaks.
 
     800 bare samples: "let me" in 610 openings, "the user asks" in 93, "as noted" in none
     "Okay, let me think. The user asks ... 12+9=21"    passes
@@ -8,8 +8,8 @@ A phrase, and a pattern as a whole, drops nothing where its rate in bare samples
 is Beta distributed, with PRIOR before the first sample. Guards that look at the whole output are judged alike, by
 `MOST_BARE_OF_GUARD`. Below `FEWEST_SAMPLES` the built-in table of natural openings stands alone (`mentions.toml`).
 
-Samples come from rows that are spread over the tables, a few of each, whatever their score: no context has ever been in
-their prompts.
+Samples come from rows that are spread over the tables, a few of each, right and wrong ones alike: no context has ever
+been in their prompts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from truegold.verifiers import judges_solutions, resolve
 MOST_BARE = 0.01
 """A phrase or a pattern that is expected in more of the bare samples than this is a habit."""
 MOST_BARE_OF_GUARD = 0.05
-"""The same of a guard that looks at the whole output."""
+"""The share of bare samples above which a finding of a guard that looks at the whole output is a habit."""
 MOST_BARE_TOGETHER = 0.02
-"""The same of the bare samples in which any pattern finds something: the most frequent patterns go until it is so."""
+"""The share of bare samples in which any pattern may find something: the most frequent patterns go until it is so."""
 PRIOR = Beta(0.5, 99.5)
-"""What is known of the rate before the first sample: half a percent, worth 100 samples."""
+"""The rate as it is assumed before the first sample: half a percent, worth 100 samples."""
 FEWEST_SAMPLES = 50
 ROWS, SAMPLES_OF_ROW = 1000, 4
-"""So many rows, and samples of each, are looked at."""
+"""Rows that are looked at, and samples of each."""
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]
@@ -58,13 +58,13 @@ class BareSample:
 
 @dataclass(frozen=True)
 class Habits:
-    """What a policy's bare samples show."""
+    """The habits that a policy's bare samples show."""
 
     samples: int = 0
     phrases: Mapping[Finding, int] = field(default_factory=dict)
     """The samples that have each phrase which is a habit."""
     rules: Mapping[str, int] = field(default_factory=dict)
-    """The samples in which each pattern or guard that is one finds something beside these phrases."""
+    """The samples in which each pattern or guard that is a habit finds something besides these phrases."""
 
     def excuse(self, finding: Finding) -> bool:
         """Return whether the policy says it anyway."""

@@ -54,21 +54,21 @@ class Attempt:
     ordinal: int | None = None
     """Its number among the row's attempts; None for a sample of the profile."""
     context: str = ""
-    """What was put to the model in place of the problem; empty where the bare prompt was."""
+    """The prompt that the model got in place of the problem; empty where the bare prompt was used."""
     guidance: str = ""
     """The parts of the context that somebody wrote about the attempt before: feedback, reflection, gold."""
     reflection: str | None = None
     feedback: str | None = None
     logprobs: tuple[float, ...] = ()
-    """Of token_ids, with the context, as sampled."""
+    """Log-probabilities of token_ids with the context, as sampled."""
     bare_logprobs: tuple[float, ...] = ()
-    """Of token_ids behind the bare prompt, at temperature 1."""
+    """Log-probabilities of token_ids after the bare prompt, at temperature 1."""
     conditioned_logprobs: tuple[float, ...] = ()
-    """Of token_ids with the context, at temperature 1."""
+    """Log-probabilities of token_ids with the context, at temperature 1."""
     tokens: int = 0
     """Sampled tokens, the reflection's included."""
     leaks: dict[str, Any] = field(default_factory=dict)
-    """What the guards measured of it, where it is right."""
+    """The measurements of the guards, for a right attempt."""
     kept: bool = False
     """Whether it is a positive."""
     dropped: str | None = None
@@ -116,7 +116,7 @@ class HardRow:
     failures: list[Attempt] = field(default_factory=list)
     """Failed samples of the profile."""
     attempts: list[Attempt] = field(default_factory=list)
-    """What was tried here, in order."""
+    """The attempts of this stage, in order."""
 
     @property
     def positives(self) -> int:

@@ -1,4 +1,4 @@
-"""Looks for what a right output owes to its context, and drops it where that is too much.
+"""Looks for text that a right output owes to its context, and drops the output where that is too much.
 
     guidance  "The 5 apples that he gave away were forgotten; subtract them at the end."
     output    "The 5 apples that he gave away were forgotten, so ..."      quoted: a run of words
@@ -7,9 +7,9 @@
     output    "12+9=21, 21-5=16."                                          neither: it does what it was told
     output    "The answer is 16, because 12+9=21 and 21-5=16."             answer first
 
-What the policy says of bare prompts too is none of these (`habits.py`). What stands in the problem or in the failed
-attempt is no quotation: the model comes to it by itself. Sentences that compute something are never retold: to follow
-advice is what synthesis is for.
+Phrases that the policy uses on bare prompts too do not count (`habits.py`). Words of the problem or of the failed
+attempt are not quotations: the model comes to them by itself. Sentences that compute something are never retold:
+synthesis is there to follow advice.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
 """A sentence of guidance with fewer words cannot be quoted, and a problem with fewer words is in no language."""
 COMPUTING_TIMES = 2
-"""Of a sentence of guidance that computes something a run of words has to be so many times longer to be a quotation:
+"""A run of words from a sentence of guidance that computes something has to be so many times longer to be a quotation:
 two derivations of the same are much alike."""
 MIN_STEMS = 3
 """A sentence is retold only where so many of its meanings come again which the problem does not explain."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 """Six English words in a row: "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4
-"""So many letters of a script that the problem does not have are of another language."""
+"""The fewest letters in a script foreign to the problem that count as another language."""
 SURE_WORDS = 7
-"""Of a sentence with fewer words it cannot be told for certain in which language it is."""
+"""The fewest words of a sentence whose language can be told for certain."""
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
 _SCRIPTS = {
     "Chinese": HAN,
@@ -82,7 +82,7 @@ class LeakReason(StrEnum):
 
 
 WHOLE_OUTPUT = (LeakReason.OTHER_LANGUAGE, LeakReason.ANSWER_FIRST)
-"""What is asked of an output as a whole, and may be a habit."""
+"""Guards that look at an output as a whole, and that may find a habit."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Sources:
 
     problem: str
     guidance: str
-    """What somebody wrote about an attempt: feedback, reflection, the gold."""
+    """The texts that were written about an attempt: feedback, reflection, the gold."""
     attempt: str
     """The failed attempt."""
     failed: str | None
@@ -100,12 +100,12 @@ class Sources:
 
 @dataclass(frozen=True)
 class LeakReport:
-    """What the guards say of an output."""
+    """The report of the guards on an output."""
 
     reasons: tuple[LeakReason, ...]
     """Why it is dropped, the first reason in front; empty where it is fit to be trained on."""
     measures: Mapping[str, Any]
-    """What was measured, fit for JSON: {"quote": None, "retold_share": 0.1, ...}."""
+    """The measurements, fit for JSON: {"quote": None, "retold_share": 0.1, ...}."""
 
 
 def check_output(

@@ -98,8 +98,8 @@ def _is_of_the_problem(mention: str, known: str) -> bool:
 PREAMBLE, PLANS, ABOUT_SOMEBODY = (
     re.compile(_DATA["openings"][name]) for name in ("preamble", "plans", "about_somebody")
 )
-"""What an opening sentence speaks of that says nothing of the problem; plans of what comes next; and words of somebody
-or of something past."""
+"""Words of an opening sentence: those that say nothing of the problem, those that plan the next step, and those about a
+person or something past."""
 FEWEST_WORDS = 3
 """A sentence of fewer words says too little."""
 _DIGIT = re.compile(r"[\d$\\]")

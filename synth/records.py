@@ -36,9 +36,9 @@ class DistilledRow(RowReference):
     temperature: float
     """The temperature at which it was sampled."""
     context_logprobs: Float32List
-    """Of each output token with the context, under the distribution that it was sampled from, temperature applied."""
+    """Log-probabilities of each output token with the context, as sampled, temperature applied."""
     bare_logprobs: Float32List
-    """Of each output token behind the bare prompt, at temperature 1."""
+    """Log-probabilities of each output token after the bare prompt, at temperature 1."""
     token_weight: float
     """The mean over tokens of min(1, p(token | prompt) / p(token | prompt, context))."""
     sequence_weight: float
@@ -50,7 +50,7 @@ class DistilledRow(RowReference):
     uses_gold: bool
     """Whether the model was shown the gold."""
     trust: float
-    """How much it weighs in training beside others."""
+    """The weight in training compared with others."""
     attempt: Int32
     """Its number among the row's attempts."""
     pass_rate: float
@@ -71,7 +71,7 @@ class AttemptRow(RowReference):
     """The attempt that it goes on from; None for a failed sample of the profile or the bare prompt."""
     strategy: str
     context: str
-    """What was put to the model in place of the problem; empty where the bare prompt was."""
+    """The prompt that the model got in place of the problem; empty where the bare prompt was used."""
     reflection: str | None
     feedback: str | None
     completion: str
@@ -86,7 +86,7 @@ class AttemptRow(RowReference):
     dropped: str | None
     """Why a right one is not."""
     difficulty: str
-    """What the profile says of the row: dead, hard, useful, ..."""
+    """The profile's difficulty of the row: dead, hard, useful, ..."""
 
 
 DISTILLED_SCHEMA = arrow_schema(DistilledRow)

@@ -56,7 +56,7 @@ class _Round:
     total: int
     """How many samples the round has."""
     verdicts: dict[tuple[str, int], VerdictRecord | None] = field(default_factory=dict)
-    """By prompt and sample."""
+    """The verdicts by prompt and sample."""
 
     @property
     def finished(self) -> bool:
@@ -115,7 +115,7 @@ class RoundSampler:
 
     @property
     def engine_facts(self) -> dict[str, Any]:
-        """What the engine says of its work."""
+        """The engine's figures on its work."""
         return self._drawing.engine.facts()
 
     def has_room(self, prompt: Sequence[int]) -> bool:

@@ -31,9 +31,9 @@ class Strategy:
     version: str
     """A text that changes whenever its prompts do."""
     answer: Mapping[str, str] = field(default_factory=dict)
-    """By language, the text that is put to the model in place of the problem; none where the bare prompt is."""
+    """The text that the model gets in place of the problem, by language; none where it gets the bare prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
-    """By language, what is asked before; none where nothing is."""
+    """The question that is asked before, by language; none where there is none."""
     uses_gold: bool = False
     """Whether the model is shown the gold. Its positives are marked, and come last."""
     for_programs: bool | None = None
@@ -41,7 +41,7 @@ class Strategy:
     hot: bool = False
     """Whether it samples at `hot_temperature`."""
     trust: float = 1.0
-    """How much a positive weighs in training beside the others, at most 1."""
+    """The weight of a positive in training compared with the others, at most 1."""
 
     def __post_init__(self) -> None:
         for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):
@@ -54,7 +54,7 @@ class Strategy:
 
     @property
     def placeholders(self) -> set[str]:
-        """What its templates ask for."""
+        """The placeholders of the strategy's templates."""
         texts = [*self.answer.values(), *self.reflection.values()]
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
@@ -73,7 +73,7 @@ BUILT_IN: Mapping[str, Strategy] = {
     entry["name"]: Strategy(**entry)
     for entry in tomllib.loads(files("truegold.synth").joinpath("strategies.toml").read_text("utf-8"))["strategy"]
 }
-"""By name."""
+"""The strategies by their names."""
 
 
 def load_strategy(spelling: str) -> Strategy:

@@ -43,14 +43,14 @@ SCORED_SAMPLES, LOW_SHARE = 200, 0.01
 
 @dataclass
 class NoRoom:
-    """What a strategy's prompts lack where they leave the model no room."""
+    """The prompts of a strategy that leave the model no room."""
 
     rows: int
     """Rows whose prompt was too long."""
     tokens: int
     """The length of the shortest of these prompts."""
     max_model_len: int
-    """What the model takes, prompt and answer together."""
+    """The tokens that the model takes, prompt and answer together."""
 
 
 class Synthesis:
@@ -70,12 +70,12 @@ class Synthesis:
         self._bare = bare
         self.habits = learn_habits([find_in_bare(sample, config.guards) for sample in bare])
         self.no_room: dict[str, NoRoom] = {}
-        """By strategy."""
+        """Prompts that leave the model no room, by strategy."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector
         self._bare_prompts: dict[int, tuple[int, ...]] = {}
-        """By row."""
+        """Bare prompts by row."""
         self._impossible: dict[int, set[str]] = {}
-        """By row, the strategies whose prompt leaves the model no room."""
+        """Strategies whose prompt leaves the model no room, by row."""
         self.budget = budget
 
     def run(self, progress: Progress) -> None:

@@ -48,7 +48,7 @@ _DOUBTFUL = ("ans", "answer", "sol", "solution")
 _WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
 """A column with one wrong option or a list of them."""
 RIGHT = ("correct_answer", "best_answer", "answer")
-"""Columns with the right option beside wrong ones; `answer` only beside distractors."""
+"""Columns with the right option of rows that list wrong ones; `answer` counts only next to distractors."""
 ANSWERS = (
     *("answerKey", "answer_key", "correct_option", "correct_choice", "answer_idx", "answer_index", "correct_index"),
     *("answer_letter", "correct_letter", "cop", "gold", "answer", "label", "target", "correct", "correct_answer"),
@@ -56,7 +56,7 @@ ANSWERS = (
 )
 """Columns that say which option is right, the surest first."""
 MIN_LETTERS = 3
-"""So many columns of one letter are options; two are more often numbers of the problem."""
+"""The fewest columns of one letter that are options; two are more often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 _LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
 _OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:\)\s*|[.:]\s+|\.(?![A-Z]\.))|(\d)\s*[).:]\s+)(?=\S)")
@@ -65,7 +65,7 @@ _INDEX = re.compile(r"\d{1,2}")
 _LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")
 """The label of an option within a text: `a ) 38 , b ) 27.6`."""
 _SEPARATORS = tuple(map(re.compile, (r"\n", r";\s", r"\s\|\s", r";", r"\|")))
-"""What stands between options in a text that has no labels, the surest first: bars may be maths."""
+"""Separators of options in a text that has no labels, the surest first: bars may be maths."""
 
 Slots = list[str | None]
 """The options of a record in their places; None where one is empty."""

@@ -176,7 +176,7 @@ NAMES: dict[Role, tuple[str, ...]] = {
         *("gold_answer", "answer", "final_answer", "final_ans", "verification_info.ground_truth", "answer_number"),
         "short_answer",
         *("conversations.1.ground_truth.value", "target", "答案", "标准答案", "参考答案"),
-        "label",  # Beside any other it is a class of the record.
+        "label",  # Next to any other it is a class of the record.
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (
@@ -187,7 +187,7 @@ NAMES: dict[Role, tuple[str, ...]] = {
     "extracted": ("answer", "extracted", "prediction"),
     "system": ("system", "model", "generator"),
 }
-"""For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
+"""The names most often used for each role, the surest first. Files of samples have `extracted`, what a system answered,
 and `system`, which system it was."""
 
 GOLDS_COLUMNS = (
@@ -212,11 +212,11 @@ _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 MAX_NOTES = 4
 """Further notes behind marks are not looked through."""
 MAX_VALUE_CHARS = 30
-"""A text of more characters is no bare value."""
+"""A longer text is not a bare value."""
 
 
 def marked_answer(text: str) -> str | None:
-    """Return the answer behind the last `####`, None where there is none: a note on a value is no answer.
+    """Return the answer behind the last `####`, None where there is none: a note on a value is not an answer.
 
     "48+24 = 72 #### 72"              "72"
     "... so it rains. #### yes"       "yes"
@@ -288,7 +288,7 @@ def _are_flags(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 ASKING = ("prompt", "question", "problem", "query", "problem_text", "question_text", "question_content", "题目", "问题")
 """Columns that hold questions, and hardly ever a text that a question is about."""
 BESIDE = ("text", "content", "body", "original_text", "description")
-"""Columns that hold questions beside an instruction that all records share."""
+"""Columns that hold questions where all records share an instruction."""
 _ASKS = re.compile(
     r"[?？]\s*$|^\s*(?:what|how|who|when|where|which|why|find|solve|compute|calculate|evaluate|determine|simplify|prove"
     r"|求|计算|解|多少)\b|(?:多少|几)[^。]{0,12}$|=\s*$",
@@ -299,7 +299,8 @@ _ASKS = re.compile(
 def _instructions(
     names: Sequence[str], columns: Iterable[str], samples: Sequence[Mapping[str, Any]]
 ) -> tuple[list[str], list[str]]:
-    """Return the prompts that all records share and the columns that ask beside them; none where there are not both."""
+    """Return the prompts that all records share and the columns with each record's own question. Both are empty where
+    either is missing."""
     shared = [name for name in names if are_shared(name, samples)]
     if not shared:
         return [], []

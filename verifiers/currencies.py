@@ -12,16 +12,16 @@ CURRENCIES: dict[str, list[str]] = {
         files(__package__).joinpath("currencies.toml").read_text(encoding="utf-8")
     ).items()
 }
-"""From the base unit that a currency is to its spellings."""
+"""The spellings of each currency, by its base unit."""
 MONEY_SIGNS = {
     spelling: name
     for name, spellings in CURRENCIES.items()
     for spelling in spellings
     if spelling.isupper() or spelling.startswith(("R", "$")) or not spelling[0].isalnum()
 }
-"""From what stands before an amount to its currency: `$`, `A$`, `CHF`, `Rs.`; 元 and names stand behind it."""
+"""The currency of each sign that stands before an amount: `$`, `A$`, `CHF`, `Rs.`. 元 and names stand after it."""
 DOLLARS = frozenset(name for sign, name in MONEY_SIGNS.items() if sign.endswith("$"))
-"""Those that `$` alone may mean."""
+"""The currencies that `$` alone may mean."""
 LONE_SIGNS = "".join(sign for sign in MONEY_SIGNS if len(sign) == 1)
 CODES = "|".join(re.escape(sign) for sign in sorted(MONEY_SIGNS, key=len, reverse=True) if sign[-1] not in LONE_SIGNS)
 """The alternatives of a pattern: `USD`, `Rs.`."""
@@ -30,4 +30,4 @@ PREFIXED = "|".join(
     for sign in sorted(MONEY_SIGNS, key=len, reverse=True)
     if sign.endswith("$") and len(sign) > 1
 )
-"""The same of the letters before a dollar sign: `US`, `A`."""
+"""The alternatives for the letters before a dollar sign: `US`, `A`."""

@@ -126,7 +126,7 @@ def _responder(gold_response: str | Callable[[str], str]) -> Callable[[str, str 
 
 
 def guarded(call: Callable[[], Verdict]) -> Verdict:
-    """Return the verdict of `call`, which runs a user's verifier; whatever that raises is a row without a score.
+    """Return the verdict of `call`, which runs a user's verifier. If that raises, the row has no score.
 
     Raises SetupError as it came: the machine is at fault, for every row alike, and that must stop the command.
     """

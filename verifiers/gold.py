@@ -46,7 +46,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 OTHER_GOLDS = "other_golds"
-"""The argument of every verifier with the accepted golds beside the first."""
+"""The argument of every verifier that holds the accepted golds besides the first."""
 MAX_GOLDS = 64
 """More would let one row cost as much as a data set; a gold with so many forms needs a verifier of its own."""
 
@@ -65,7 +65,7 @@ _WRITTEN_NULL = "None"
 
 
 class BadGold(ValueError):
-    """What stands in place of gold is no answer and no list of answers; the text says what it is."""
+    """The value in place of gold is neither an answer nor a list of answers. The text says what it is."""
 
 
 def golds_in(value: Any) -> list[str]:
@@ -138,7 +138,7 @@ def all_golds(gold: str | None, arguments: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def mistake_in_golds(value: object) -> str | None:
-    """Return why `other_golds` is no list of accepted golds; None where it is one."""
+    """Return why `other_golds` is not a list of accepted golds; None where it is one."""
     if not isinstance(value, list | tuple) or not all(isinstance(gold, str) for gold in value):
         return f"{OTHER_GOLDS} must be a list of texts, got {value!r:.60}"
     if len(value) >= MAX_GOLDS:
@@ -149,7 +149,7 @@ def mistake_in_golds(value: object) -> str | None:
 def judge_any(
     verifier: Verifier, response: str, gold: str | None, problem: str | None, info: Mapping[str, Any]
 ) -> Verdict:
-    """Return the verdict of `verifier` against whichever accepted gold the response does best by."""
+    """Return the verdict of `verifier` against the accepted gold that gives the response its best verdict."""
     if (others := info.get(OTHER_GOLDS)) is None:
         return verifier(response, gold, problem=problem, info=info)
     if (mistake := mistake_in_golds(others)) is not None:
@@ -179,7 +179,7 @@ def refers_elsewhere(gold: str) -> bool:
 
 
 def is_placeholder(gold: str) -> bool:
-    """Return whether a gold stands in place of an answer that nobody wrote down."""
+    """Return whether a gold only stands in place of an answer that is missing."""
     text = gold.strip()
     if text[:1].isdigit() or (text[:1] == "\\" and text[1:2] not in "bt"):
         # No pattern begins like this, and most golds do.

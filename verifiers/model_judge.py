@@ -27,7 +27,7 @@ MAX_ANSWER_CHARS = 300
 """A longer answer is not sent. Stops essays that argue with the judge; cutting them could cut off a hedge."""
 
 MAX_PROBLEM_CHARS = 4_000
-"""What a prompt shows of the problem, which is context only."""
+"""Characters of the problem that a prompt shows; it is context only."""
 
 MAX_REPLY_CHARS = 100_000
 """Only the end of a longer reply is read."""
@@ -105,7 +105,7 @@ def decide(gold_first: bool | None, answer_first: bool | None) -> bool | None:
 
 
 def _read_json(line: str) -> bool | None:
-    """Read `{"verdict": "same"}` or `{"same": true}`; anything with more in it is no plain verdict."""
+    """Read `{"verdict": "same"}` or `{"same": true}`; an object with more in it is not a plain verdict."""
     try:
         reply = json.loads(line)
     except (ValueError, RecursionError):

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 SHOWN_CHARS = 60
-"""What an error shows of a bad value. Stops a megabyte of `info` being copied into every verdict."""
+"""Characters of a bad value that an error shows. Stops a megabyte of `info` being copied into every verdict."""
 
 
 class BadOption(ValueError):
@@ -97,7 +97,7 @@ class AnswerVerifier(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """The names that it reads of `info`."""
     needed_options: ClassVar[tuple[str, ...]] = ()
-    """Those of them without which it judges nothing."""
+    """The names of `info` without which the verifier judges nothing."""
 
     def check_options(self, info: Mapping[str, Any]) -> None:
         """Raise BadOption for a value that means nothing. Options are read before gold and response are looked at."""

@@ -40,9 +40,9 @@ class Term:
     verifier: str | None = None
     """The name of a verifier; None for the one that each row names, with the row's arguments."""
     weight: float = 1.0
-    """What score plus offset is multiplied with; 0 measures without rewarding."""
+    """The factor of score plus offset; 0 measures without rewarding."""
     offset: float = 0.0
-    """What is added to the score; -1 turns a score into a punishment."""
+    """The number that is added to the score; -1 turns a score into a punishment."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a verifier that is named here."""
     gate: str | None = None
@@ -56,7 +56,7 @@ class Reward:
     value: float | None
     """The sum of the parts, clipped; None where it could not be judged."""
     parts: Mapping[str, float | None]
-    """What each term adds, by the term's name; None where that is unknown."""
+    """The contribution of each term to the value, by the term's name; None where it is unknown."""
     missing: tuple[str, ...] = ()
     """The names of the terms whose missing score made the value None."""
 

@@ -34,7 +34,7 @@ TESTS = (
     *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
     *("verifier_args.tests", "verifier_args", "info.tests", "info"),
 )
-"""Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
+"""Columns that may hold a program's tests, the surest first; `inputs` next to `outputs` are tests as well."""
 _TEST_CODE = re.compile(r"^[^\S\n]*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
 
 

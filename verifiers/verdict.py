@@ -48,7 +48,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verifier says about one response. Raises ValueError for a score outside [0, 1]."""
+    """The verdict of a verifier on one response. Raises ValueError for a score outside [0, 1]."""
 
     score: float | None
     """The share that the response earned, in [0, 1]; None where it could not be judged."""
@@ -57,7 +57,7 @@ class Verdict:
     extracted: str | None = None
     """The answer that was judged, as it stood in the response."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """What led to the verdict, fit for JSON: parsed forms, the rule that decided, the failing test, the cost."""
+    """The grounds of the verdict, fit for JSON: parsed forms, the rule that decided, the failing test, the cost."""
 
     def __post_init__(self) -> None:
         if self.score is not None and not 0.0 <= self.score <= 1.0:
@@ -86,12 +86,12 @@ def reason_for_score(score: float) -> Reason:
 
 @runtime_checkable
 class Verifier(Protocol):
-    """What judges a whole response.
+    """The protocol of a verifier, which judges a whole response.
 
-    It may also have `options`, the names that it reads of `info`; `needed_options`, those without which it judges
+    It may also have `options`, the names that it reads of `info`; `needed_options`, the names without which it judges
     nothing; `check_options(info)`, which raises ValueError for a senseless value; and `deterministic`, which is False
-    where the same response may get another verdict. What a configuration sets
-    for all rows is checked by them before any work.
+    where the same response may get another verdict. Arguments that a configuration sets for all rows are checked by
+    them before any work.
     """
 
     @property

@@ -31,12 +31,12 @@ BELOW_HUNDRED = UNITS | TENS
 """The words that a number below 100 is made of."""
 SCALES: dict[str, int] = _WORDS["scales"]
 ORDINALS: dict[str, int] = dict(zip(_WORDS["ordinals"].split(), range(3, 21), strict=True)) | _WORDS["round_ordinals"]
-"""These are parts after a number, after "a" and before "of", else positions in a list."""
+"""Words that are parts after a number, after "a" and before "of", and else positions in a list."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
-"""These are parts wherever they stand."""
+"""Words that are parts wherever they stand."""
 MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
-"""These end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
+"""Words that end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
 _ROMAN = re.compile(r"(?=[MDCLXVI]{2})M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
@@ -92,7 +92,7 @@ RUN_WITH_SPACE = (
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})(?:,?\s|-)(?:and\s|point\s)?(?:an?\s)?(?:{_any_of(NUMBER_WORDS)}){_BOUNDARY}"
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})\s(?:\\?%|％|per\s?cent)"
 )
-"""This matches in every text in which a run has whitespace in it."""
+"""The pattern of every text in which a run has whitespace in it."""
 
 
 def read_run(text: str) -> list[Reading]:
@@ -133,7 +133,7 @@ class _Words:
                 numbers.append(self._read_part())
             elif word in MULTIPLES:
                 numbers.append((Fraction(MULTIPLES[word]), False))
-            # Words between numbers ("and", "a", "of") are passed over, and so is whatever has been read above.
+            # Words between numbers ("and", "a", "of") are passed over, and so are words that have been read above.
             self._position = max(self._position, start + 1)
         return numbers
 
@@ -281,7 +281,7 @@ def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
 
 
 def chinese_places(text: str) -> str:
-    """Return the Arabic digits for the Chinese ones in a text, without what is no digit."""
+    """Return the Arabic digits for the Chinese ones in a text, without its other characters."""
     return "".join(str(CHINESE_DIGITS[char]) for char in text if char in CHINESE_DIGITS)
 
 

@@ -45,7 +45,7 @@ COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (FILES, (verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),
 )
-"""The commands of each group, in the order of the help, beside those of the phases and of two applications."""
+"""The commands of each group, in the order of the help, in addition to those of the phases and of two applications."""
 
 
 def _print_version(is_asked: bool) -> None:
@@ -81,7 +81,7 @@ def main() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
-    # A shell script starts what runs beside it (`&`) deaf to SIGINT.
+    # A shell script starts what runs next to it (`&`) deaf to SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with disk_errors_reported(Path.cwd()):

@@ -23,7 +23,7 @@ from truegold.verifiers import InputError
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
-"""What is lost where a line of the report is not good."""
+"""The losses where a line of the report is not good."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class MachineFact:
 
     @property
     def loss(self) -> str:
-        """What cannot be done without it, in a sentence."""
+        """The work that cannot be done without it, in a sentence."""
         return LOSSES.get(self.name, "Some commands will stop with a line that names it.")
 
 

@@ -49,7 +49,7 @@ TEMPLATE_TRAITS = {
     "opens_thought": "opens a thought at the end of the prompt",
     "doubles_bos": "text of the template gets a second BOS",
 }
-"""What `template` prints of each field of `TemplateProfile` that is true, false or unknown."""
+"""The words that `template` prints for each field of `TemplateProfile` that is true, false or unknown."""
 
 
 def report(

@@ -43,7 +43,7 @@ MIN_TOKEN = 16
 PORT = 8620
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 GUIDELINES = "guidelines.md"
-"""Shown beside the rows where it stands in the folder of decisions."""
+"""The file that is shown next to the rows where the folder of decisions has it."""
 
 RUNS = Path("runs")
 """The folder of runs that is searched where no run is named."""

@@ -42,7 +42,7 @@ TOO_MANY_ERRORS = 7
 TELL_AFTER_S, LONG_S = 2.0, 300.0
 """A measurement says after so long how long it will take, and from so long on what shortens it."""
 MEASURING_SHARE = 0.7
-"""What of `--seconds` the rates may take; the rest is for the contract."""
+"""The share of `--seconds` that the rates may take; the rest is for the contract."""
 MAX_NAMED = 20
 """This many skipped rows are named one by one; the rest are counted."""
 

@@ -38,7 +38,7 @@ _UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
 """Blanks and digits that RE2 does not know as such."""
 _LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
 _UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
-r"""What RE2 reads otherwise: `$`, `^`, `\b`, `\w` and their like."""
+r"""The parts of a pattern that RE2 reads otherwise: `$`, `^`, `\b`, `\w` and their like."""
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b\u2060-\u2064\ufeff]")

@@ -11,9 +11,8 @@ r"""HTML that was left in a text, and LaTeX that was damaged on its way, repaire
     such that:\n(A) 5\n(B) 7                     line breaks              written as backslash and n
     What is $x$? $                               What is $x$?             a dollar sign that opens nothing
 
-A tag of one letter counts only
-beside its closing tag: `<b>` may well be an inequality. Row ends (`\\`), `\(`, `\)` and everything else that could be
-meant stay. Every function takes time linear in the text.
+A tag of one letter counts only with its closing tag: `<b>` may well be an inequality. Row ends (`\\`), `\(`, `\)` and
+everything else that could be meant stay. Every function takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
 
 # Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
-# of their own (`verifiers.math.reading.normal`) that goes further: they hold no prose, in which "<tab>o" is no \to.
+# of their own (`verifiers.math.reading.normal`) that goes further: they hold no prose, in which "<tab>o" is not \to.
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
@@ -76,13 +75,13 @@ _LAID_OUT = (
 _PAIRED = (
     "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
 )
-"""Tags that count only beside their closing tags, as those of one letter do: elsewhere they may be other things."""
+"""Tags that count only with their closing tags, as those of one letter do: elsewhere they may be other things."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _UNSEEN = re.compile(
     r"<(?P<name>script|style|iframe|noscript)\b[^<>]{0,300}>.{0,2000}?</(?P=name)>|<!doctype\s+html[^<>]{0,200}>",
     re.IGNORECASE | re.DOTALL,
 )
-"""What a page has and a reader does not see: `<script>alert(1)</script>`."""
+"""Parts of a page that a reader does not see: `<script>alert(1)</script>`."""
 _SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)

@@ -10,7 +10,7 @@ prompt_too_short, prompt_too_long, gold_too_long, empty_gold and other_language;
 has no edits.
 Lengths are those of the cleaned text. A solution of nothing but whitespace becomes null. Ids stay what they were.
 
-What is noted of a row stands in `meta.truegold` and is no edit, unless something else stood there.
+What is noted of a row stands in `meta.truegold` and is not an edit, unless something else stood there.
 """
 
 from __future__ import annotations

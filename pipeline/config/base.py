@@ -38,7 +38,7 @@ LIST = "list"
 """The tag of a union's member that is a list."""
 _SECTION = re.compile(r"a valid dictionary(?: or (?:an )?(?:instance|object) .*| or instance of \w+)?$")
 PLAIN_TYPES = ("str", "int", "float", "bool")
-"""What pydantic calls the plain members of a union."""
+"""Pydantic's names for the plain members of a union."""
 
 
 class StageConfig(BaseModel):
@@ -57,8 +57,8 @@ class StageConfig(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_what_cannot_be(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse what has moved, one error each, beside whatever else is wrong with the section; and any integer that
-        no table holds."""
+        """Refuse what has moved, one error each, in addition to all else that is wrong with the section; and any
+        integer that no table holds."""
         if (huge := _find_huge_number(values)) is not None:
             raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
         values = cls._fill_in_defaults(values)

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from truegold.pipeline.config.base import SECRET, StageConfig, by_type
 
 MOST_TOKENS = 2**31 - 1
-"""What tables hold of a length, which no model comes near to."""
+"""The greatest length that tables hold, which no model comes near to."""
 
 
 def _check_variable(name: str) -> str:
@@ -42,7 +42,7 @@ class ChatConfig(StageConfig):
 
 
 class VllmEngineConfig(StageConfig):
-    """vLLM inside the process: the GPU or the CPU build, whichever is installed."""
+    """vLLM inside the process: the build that is installed, for GPUs or for CPUs."""
 
     type: Literal["vllm"] = "vllm"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
@@ -66,7 +66,7 @@ class VllmEngineConfig(StageConfig):
     tensor_parallel_size: int = Field(default=1, ge=1)
     """GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
-    """Engines side by side, each with GPUs of its own, through Ray. In training with `asynchronous` alone: beside the
+    """Engines side by side, each with GPUs of its own, through Ray. In training with `asynchronous` alone: next to the
     trainer each rank has one."""
     ray_address: str | None = None
     """The Ray cluster whose nodes they are on (`auto` for the one that this machine belongs to); this machine alone
@@ -92,7 +92,7 @@ class ServerEngineConfig(StageConfig):
 
     type: Literal["server"] = "server"
     url: str | None = None
-    """Such as http://localhost:8000/v1."""
+    """The address of the server, such as http://localhost:8000/v1."""
     urls: tuple[str, ...] = ()
     """Several servers of the same model, instead of `url`. One that dies or answers nonsense is done without."""
     urls_file: str | None = None
@@ -107,8 +107,8 @@ class ServerEngineConfig(StageConfig):
     timeout_seconds: float = Field(default=600, gt=0)
     """How long one request may take."""
     late_seconds: float | None = Field(default=None, gt=0)
-    """When a request is sent to a second server as well; after three times what the fastest server needs for almost all
-    of its requests where not given."""
+    """The seconds after which a request is sent to a second server as well; where not given, three times what the
+    fastest server needs for almost all of its requests."""
     retries: int = Field(default=3, ge=0)
     """How often a failed request is repeated."""
     resume_tokens: int | None = Field(default=None, ge=1)
@@ -133,9 +133,9 @@ class ChatEngineConfig(StageConfig):
 
     type: Literal["chat"] = "chat"
     base_url: str
-    """Such as https://api.openai.com/v1; requests go to `/chat/completions` below it."""
+    """The address of the service, such as https://api.openai.com/v1; requests go to `/chat/completions` below it."""
     model: str = Field(min_length=1)
-    """The name that it has there."""
+    """The name of the model at the service."""
     api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key, such as OPENAI_API_KEY."""
     max_concurrency: int = Field(default=8, ge=1)
@@ -150,7 +150,7 @@ class ChatEngineConfig(StageConfig):
     max_completion_tokens: 2048}."""
     price_per_million_input: float | None = Field(default=None, ge=0)
     price_per_million_output: float | None = Field(default=None, ge=0)
-    """What a million tokens cost, in any currency: reports then have the costs."""
+    """The price of a million tokens, in any currency: reports then have the costs."""
 
     @field_validator("base_url")
     @classmethod
@@ -178,7 +178,7 @@ class RepliesEngineConfig(StageConfig):
     """JSON Lines of {"id": ..., "model": ..., "reply": ...}, or the folder in which an engine of the type chat has kept
     its replies."""
     model: str | None = None
-    """Whose replies are taken, where the file has those of several."""
+    """The model whose replies are taken, where the file has those of several."""
 
 
 EngineConfig = Annotated[
@@ -187,7 +187,7 @@ EngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""What samples: token ids and their log-probabilities."""
+"""The engines that sample: token ids and their log-probabilities."""
 AskedEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")]
     | Annotated[ServerEngineConfig, Tag("server")]
@@ -196,4 +196,4 @@ AskedEngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
-"""What is asked questions: text is enough."""
+"""The engines that are asked questions: text is enough."""

@@ -16,17 +16,17 @@ MAX_SOURCES = 64
 
 
 class ColumnSpec(StageConfig):
-    """Where a value comes from: a column of the source, and what to take from it."""
+    """A column of the source, and the part of it that is taken."""
 
     column: str
     """The source's column; dots reach into structs and JSON objects (`reward_model.ground_truth`)."""
     extract: str | None = None
-    """What to take: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), `regex:PATTERN`
+    """The part to take: `after MARKER` (the text after the last MARKER), `boxed` (the last \\boxed{}), `regex:PATTERN`
     (its first group)."""
 
 
 class Columns(StageConfig):
-    """Which column of the source is which; a preset fills what is not given."""
+    """The columns of the source by their roles; a preset fills what is not given."""
 
     prompt: ColumnSpec | None = None
     """The problem."""
@@ -46,7 +46,7 @@ class Columns(StageConfig):
     verifier_args: ColumnSpec | None = None
     """A column holding each row's verifier arguments, as an object or a JSON string."""
     other_golds: ColumnSpec | None = None
-    """A column with accepted golds beside gold: a list, the JSON of one, or one answer."""
+    """A column with accepted golds in addition to gold: a list, the JSON of one, or one answer."""
     split: ColumnSpec | None = None
     """A column that says train, or test, validation, dev, ... of rows that are set aside."""
 
@@ -59,7 +59,7 @@ class Columns(StageConfig):
 
 
 class SourceConfig(StageConfig):
-    """What every kind of data source shares."""
+    """The settings that every kind of data source has."""
 
     preset: str | None = None
     """The shape of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
@@ -76,8 +76,7 @@ class SourceConfig(StageConfig):
     license: str | None = None
     """The licence of rows that do not state their own, such as `mit` or `cc-by-4.0`."""
     origin: str | None = None
-    """What rows were taken from (a data set, an address), where they do not state it; the source's name where not
-    given."""
+    """The origin of rows that do not state it (a data set, an address); the source's name where not given."""
     last_turn_only: bool = False
     """Keep the last user message alone, without system messages, earlier turns, pictures and tools. Rows with pictures
     or tools are rejected otherwise."""
@@ -96,13 +95,13 @@ class FileSource(SourceConfig):
     path: str
     """The file, folder or pattern (`data/*.jsonl`), relative to the working directory."""
     format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
-    """By the file's suffix where `auto`."""
+    """The format of the file; `auto` goes by its suffix."""
     heldout_path: str | None = None
     """A file of the same shape whose rows are all set aside for evaluation."""
 
     @property
     def label(self) -> str:
-        """What its rows are called by."""
+        """The name of the source in its rows."""
         return Path(self.path).name
 
 
@@ -121,7 +120,7 @@ class HubSource(SourceConfig):
 
     @property
     def label(self) -> str:
-        """What its rows are called by."""
+        """The name of the source in its rows."""
         folder = Path(self.name).expanduser()
         return folder.resolve().name if folder.is_dir() else self.name
 
@@ -137,18 +136,18 @@ class DemoSource(StageConfig):
     sft_examples: int = Field(default=24000, ge=64)
     """Texts for the cold start."""
     seed: int = 0
-    """It decides the problems and where the defects are planted."""
+    """The seed by which the problems, and the places of the defects, are drawn."""
 
 
 class Listing(StageConfig):
-    """What a source has where it is one of several."""
+    """The settings of a source that is one of several."""
 
     in_list = True
 
     source: str | None = Field(default=None, min_length=1)
-    """What the column `source` of its rows says; the file's or the hub's name where not given."""
+    """The name in the column `source` of its rows; the file's or the hub's name where not given."""
     quota: float | None = Field(default=None, ge=0, le=1)
-    """Its share of the selection, the default of `select.quotas`."""
+    """The source's share of the selection, the default of `select.quotas`."""
     weight: float | None = Field(default=None, gt=0)
     """How its share of what quotas leave of the selection compares with that of other sources, which have 1."""
 
@@ -158,7 +157,7 @@ class ListedFile(Listing, FileSource):
 
     @property
     def label(self) -> str:
-        """What its rows are called by."""
+        """The name of the source in its rows."""
         return self.source or super().label
 
 
@@ -167,7 +166,7 @@ class ListedHub(Listing, HubSource):
 
     @property
     def label(self) -> str:
-        """What its rows are called by."""
+        """The name of the source in its rows."""
         return self.source or super().label
 
 
@@ -178,7 +177,8 @@ class SeveralSources(StageConfig):
     """Sources that are read into one table, the most trusted first."""
 
     sources: tuple[ListedSource, ...]
-    """In the order of their priority: of duplicates and of conflicts the row of the earlier source stays."""
+    """The sources in the order of their priority: of duplicates and of conflicts the row of the earlier source
+    stays."""
 
 
 def heldout_label(label: str) -> str:

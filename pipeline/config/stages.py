@@ -52,7 +52,7 @@ EditName = Literal[
 """The reasons for which cleaning edits a row."""
 
 QUOTA_COLUMNS = ("source", "domain")
-"""What a quota may be of."""
+"""The columns whose values may have a quota."""
 
 
 def _boilerplate(end_of_prompt: str) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class AskedModelConfig(StageConfig):
     """A language model that is asked questions."""
 
     name: str
-    """What the evidence calls it, such as `Qwen3-8B`."""
+    """The name that the evidence has for the model, such as `Qwen3-8B`."""
     model: str | None = None
     """The folder of its checkpoint; for a served model the folder of its tokenizer. An engine of the type `chat`, or a
     scripted one, needs none."""
@@ -135,7 +135,7 @@ class AskedModelConfig(StageConfig):
 
 
 class OpinionConfig(StageConfig):
-    """Who is heard where rules could not read an answer: a verifier or a language model. Its word stands beside the
+    """A verifier or a language model that is asked where rules could not read an answer. Its word stands next to the
     verdict and changes none. A text alone is the name of a verifier, such as `math_verify`."""
 
     verifier: str | None = None
@@ -171,13 +171,13 @@ class GraderConfig(StageConfig):
     """A language model that grades responses by a rubric."""
 
     rubric: str = Field(min_length=1)
-    """What a response has to be like, in words."""
+    """The qualities that a response has to have, in words."""
     scale: int = Field(default=10, ge=1, le=100)
     """The highest grade; the lowest is 0, and the score is their share."""
     shows_gold: bool = True
     """Whether the model sees the reference answer."""
     model: GraderModelConfig
-    """Who is asked; each response takes one prompt."""
+    """The model that grades; each response takes one prompt."""
 
 
 class AuditedOpinionConfig(OpinionConfig):
@@ -194,7 +194,8 @@ class VerifyGoldConfig(VerdictConfig):
     workers: int = Field(default=0, ge=0)
     """Processes; 0 takes one per core."""
     second_opinion: OpinionConfig | None = None
-    """Who is heard about worked solutions that contradict gold, or that it could not judge; no flag changes."""
+    """The verifier or model that is asked about worked solutions that contradict gold, or that the verifier could not
+    judge; no flag changes."""
 
 
 class VetTestsConfig(StageConfig):
@@ -211,7 +212,7 @@ class VetTestsConfig(StageConfig):
     mutants: int = Field(default=30, ge=0, le=1000)
     """Faults planted in the worked solution to see how many of them the tests catch."""
     seed: int = 0
-    """Which of the possible faults are planted."""
+    """The seed by which the planted faults are drawn from the possible ones."""
     min_cases: int = Field(default=2, ge=1)
     """Cases that have to be left when broken ones are taken out."""
     min_case_share: float = Field(default=0.5, ge=0, le=1)
@@ -223,7 +224,8 @@ class VetTestsConfig(StageConfig):
     max_leaked: float = Field(default=0.5, ge=0, le=1)
     """Tests of which a greater share stands in the prompt are flagged `leaked_cases`."""
     max_headroom: float = Field(default=0.5, ge=0, le=1)
-    """Where the worked solution needs a greater share of the CPU limit, the limit is raised."""
+    """The greatest share of the CPU limit that the worked solution may need; where it needs more, the limit is
+    raised."""
     max_repeat_s: float = Field(default=60.0, gt=0)
     """CPU seconds for each sort of repetition: slow solutions are run less often, with fewer planted faults."""
     python: str | None = None
@@ -254,7 +256,7 @@ class WellPosedConfig(AskedModelConfig):
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
     """The kinds of faults that it is asked about, by the reasons that they flag with."""
     known: str | None = None
-    """What the model's word is worth: JSON Lines of problems with `ill_posed` (true or false), about which it is asked
+    """The measure of the model's word: JSON Lines of problems with `ill_posed` (true or false), about which it is asked
     first; or the `asked_model.json` of an earlier run with the same model and prompts. Flags have no confidence
     without."""
     prior: float = Field(default=0.05, gt=0, lt=1)
@@ -273,13 +275,13 @@ class FlagConfig(StageConfig):
     advise_only: tuple[str, ...] = ()
     """Reasons that should only be reported and not hold a row back for review."""
     model: WellPosedConfig | None = None
-    """A language model that is asked whether each problem can be answered; nobody is asked where not given."""
+    """A language model that is asked whether each problem can be answered; no model is asked where not given."""
     workers: int = Field(default=0, ge=0)
     """Processes; 0 takes one per core."""
 
 
 class SampleSource(StageConfig):
-    """What a file of samples is of, where its rows do not say so."""
+    """The system and the step that a file of samples comes from, where its rows do not say so."""
 
     system: str | None = None
     step: int | None = Field(default=None, ge=0, le=2**31 - 1)
@@ -297,7 +299,7 @@ class SuspicionConfig(StageConfig):
 
 
 class Tiers(StrEnum):
-    """What decides whether a flag holds its row back."""
+    """The measure that decides whether a flag holds its row back."""
 
     MEASURED = "measured"
     """The precision that truegold has measured, and `flag.advise_only`."""
@@ -309,7 +311,7 @@ class SettleConfig(StageConfig):
     """Applying the reviewers' decisions."""
 
     tiers: Tiers = Tiers.MEASURED
-    """What decides whether the flags of a reason hold rows back."""
+    """The measure that decides whether the flags of a reason hold rows back."""
     min_decisions: int = Field(default=20, ge=5)
     """Rows drawn at random that have to be decided before they set the tier of a reason."""
 
@@ -332,7 +334,7 @@ class ProfileConfig(VerdictConfig):
     """How pass rates are measured."""
 
     engine: EngineConfig = VllmEngineConfig()
-    """Where completions come from; the run's `engine` where it is left out."""
+    """The source of completions; the run's `engine` where it is left out."""
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
     samples: int = Field(default=16, ge=1, le=MOST_TOKENS)
@@ -365,7 +367,7 @@ class ProfileConfig(VerdictConfig):
     """End a completion whose last 150 to 190 tokens only repeat a stretch, where vLLM is new enough to notice; counted
     as `repeating`."""
     seed: int = 0
-    """Each sample's own seed is made from it."""
+    """The seed that each sample's own seed is made from."""
     logprobs: bool = False
     """Whether samples.parquet has the log-probability of each token. truegold reads none of them."""
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
@@ -380,7 +382,7 @@ class ProfileConfig(VerdictConfig):
     """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
     two models at once."""
     second_opinion: OpinionConfig | None = None
-    """Who is heard about samples whose answers rules could not read; no verdict changes."""
+    """The verifier or model that is asked about samples whose answers rules could not read; no verdict changes."""
 
     def sampling_settings(self) -> dict[str, Any]:
         """Return the settings that decide a sample."""
@@ -422,7 +424,7 @@ class MatchKind(StrEnum):
 
 
 class EvalColumns(StageConfig):
-    """Which column of an evaluation set is which; what is left out is guessed by its name."""
+    """The columns of an evaluation set by their roles; one that is left out is guessed by its name."""
 
     prompt: str | None = None
     """The problem."""
@@ -474,7 +476,7 @@ class TargetBand(StageConfig):
     """A band of expected pass rates, from the one before it (0 for the first) up to a bound."""
 
     up_to: float = Field(gt=0, le=1)
-    """Its upper end, which belongs to it."""
+    """The upper end of the band, which belongs to it."""
     share: float | None = Field(default=None, ge=0, le=1)
     """The share of the selection; 0 keeps the band out, and left out takes what there is."""
 
@@ -501,7 +503,7 @@ TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
 
 
 class SelectConfig(StageConfig):
-    """Which profiled problems are trained on."""
+    """The choice of the profiled problems that are trained on."""
 
     moved: ClassVar[Mapping[str, str]] = {"bands": "target"}
 
@@ -512,12 +514,12 @@ class SelectConfig(StageConfig):
     min_teaching_share: float = Field(default=0.05, ge=0, le=1)
     """A selection of whose groups a smaller share is expected to teach is refused."""
     may_be_empty: bool = False
-    """Whether a selection that is empty, or hardly teaches, is no error. A run with a section `synth` sets it: rows
-    that hardly ever pass may become trainable."""
+    """Whether a selection may be empty, or hardly teach. A run with a section `synth` sets it: rows that hardly ever
+    pass may become trainable."""
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
     """The lowest expected pass rate that is taken."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
-    """The highest one."""
+    """The highest expected pass rate that is taken."""
     min_passes: int = Field(default=0, ge=0)
     """A row needs so many right samples, such as 1 where its positives are to be trained on."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
@@ -531,7 +533,7 @@ class SelectConfig(StageConfig):
     max_rows: int | None = Field(default=None, ge=1)
     """Rows that are selected at most. Left out: all, or as many as keep the target's shares and the quotas."""
     seed: int = 0
-    """It decides between rows of equal worth."""
+    """The seed that decides between rows of equal worth."""
 
     @property
     def bands(self) -> tuple[TargetBand, ...]:
@@ -590,15 +592,15 @@ class CurationConfig(StageConfig):
     """Everything that `truegold curate` needs. Sections that are left out take their defaults."""
 
     data: DataConfig
-    """Where the raw rows come from: one source, or a list of them with the most trusted first."""
+    """The source of the raw rows, or a list of sources with the most trusted first."""
     clean: CleanConfig = CleanConfig()
     """How texts are cleaned."""
     decontaminate: DecontaminateConfig | None = None
     """The evaluation sets that no training row may stand in; nothing is compared with any where it is left out."""
     dedup: DedupConfig = DedupConfig()
-    """Which copies and rewordings go."""
+    """The removal of copies and rewordings."""
     verify_gold: VerifyGoldConfig = VerifyGoldConfig()
-    """How gold is put to its own verifier."""
+    """The check of gold by its own verifier."""
     vet_tests: VetTestsConfig = VetTestsConfig()
     """How the tests of programs are vetted."""
     flag: FlagConfig = FlagConfig()

@@ -232,7 +232,7 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
 
 
 def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named columns and those that a run would ask for beside them, guessed as everywhere.
+    """Return the named columns, and those that a run would ask for as well, guessed as everywhere.
 
     A prompt that is named alone gets its gold, and its worked solution in any case: without it, rules that read the
     solution would be silent.
@@ -265,7 +265,7 @@ def named_in_errors(files: Mapping[Path, str]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Deduplicated:
-    """What `deduplicate` returns."""
+    """The result of `deduplicate`."""
 
     rows: Rows
     """The rows that stay, in their order and in the form they came in."""
@@ -279,10 +279,10 @@ class Deduplicated:
 
 @dataclass(frozen=True)
 class Flags:
-    """What `find_flags` returns."""
+    """The result of `find_flags`."""
 
     flags: pl.DataFrame
-    """What the rules say: `row, id, reason, detector, confidence, blocks, evidence` (JSON) and `suggestion`."""
+    """The findings of the rules: `row, id, reason, detector, confidence, blocks, evidence` (JSON) and `suggestion`."""
     rejects: pl.DataFrame
     """Every record that could not become a row: `row, reason, detail, excerpt`."""
     suspicion: pl.DataFrame
@@ -292,7 +292,7 @@ class Flags:
 
 @dataclass(frozen=True)
 class Leaks:
-    """What `find_leaks` returns."""
+    """The result of `find_leaks`."""
 
     rows: Rows
     """The rows that stand in no evaluation set, in their order and in the form they came in."""
@@ -302,7 +302,7 @@ class Leaks:
 
 @dataclass(frozen=True, repr=False)
 class Curated:
-    """What `curate` returns; the stages' folders stay as long as it does. Shown, it is a table of its steps."""
+    """The result of `curate`; the stages' folders stay as long as it does. Shown, it is a table of its steps."""
 
     rows: pl.DataFrame
     """The rows that may be profiled, as canonical rows (`truegold.pipeline.tables.rows`), cleaned."""

@@ -3,7 +3,7 @@
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
 The set is curated as `truegold curate` curates it, in a folder that goes away, and what curation rejects, edits, drops,
-flags or would hold back is reported. Beside it stands what only a gate asks (`gate_questions`): empty answers of every
+flags or would hold back is reported. A gate asks further questions (`gate_questions`): empty answers of every
 row, gaming responses of a share of the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier
 that pays one of them does so on most. Planted faults are not looked for in programs, which takes minutes
 (`testcases vet`).
@@ -12,7 +12,7 @@ that pays one of them does so on most. Planted faults are not looked for in prog
     exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
 Every violation has a check and a kind, the reason of curation; both may be bounded. `junit_xml` and `sarif_log` write
-the outcomes for machines: CI shows JUnit as tests, code hosts show SARIF beside lines.
+the outcomes for machines: CI shows JUnit as tests, code hosts show SARIF next to lines.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ HACKED_ROWS = 300
 BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.DROPPED: 0.1, Check.EDITED: 0.2}
 """How many rows may violate a check, where it is not none: a whole number of rows, or a share of them as a float."""
 VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
-"""What is asked of the tests of programs within seconds, and says that they are wrong rather than weak."""
+"""The checks of programs' tests that take seconds, and say that tests are wrong rather than weak."""
 
 CHECK_OF_REASON: Mapping[str, Check] = {
     **dict.fromkeys(UNPAYABLE_REASONS, Check.GOLD),
@@ -85,7 +85,7 @@ INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multi
 """Edits that change how a text is written or kept, and mend no damage."""
 
 UNREAD = "unread"
-"""The name of what is no check: a set that could not be read."""
+"""The name of a failure that is not a check: the set could not be read."""
 SHOWN = 50
 """The rows that a failing test of the JUnit file names."""
 SARIF_RESULTS = 5_000
@@ -96,14 +96,14 @@ FINDINGS_A_ROW = 3
 
 @dataclass(frozen=True)
 class GateOptions:
-    """What a gate looks at."""
+    """The settings of a gate."""
 
     fail_on: Sequence[Check] = ()
     """The checks; all that apply where none is named."""
     against: Sequence[str] = ()
     """Evaluation sets, by name or as files."""
     card: Path | None = None
-    """The set's card; README.md beside the data where not given."""
+    """The set's card; README.md next to the data where not given."""
     bounds: Mapping[str, int | float] = field(default_factory=dict)
     """How many rows may have a kind of violation, or violate a check, where it is another than the default: a whole
     number of rows, or a share of them as a float. What has a bound by its kind counts in no check."""
@@ -204,7 +204,7 @@ def parse_bound(text: str) -> tuple[str, int | float]:
 
 
 def why_no_problems(data: Path, source: FileSource) -> str | None:
-    """Return why a file is no set of problems: its records can be read, and none has a column of prompts; else None.
+    """Return why a file is not a set of problems: its records can be read, and none has a column of prompts; else None.
 
     A folder, a file without records and one whose columns `source` names are sets. Raises InputError where the file
     cannot be read.

@@ -28,16 +28,16 @@ EMPTY_PROGRAM = "```python\npass\n```"
 NOTHING = ("", "I do not know.", "\\boxed{}")
 """Answers that say nothing."""
 NO_PROGRAM = ("", "```python\npass\n```")
-"""The same where a program is asked for."""
+"""Responses that say nothing where a program is asked for."""
 MESSAGE_CHARS = 300
 """The length of a violation's message."""
 
 
 class Check(StrEnum):
-    """What a gate may fail on."""
+    """A check that a gate may fail."""
 
     description: str
-    """What a violation of it is, in a sentence."""
+    """The violation of the check, in a sentence."""
 
     GOLD = "gold", "Gold does not earn the full score from its own verifier."
     EMPTY = "empty", "An answer that says nothing is paid."
@@ -60,20 +60,20 @@ class Check(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What one row, or the whole set, does that a check forbids."""
+    """The violation of a check by one row, or by the whole set."""
 
     check: Check
     row: int | None
     """The row's number in its file; None for the whole set."""
     source: str
     message: str
-    """What is wrong, in a line."""
+    """The fault, in a line."""
     kind: str = ""
     """The reason that curation has for it; empty where a gate alone asks."""
 
     @property
     def row_key(self) -> tuple[str, int | None]:
-        """What tells rows apart: source and number."""
+        """The key that tells rows apart: source and number."""
         return self.source, self.row
 
     @property
@@ -88,7 +88,7 @@ class Question:
 
     check: Check
     name: str
-    """What the response is."""
+    """The name of the response."""
     item: Item
 
     def violation(self, row: Row, verdict: Verdict) -> Violation | None:

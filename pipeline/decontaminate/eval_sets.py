@@ -1,4 +1,4 @@
-"""The evaluation sets that `truegold decontaminate` knows by name, and how to open whatever it is pointed at.
+"""The evaluation sets that `truegold decontaminate` knows by name, and how to open any other.
 
 "math500"                    the test split of HuggingFaceH4/MATH-500, streamed from the hub
 "evals/mine.jsonl"           a file

@@ -44,7 +44,7 @@ class _Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExactCopies:
-    """What exact copies alone make of each row."""
+    """The outcome of exact copies alone for each row."""
 
     winner: Ints
     """The position of the row that is kept for it, its own where it stays."""

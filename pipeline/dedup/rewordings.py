@@ -64,7 +64,7 @@ class Translation(NamedTuple):
 
 @dataclass(frozen=True)
 class DedupOutcome:
-    """What happens to each row."""
+    """The outcome for each row."""
 
     winner: Ints
     """The row kept for it, its own position where it stays."""
@@ -79,7 +79,7 @@ class DedupOutcome:
     evidence: dict[int, str]
     """JSON for rows that go and are no copies, by position."""
     translations: Sequence[Translation] = ()
-    """What an encoder proposed and the reading confirmed; both rows stay."""
+    """Pairs that an encoder proposed and the reading confirmed; both rows stay."""
     overruled: Marks | None = None
     """Whether it goes because a better source has another gold (`rewordings`); None where no source is better."""
     settled: Marks | None = None

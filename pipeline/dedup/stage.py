@@ -16,7 +16,7 @@ A conflict between copies holds its rows back for review, unless a better source
 advises. With `embedder` rows that may be translations of each other are flagged `possible_translation`, which only
 advises (`flags`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
 evidence of a rewording is explained in `near.measures`. The file is read four times: for hashes (`copy_table`), for
-rewordings (some 500 bytes for each row that is no copy), for the evidence, and to write.
+rewordings (some 500 bytes for each row that is not a copy), for the evidence, and to write.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
 
 @dataclass(frozen=True)
 class _Decided:
-    """What was decided about the rows of all parts, by their positions."""
+    """The decisions about the rows of all parts, by their positions."""
 
     outcome: DedupOutcome
     kept_rows: _KeptRows

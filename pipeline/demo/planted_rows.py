@@ -111,7 +111,7 @@ def conflicting_pair(item: ToldProblem, rng: random.Random) -> tuple[RawRow, Raw
 
 
 def ambiguous(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Ask for a share that is no whole number: is it 4, 4.5 or 5?"""
+    """Ask for a share that is not a whole number: is it 4, 4.5 or 5?"""
     total, parts = rng.choice([(total, parts) for parts in (2, 4, 5) for total in range(5, 30) if total % parts])
     person = item.telling.person
     question = rng.choice(STORY_TEXTS["sharing"]).format(
@@ -177,7 +177,7 @@ def unparsable_gold(item: ToldProblem, rng: random.Random) -> RawRow:
 
 
 def format_variant_gold(item: ToldProblem, rng: random.Random) -> RawRow:
-    """Write the right answer otherwise, which is no defect."""
+    """Write the right answer otherwise, which is not a defect."""
     right = item.problem.answer
     answers = (f"{right}.0", f"{right} {item.telling.things}", f"${right}$", f"{right}.")
     return _plant(item, DECOY, answer=rng.choice(answers))

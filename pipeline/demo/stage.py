@@ -47,7 +47,7 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 KIND_SHARE = 0.03
 """The planted rows of each kind, as a share of the clean problems."""
 WRONG_GOLD_SHARE = 0.05
-"""The same for wrong golds, the defect that matters most."""
+"""The rows with a wrong gold, the defect that matters most, as a share of the clean problems."""
 CONTAMINATED_SHARE = 0.1
 """The share of the SFT file, at its end, whose final values are wrong half of the time."""
 

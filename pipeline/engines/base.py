@@ -51,7 +51,7 @@ class Request:
     """The ids of the prompt."""
     seed: int
     sample: int
-    """Which of the prompt's samples this is."""
+    """The number of this sample among the prompt's."""
 
 
 @dataclass(frozen=True, slots=True)

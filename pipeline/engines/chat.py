@@ -23,7 +23,7 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
 BYTES_A_TOKEN = 4
-"""What a token is taken for where none are counted."""
+"""The bytes that count as a token where tokens are not counted."""
 ID_CHARS = 32
 """The hexadecimal digits of a prompt's id."""
 

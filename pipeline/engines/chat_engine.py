@@ -52,15 +52,15 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 BAD_REQUESTS = (400, 413, 422)
 """Statuses of a request that is refused for what it asks."""
 ALL_REFUSED = 8
-"""So many refused questions, and none answered, are a mistake in the settings."""
+"""The number of refused questions, with none answered, that shows a mistake in the settings."""
 COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
-"""What is counted: requests that were answered, replies that lay on disk, refused questions, requests that were sent
-again, and the tokens of what was answered."""
+"""The names of what is counted: requests that were answered, replies that lay on disk, refused questions, requests that
+were sent again, and the tokens of what was answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What a server has answered."""
+    """The answer of a server."""
 
     text: str
     finish_reason: FinishReason

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LARGE = 2**20
 """Tensors of so many bytes and more have their pages given back."""
 WORTH_TRIMMING = 2**24
-"""Fewer bytes stay."""
+"""The bytes by which a process has to grow before memory is given back."""
 
 
 def discard(address: int, size: int) -> None:
@@ -47,7 +47,7 @@ def trim() -> None:
 
 
 class _Trimmed:
-    """What this process held after the last time."""
+    """The memory that this process held after the last time."""
 
     resident = 0
 

@@ -33,11 +33,11 @@ FIRST_IN_FLIGHT = 8
 DURATIONS = 64
 """The last requests that show how long the server takes."""
 ENOUGH_DURATIONS = 3
-"""Fewer requests do not show it."""
+"""The fewest requests that show how long the server takes."""
 HEALTH_S = 10.0
 """How long a server may take to say that it is healthy."""
 PROBE_S = 60.0
-"""How long it may take to show its weights."""
+"""How long a server may take to show its weights."""
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """The lengths that a model can be served with: less leaves no room for a question."""
 LONGEST_NAME = 4096
@@ -54,7 +54,7 @@ class Server(Endpoint):
         super().__init__(url, key, config.timeout_seconds)
         self._config, self._encoder = config, encoder
         self.root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
-        """Where its addresses are that are not OpenAI's."""
+        """The root of the server's addresses that are not OpenAI's."""
         self.state: State = "starting"
         self.why = ""
         """Why it is down, out or gone."""
@@ -85,9 +85,10 @@ class Server(Endpoint):
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
         """How many requests may be on the way, by TCP's rule (its congestion window)."""
         self._threshold = float(config.concurrency)
-        """Below this the window doubles with every round, above it grows by one (TCP's slow-start threshold)."""
+        """The size below which the window doubles with every round; above it, it grows by one (TCP's slow-start
+        threshold)."""
         self._shrunk = 0.0
-        """When the window was halved last."""
+        """The time at which the window was halved last."""
         self._durations: deque[float] = deque(maxlen=DURATIONS)
         self._busy_s = 0.0
         """The seconds with a request on the way, up to `_busy_since`, when the present ones began."""

@@ -57,7 +57,7 @@ _Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
 
 
 class Preparation(Protocol):
-    """Gives servers what they need beside the model that they were started with."""
+    """Gives servers what they need in addition to the model that they were started with."""
 
     async def prepare(self, server: Server) -> None:
         """Prepare a server, before it takes its first request and again when it has come back."""
@@ -85,7 +85,7 @@ class Pool:
         """The answer of the weights that most servers have."""
         self._probe: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
-        """What `_wait_for_change` waits for; `_wake` ends all of it."""
+        """The futures that `_wait_for_change` waits for; `_wake` ends all of them."""
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
         """Set where no weights have a majority; every request then raises it."""

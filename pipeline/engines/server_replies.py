@@ -239,7 +239,7 @@ def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) 
     if not isinstance(text, str):
         raise Unsound("its reply has no text")
     received = _comparable(text)
-    # The token that ended the completion is left out of the server's text, even where it is no special one.
+    # The token that ended the completion is left out of the server's text, even where it is not a special one.
     decoded = [_comparable(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
     if received not in decoded:
         start, other = received[:COMPARED_CHARS], decoded[0][:COMPARED_CHARS]
@@ -280,5 +280,5 @@ def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...
 
 def is_logprob(value: object) -> bool:
     """Return whether the value can be a log-probability, rounding allowed for."""
-    # Integers of any length are compared, and would not convert. No comparison holds for what is no number.
+    # Integers of any length are compared, and would not convert. No comparison holds for NaN.
     return type(value) in (int, float) and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB  # type: ignore[operator]

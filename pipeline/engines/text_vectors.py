@@ -17,7 +17,7 @@ from truegold.verifiers.user_code import load_object, split_spelling
 BATCH = 32
 """Texts that are encoded at a time."""
 MAX_TOKENS = 512
-"""Of a longer text only the beginning is encoded."""
+"""Tokens of a text that are encoded, from its beginning."""
 
 Vectors = npt.NDArray[np.float32]
 

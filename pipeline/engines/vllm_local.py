@@ -54,7 +54,7 @@ REASON_CHARS = 300
 BUSY_READINGS, BUSY_EVERY_S = 10, 0.03
 """How often it is looked which threads want to run, and how long apart."""
 ROUNDED_UP = 0.5
-"""So much of a core that is free counts as a whole one."""
+"""The part of a core that has to be free to count as a whole one."""
 
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]

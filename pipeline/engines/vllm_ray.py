@@ -120,7 +120,7 @@ class RayEngine:
         self._starting: dict[Any, _Worker] = {}
         """The engines that start, by what Ray shows when they have."""
         self._had_one = time.monotonic()
-        """When one was ready last."""
+        """The time at which an engine was ready last."""
         self._workers = [
             self._start(_Worker(f"engine {index}", self._make_actor())) for index in range(config.data_parallel_size)
         ]

@@ -48,7 +48,7 @@ FOLDER = Path(__file__).parent
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 NOT_STATED = "not stated"
-"""What the card counts rows without a licence as."""
+"""The licence that the card counts rows without one under."""
 
 RowCounts = dict[str, Counter[str]]
 """Rows of the set by what they are, under each of COUNTED."""
@@ -100,7 +100,7 @@ class Matches:
 
 @dataclass(frozen=True)
 class Decontamination:
-    """What is known of the set's decontamination."""
+    """The set's decontamination, as far as it is known."""
 
     is_run: bool
     """Whether the data was compared with evaluation sets at all."""

@@ -64,7 +64,7 @@ class RunCompletions:
     """The completions that were taken, by the id of their row."""
 
     chat: ChatConfig
-    """What was around the problem when they were drawn."""
+    """The chat around the problem when they were drawn."""
     right: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     wrong: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)

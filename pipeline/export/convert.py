@@ -84,7 +84,7 @@ _ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELD
 
 @dataclass
 class Written:
-    """What `convert` wrote."""
+    """The result of `convert`."""
 
     splits: dict[Path, int] = field(default_factory=dict)
     """The rows of each split's file."""
@@ -97,7 +97,7 @@ class Written:
     completions_left_out: Counter[str] = field(default_factory=Counter)
     """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
     notes: list[str] = field(default_factory=list)
-    """What else is to be known of what was written."""
+    """Further notes on what was written."""
     needs_reward: int = 0
     """Rows that need truegold's own reward at the target (`Format.remark`)."""
     verifiers: Counter[str] = field(default_factory=Counter)
@@ -145,13 +145,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of reading a file as its target does."""
+    """The result of reading a file as its target does."""
 
     rows: int
     readers: tuple[str, ...]
-    """Who has read it: the published schema, and the target's own code with its version where it is installed."""
+    """The readers of the file: the published schema, and the target's own code with its version where it is
+    installed."""
     mistakes: tuple[str, ...]
-    """What does not fit, one line each; empty where everything does."""
+    """The mistakes, one line each; empty where everything fits."""
 
 
 def convert(
@@ -331,7 +332,7 @@ def check(path: Path, form: Format) -> Checked:
         try:
             loaded = form.load(path)
         except Exception as error:
-            # Whatever the target's code raises is what its user would see.
+            # An exception of the target's code is what its user would see.
             mistakes.append(f"{readers[-1]}: {type(error).__name__}: {error}")
         else:
             if loaded != rows:

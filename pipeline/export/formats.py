@@ -31,7 +31,7 @@ from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 SPLIT_NAMES = {"train": "train", "heldout": "test"}
-"""What trainers call truegold's splits."""
+"""The names that trainers have for truegold's splits."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ExportRow:
 
     @property
     def ground_truth(self) -> str:
-        """What a trainer that knows one text as the truth gets: gold, or of a program the verifier's arguments."""
+        """The text for a trainer that knows one text as the truth: gold, or of a program the verifier's arguments."""
         return self.row["verifier_args"] if self.row["gold"] is None else self.row["gold"]
 
     @cached_property
@@ -155,10 +155,10 @@ class Format:
 
     name: str
     title: str
-    """Who reads it, in a few words."""
+    """The readers of the format, in a few words."""
     suffix: Literal["parquet", "jsonl"]
     schema: type[BaseModel]
-    """What the target's documentation and code say that a record has."""
+    """The fields that a record has by the target's documentation and code."""
     package: str | None = None
     """The target's package, where there is one to install."""
     load: Callable[[Path], int] | None = None
@@ -168,9 +168,9 @@ class Format:
     data_dir: str = ""
     """The folder of the splits within the exported one."""
     completions: Literal["none", "right", "pairs"] = "none"
-    """What a record has beside its row: nothing, a right completion, or a right one and a wrong one."""
+    """The completions that a record has in addition to its row: none, a right one, or a right one and a wrong one."""
     remark: str = ""
-    """What is said of the rows that need truegold's own reward there; empty where no other reward reads the format."""
+    """The remark on rows that need truegold's own reward there; empty where no other reward reads the format."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
     """Whether a row does."""
     record: Record = field(init=False)

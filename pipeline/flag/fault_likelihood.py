@@ -33,7 +33,7 @@ from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.columns import find_column, text_of
 
 MEASURED_FILE = "asked_model.json"
-"""What was measured of a model: its name, the prompts, and how often which verdict came."""
+"""The file that measures a model: its name, the prompts, and how often which verdict came."""
 LABEL = "ill_posed"
 """The column of known problems that tells the truth."""
 FAULTY = "faulty"
@@ -42,7 +42,7 @@ JEFFREYS = Beta(0.5, 0.5)
 Z_90 = 1.645
 """The normal quantile of a two-sided 90 % interval."""
 MIN_KNOWN = 10
-"""Of fewer ill-posed or sound problems nothing is known."""
+"""The fewest ill-posed problems, and the fewest sound ones, that measure a model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, MAX_REPLY_CHARS, n
 MAX_GOLD_CHARS = 300
 """A prompt shows the form of gold up to this length."""
 MAX_CLAIM_CHARS = 400
-"""A prompt shows a quotation, and the reason beside it, up to this length."""
+"""Characters of a quotation, and of the reason next to it, that a prompt shows."""
 SHOWN_FAULTS = 3
 """The second question is about so many of the faults found."""
 TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
@@ -106,14 +106,14 @@ class QuotedFault:
 
 @dataclass(frozen=True, slots=True)
 class FaultReply:
-    """What a reply to the first question says."""
+    """The content of a reply to the first question."""
 
     faults: tuple[QuotedFault, ...]
-    """Those whose quotations stand in the problem, each kind once."""
+    """The faults whose quotations stand in the problem, each kind once."""
     answer: str | None
     """The model's own answer; None where it gives none."""
     unquoted: int = 0
-    """The faults whose quotations do not."""
+    """The number of faults whose quotations do not stand in the problem."""
 
 
 def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str | None:
@@ -226,7 +226,7 @@ def _spoken(reply: str | None) -> str | None:
 
 def _json_as_lines(text: str) -> str:
     """Return a reply in JSON, by kind or with a list of faults, as the lines asked for; others as they are."""
-    # LaTeX stands in strings with single backslashes: "\frac" is no form feed.
+    # LaTeX stands in strings with single backslashes: "\frac" is not a form feed.
     source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
         reply = json.loads(source[source.find("{") : source.rfind("}") + 1])

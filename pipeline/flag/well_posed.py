@@ -1,6 +1,6 @@
 r"""Stage `well_posed`: asks a language model whether each problem can be answered, and flags those that cannot.
 
-The row `{"prompt": "A square has sides 3 and 4 ...", ...}` gets a row in `flags.parquet`, beside those of `flag`
+The row `{"prompt": "A square has sides 3 and 4 ...", ...}` gets a row in `flags.parquet`, next to those of `flag`
 
     {"reason": "model_contradiction", "detector": "well_posed", "confidence": null, "blocks": false,
      "evidence": "{\"model\": \"Qwen3-8B\", \"measured\": null, \"quotation\": \"sides 3 and 4\", ...}", ...}
@@ -84,7 +84,7 @@ NOT_ASKED = "abort"
 
 
 class Outcome(StrEnum):
-    """What asking about a problem has come to."""
+    """The outcome of asking about a problem."""
 
     FAULTY = FAULTY
     REFUTED = "refuted"
@@ -99,14 +99,14 @@ class AskedProblem:
     """A problem that the model is asked about."""
 
     key: str
-    """Seeds are made from it."""
+    """The key that seeds are made from."""
     prompt: str
     gold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the model says of one problem."""
+    """The model's verdict on one problem."""
 
     outcome: Outcome
     faults: tuple[QuotedFault, ...] = ()

@@ -1,4 +1,4 @@
-r"""Signs of how a gold came to be, read from one row: set beside its solution or its prompt.
+r"""Signs of how a gold came to be, read from one row: compared with its solution or its prompt.
 
     residue_of("184.4", "x=184.4")                            "x": nothing is left but a frame
     is_cut("151", "5,400 x 28 = 151,200.")                    True
@@ -32,10 +32,10 @@ LAST_NUMBERS = 2
 
 _FIGURE = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?/\s?\d+)?")
 _FINAL = re.compile(rf"\([^()]{{1,40}}\)|\[[^\[\]]{{1,40}}\]|{_FIGURE.pattern}")
-"""What a solution may end with: a number, a fraction, a point, an interval."""
+"""An answer that a solution may end with: a number, a fraction, a point, an interval."""
 _CONCLUDES = re.compile(r"\banswer\b|####|\\boxed|答", re.IGNORECASE)
 _BREAKS = ",，/:;.|"
-"""Where an extraction stops too early."""
+"""Characters at which an extraction stops too early."""
 _UNIT_GOLD = re.compile(
     r"[-−]?\d[\d,.]*(?:/\d+)?\s*(?P<unit>(?:[^\W\d_]|[°%$€£¥\\])[^\d]{0,20}(?:\^?\d)?)|[$€£¥]\s*\d[\d,.]*"
 )
@@ -56,7 +56,7 @@ _SEVERAL = re.compile(r",|，|;|；|\band\b|\bor\b|\n|和|或")
 
 
 def residue_of(gold: str, solution: str) -> str | None:
-    """Return what a short solution without numbers of its own says beside gold; None of any other solution."""
+    """Return what a short solution without numbers of its own says in addition to gold; None of any other solution."""
     if not gold or not solution or len(solution) > MAX_RESIDUE + len(gold):
         return None
     rest = re.sub(rf"(?<!\d){re.escape(gold)}(?!\.?\d)", " ", solution, count=1)
@@ -133,7 +133,7 @@ def has_measured_quantity(prompt: str) -> bool:
 
 
 def lost_parts(gold: str, prompt: str, solution: str) -> bool:
-    """Whether gold names what it answers, and a second thing beside it is asked or solved that it leaves out."""
+    """Whether gold names what it answers, and leaves out a second thing that is asked or solved."""
     match = _PART.match(gold)
     if match is None or _SEVERAL.search(re.sub(r"\([^()]*\)", "", gold)):
         return False

@@ -43,7 +43,7 @@ MAX_SHARE = 0.5
 MAX_RATIO = 3.0
 """No row counts for more nats than this."""
 PRIOR_ROWS = 8
-"""So many rows of a rare question are taken to have the golds of all."""
+"""Rows with the golds of all questions that are added to those of each question."""
 MIN_OPENINGS = 5
 """Openings of fewer questions teach nothing."""
 MAX_NUMBERS = 8
@@ -69,7 +69,7 @@ _FORMS = {
     "words": re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}[\s~]+[A-Za-z]{3,}"),
     "list": re.compile(r",|\band\b|\bor\b"),
 }
-"""Forms of a gold that is no number, the most telling first."""
+"""Forms of a gold that is not a number, the most telling first."""
 _PARTS = {
     "letters": _LETTER,
     "root": re.compile("sqrt"),
@@ -77,11 +77,11 @@ _PARTS = {
     "pi": re.compile("pi"),
     "function": re.compile(r"\\(?:sin|cos|tan|ln|log|sec|csc|cot|arc[a-z]+)\b"),
 }
-"""What an expression has."""
+"""Parts of an expression."""
 
 
 class _Row(NamedTuple):
-    """What is read of a question and its gold."""
+    """The features of a question and its gold."""
 
     opening: tuple[str, ...]
     """The first three words of the question; of "how many apples ..." the first two."""
@@ -89,7 +89,7 @@ class _Row(NamedTuple):
     words: frozenset[str]
     numbers: frozenset[float]
     steps: frozenset[float]
-    """What one step with two of the numbers gives."""
+    """The results of one step with two of the numbers."""
     kind: str
     gold_letters: frozenset[str]
     gold_words: frozenset[str]

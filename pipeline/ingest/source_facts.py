@@ -44,29 +44,29 @@ from truegold.verifiers.columns import NAMES
 
 MAX_ROWS = 50_000
 MAX_CHARS = 4_000
-"""Of a longer prompt or solution the first or last characters are read."""
+"""Characters of a prompt or solution that are read, the first or the last ones."""
 MIN_ROWS, MIN_SHARE = 3, 0.02
-"""So many rows, and such a share of those that could show a fault, make a fact."""
+"""The fewest rows that make a fact, and their least share of those that could show the fault."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
 """Facts that are no chance in any row: a small share is told too."""
 MIN_REPEATED = 3
-"""So many solutions are the same but for their golds where they only repeat them."""
+"""The fewest solutions that are the same but for their golds in a source where they only repeat them."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
 MIN_WORDS, MIN_HAN = 4, 8
 """Shorter sentences are repeated in sound sets."""
 MAX_SENTENCES = 200_000
 MIN_RUN = 4
-"""So many golds in a row that fit a neighbour's solution and not their own are no chance."""
+"""The fewest golds in a row that cannot fit a neighbour's solution, and not their own, by chance."""
 SHIFTS = (1, -1, 2, -2)
 """Gold of row i fits the solution of row i + 1, i - 1, ..."""
 MAX_QUESTIONS = 20_000
-"""So many questions and golds are compared with those of their neighbours; it takes half a millisecond each."""
+"""Questions and golds that are compared with those of their neighbours, at most; each takes half a millisecond."""
 MIN_HINTS = 5
 UNIT_SHARE = 0.2
 """The share of golds with a unit and of those without from which a source has both."""
 MIN_UNITS = 5
 MIN_LOST_OPTIONS = 2
-"""So many options fewer than usual are lost."""
+"""The fewest options below the usual number that count as lost."""
 USUAL_SHARE = 0.6
 """The share of questions that have the usual number of options, or one less."""
 MIN_WORDY = 6
@@ -90,7 +90,7 @@ SAYS = {
     "options_twice": "questions have an option twice",
     "options_lost": "questions have fewer options than is usual here",
 }
-"""What is said of a source, by fact."""
+"""The sentence that is said of a source, by fact."""
 
 _HTML = re.compile(
     r"</(?:p|div|span|b|i|u|em|strong|sub|sup|table|tr|td|th|ul|ol|li|a|h\d|font|center)\s*>|<(?:br|hr|p|div)\s*/?>"
@@ -108,7 +108,7 @@ _ON_THE_ANSWER = re.compile(
     r"|steps?|reason\w*|terms|assume|enter)\b|\\boxed|答案|小数|分数|保留|步|选",
     re.IGNORECASE,
 )
-"""What a sentence speaks of that says how to answer: it may stand in every prompt."""
+"""Subjects of a sentence that says how to answer: it may stand in every prompt."""
 _RESPONSES = (*NAMES["solution"], *NAMES["response"])
 """Columns with a text that may work gold out."""
 _ASKED = re.compile("[?？]")
@@ -126,7 +126,7 @@ class SourceFact:
     source: str
     fact: str
     says: str
-    """What the rows have in common, in words."""
+    """The common feature of the rows, in words."""
     rows: int
     judged: int
     """The rows that could have shown it."""
@@ -144,7 +144,7 @@ class SourceFact:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What is read of a row."""
+    """The parts of a row that are read."""
 
     source_row: int
     prompt: str
@@ -158,7 +158,7 @@ class _Sample:
 
 @dataclass
 class _Repeated:
-    """What is repeated in a source: counted before any row is judged."""
+    """The repetitions in a source: counted before any row is judged."""
 
     rows: int = 0
     residues: Counter[str] = field(default_factory=Counter)
@@ -306,7 +306,7 @@ def _repeats_gold(row: _Sample, repeated: _Repeated) -> _Shown:
 
 
 def _of_solution(judge: Callable[[str, str], bool]) -> Callable[[_Sample, _Repeated], _Shown]:
-    """Return a fact that sets a gold beside its solution."""
+    """Return a fact that compares a gold with its solution."""
 
     def judge_row(row: _Sample, _: _Repeated) -> _Shown:
         if not row.worked or row.is_choice:
@@ -396,7 +396,7 @@ class _Shifts:
         self._blocks: list[list[_Sample]] = []
         self._questions: list[_Sample] = []
         self.judged = 0
-        """Rows whose gold could be set beside their solution."""
+        """Rows whose gold could be compared with their solution."""
 
     def add(self, row: _Sample) -> None:
         """Take the next row, and judge the one two rows before it."""

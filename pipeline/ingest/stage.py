@@ -11,8 +11,9 @@ column of ids. `limit` bounds the records that are read of each file. Rejects ar
 rows. `rows_in` counts the records that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
 
 Which rows are set aside for evaluation is decided by a hash of their content, so that a reordered file has the same
-ones. Of a single source a row is set aside where its hash falls below the share (`is_heldout`), whatever the other rows
-are. Of several sources each has its share to the row: the rows with the smallest hashes of each, one at least.
+ones. Of a single source a row is set aside where its hash falls below the share (`is_heldout`), and the other rows
+make no difference. Of several sources each has its share to the row: the rows with the smallest hashes of each,
+one at least.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ from truegold.verifiers.columns import Values
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
 SOURCE_FACTS = "source_facts"
-"""What the stage's record has under this name is what sources tell on themselves."""
+"""The name in the stage's record of what sources tell on themselves."""
 
 
 @stage_function(version=10)

@@ -5,10 +5,10 @@
         judge_audit/paid.jsonl    what was paid, with the replies
         judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
 
-Whether an unread response is right is not known, so that each of the policy's is put beside the gold of another row,
-which its own gold does not equal and which does not stand at its end: to pay that is wrong. Where the file says which
-responses are wrong (a column `correct`), those stand beside their own gold. The hostile ones (`attacks.toml`) are made
-of the same golds: denials, several answers, text to the judge, and begging for the gold.
+It is not known whether an unread response is right. Each of the policy's is therefore put to the judge with the gold of
+another row, which its own gold does not equal and which does not stand at its end: to pay that is wrong. Where the file
+says which responses are wrong (a column `correct`), those keep their own gold. The hostile ones (`attacks.toml`) are
+made of the same golds: denials, several answers, text to the judge, and begging for the gold.
 
 The record names the judge, its settings, the prompt and the verifiers with their versions. With another of these it
 counts no more (`check_audit`).
@@ -46,20 +46,20 @@ AUDIT_FILE = "audit.json"
 ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attacks.toml").read_text("utf-8"))["attacks"]
 """Hostile responses by kind."""
 UNREAD = Verdict(0.0, Reason.UNREAD)
-"""What the rules say of all responses of an audit."""
+"""The verdict of the rules on all responses of an audit."""
 SILENT = 2
 """The fields of an opinion that was not heard: of what is never sent to a model nothing is shown."""
 FAR_APART = 97
-"""How many rows lie between a response and the gold that it is put beside, at first."""
+"""The rows between a response and the gold that it is put to the judge with, at first."""
 
 
 @dataclass(slots=True)
 class JudgeAudit:
-    """What an audit has shown."""
+    """The results of an audit."""
 
     unread: int = 0
     hostile: int = 0
-    """The responses of each kind that were judged: what is no question to a model counts for nothing."""
+    """The responses of each kind that were judged; one that cannot be put to a model counts for nothing."""
     paid: list[dict[str, Any]] = field(default_factory=list)
     """The wrong responses that were paid."""
     raised: list[dict[str, Any]] = field(default_factory=list)
@@ -154,7 +154,7 @@ def _ask(responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress
 
 
 def _wrong_ones(unread: Sequence[tuple[Item, bool | None]]) -> Iterator[Item]:
-    """Yield unread responses beside a gold that they do not answer."""
+    """Yield unread responses, each with a gold that it does not answer."""
     if any(correct is not None for _, correct in unread):
         yield from (item for item, correct in unread if correct is False)
         return

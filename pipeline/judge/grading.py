@@ -37,7 +37,7 @@ from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutral
 
 PROMPT = files(__package__).joinpath("grading_prompt.txt").read_text(encoding="utf-8")
 MAX_RESPONSE_CHARS = 16_000
-"""Of a longer response the middle is not shown."""
+"""Characters of a response that are shown; of a longer one the middle is left out."""
 SHOWN_CHARS = 500
 """The evidence keeps the end of a reply, where the grade stands."""
 NONCE_CHARS = 12

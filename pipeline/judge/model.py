@@ -34,7 +34,7 @@ SHOWN_CHARS = 500
 
 
 class ModelComparison(NamedTuple):
-    """What a model has said of an answer and gold."""
+    """A model's verdict on an answer and gold."""
 
     same: bool | None
     """None where it has not said the same in both orders."""
@@ -62,7 +62,7 @@ class Judge:
         return judged
 
     def compare(self, asked: Sequence[Item], verdicts: Sequence[Verdict]) -> list[ModelComparison | None]:
-        """Return whether each item's answer says the same as its gold; None where that is no question to be asked."""
+        """Return whether each item's answer says the same as its gold; None where that cannot be asked."""
         questions = [_question(item, verdict) for item, verdict in zip(asked, verdicts, strict=True)]
         seeds = [
             (sample_seed(self.config.seed, "judge", question), sample_seed(self.config.seed, "judge", question, 1))

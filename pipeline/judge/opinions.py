@@ -5,7 +5,7 @@ r"""A second opinion on verdicts that rules could not give, or gave on prose: an
     None, declined  wrong               None, with the same evidence and 0.0
     1, match        not asked           as it was
 
-It stands beside the rule's verdict and never in its place, but for `raise_unread`, by which a training pays unread
+It stands next to the rule's verdict and never in its place, but for `raise_unread`, by which a training pays unread
 answers that a second opinion calls right. That one needs an audit (`judge.audit`).
 
 A language model is asked as `judge.model` does it: about the answer alone, in both orders, in marks that a response
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 BATCH = 256
 """Verdicts that are looked at in one go."""
 OPINION = "second_opinion"
-"""Its name in evidence, in facts and in settings."""
+"""The name of a second opinion in evidence, in facts and in settings."""
 RAISED = "raised_from"
-"""What evidence names the reason by that a verdict had before it was raised."""
+"""The name in evidence of the reason that a verdict had before it was raised."""
 _COMMANDS = re.compile(r"\\[A-Za-z]+")
 _WORDS = re.compile(r"[A-Za-zÀ-ž]{3,}\W+(?:\w+\W+)?[A-Za-zÀ-ž]{3,}|[一-鿿]{3}")
 _CALLED = {1.0: "right", 0.0: "wrong", None: "undecided"}
@@ -70,7 +70,7 @@ class SecondOpinion:
         self.by = config.model.name if config.model is not None else fingerprint(str(config.verifier))
         self._batches = BatchVerifier(1)
         self.counts: dict[str, Counter[str]] = {}
-        """By the rule's reason, how many verdicts are right, wrong and undecided in this opinion."""
+        """The verdicts that are right, wrong and undecided in this opinion, by the rule's reason."""
 
     def __call__(self, items_asked: Sequence[Item], verdicts: Sequence[Verdict], asks: Asks = is_open) -> list[Verdict]:
         """Return the verdicts, the open ones with the second opinion in their evidence."""

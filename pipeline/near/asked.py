@@ -40,7 +40,7 @@ _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
 _ASKED: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("asked_quantities.toml").read_text("utf-8")
 )
-"""What may be asked for, in English and in Chinese."""
+"""The things that may be asked for, in English and in Chinese."""
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_START = re.compile(r".*(?:[.!?。！？؟।]\s*|\n)", re.DOTALL)
 _ORDERING_WORDS = frozenset(
@@ -52,7 +52,7 @@ _ORDERING_WORDS = frozenset(
 def asked_quantities(text: str, *tables: str) -> frozenset[str]:
     """Return what the last question of a text asks for, of some tables of `asked_quantities.toml`."""
     sentences = _QUESTION.findall(text)
-    # What an earlier clause compares, as in 米娅比艾玛小, is no question.
+    # What an earlier clause compares, as in 米娅比艾玛小, is not a question.
     question = re.split(r"[，；]", sentences[-1] if sentences else text)[-1].lower()
     return frozenset(
         kind

@@ -70,9 +70,9 @@ GROUP_PAIRS = 2_000
 FEWEST_GROUPS = 8
 """With fewer groups workers would cost more to start than they save."""
 SAME_GOLD = np.float32(1.0)
-"""What equal golds add to the log-odds: they agree by accident in about one pair of siblings of five."""
+"""The log-odds that equal golds add: they agree by accident in about one pair of siblings of five."""
 CHINESE_CONFLICT = np.float32(-1.6)
-"""What different golds add to the log-odds of Chinese texts."""
+"""The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
 """Pairs whose differences are scored at a time."""
 STORY_WORDS = 20

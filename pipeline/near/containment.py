@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 RUN_TOKENS = 5
 """Tokens of a run."""
 MAX_PAIRS = 200_000
-"""A run that ties more pairs of a text and an item is boilerplate, whatever its weight: it counts as not shared."""
+"""The most pairs of a text and an item that a run may tie. One that ties more is boilerplate, at any weight: it counts
+as not shared."""
 FILTER_BITS = 4
 """The first filter has 2**FILTER_BITS slots for each learnt run: one run in sixteen passes it by chance."""
 

@@ -33,7 +33,7 @@ HELD_CHARS = 6_000
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is known of all rows."""
+    """The features of all rows."""
 
     features: Features
     """The features of each distinct text."""
@@ -114,11 +114,11 @@ class CorpusBuilder:
         return len(self._text_numbers)
 
     def listen(self, listener: Listener) -> None:
-        """From the next text on, hand the tokens of each distinct text to `listener`."""
+        """Hand the tokens of each distinct text to `listener`, from the next text on."""
         self._features.listen(listener)
 
     def listen_to_texts(self, listener: Callable[[pl.Series], None]) -> None:
-        """From the next text on, hand the distinct texts, as they were written, to `listener`."""
+        """Hand the distinct texts, as they were written, to `listener`, from the next text on."""
         self._text_listener = listener
 
     def finish(self) -> Corpus:

@@ -60,15 +60,15 @@ class Duplicates:
     template: Ints
     """The row at the centre of its template, -1 where it has no other instance."""
     capped: Marks
-    """Which rows went because their template has enough instances."""
+    """The rows that went because their template has enough instances."""
     conflict: Marks
-    """Which rows are in a cluster with several golds."""
+    """The rows in a cluster with several golds."""
     copies_conflict: Marks
-    """Which of those contradict a copy of theirs: the golds differ, and nothing in the texts does."""
+    """The rows that contradict a copy of theirs: the golds differ, and nothing in the texts does."""
 
     @property
     def keep(self) -> Marks:
-        """Which rows stay."""
+        """The rows that stay."""
         stay: Marks = self.kept_for == np.arange(len(self.kept_for))
         return stay
 
@@ -229,7 +229,7 @@ def _build_stars(left: Ints, right: Ints, rank: Ints) -> tuple[Ints, Ints]:
     forward = rank[left] < rank[right]
     better, worse = np.where(forward, left, right), np.where(forward, right, left)
     taken = np.zeros(len(rank), dtype=bool)
-    # Texts without a better one found clusters whatever comes; what they do not settle is gone through link by link.
+    # Texts without a better one found clusters in any case; what they do not settle is gone through link by link.
     taken[worse] = True
     first = ~taken
     taken[:] = False

@@ -51,7 +51,7 @@ class TidyPrompts:
 
     texts: pl.Series
     untidy: Marks
-    """Which of the prompts were not tidy as they came."""
+    """The prompts that were not tidy as they came."""
 
     @cached_property
     def lower(self) -> pl.Series:
@@ -60,12 +60,12 @@ class TidyPrompts:
 
     @cached_property
     def filled(self) -> Marks:
-        """Which prompts are not empty. Empty ones have keys too, but are copies of nothing."""
+        """The prompts that are not empty. Empty ones have keys too, but are copies of nothing."""
         return (self.texts.str.len_bytes() > 0).to_numpy()
 
     @cached_property
     def complete(self) -> Marks:
-        """Which prompts end as a sentence or a formula does."""
+        """The prompts that end as a sentence or a formula does."""
         return self.texts.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
 
     def keys(self, tests: pl.Series | None = None, *, case_sensitive: bool = False) -> Hashes:

@@ -84,7 +84,7 @@ Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 
 @dataclass(frozen=True)
 class Features:
-    """What is known of `len(words)` texts."""
+    """The features of `len(words)` texts."""
 
     words: csr_array
     """[texts, features] of 1, or ASKED for words of the question."""
@@ -97,11 +97,11 @@ class Features:
     stems: list[str]
     """The stem (or `#` and a quantity) that each feature number of `words` and `numbers` stands for."""
     is_stop: arrays.Marks
-    """Which of the stems are stopwords or signs."""
+    """The stems that are stopwords or signs."""
     tokens: npt.NDArray[np.int32]
     """The number of word tokens of each text."""
     code: arrays.Marks
-    """Which texts ask for a program or show one."""
+    """The texts that ask for a program or show one."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -234,7 +234,7 @@ class FeatureBuilder:
             self._count_in(cut)
 
     def listen(self, listener: Listener) -> None:
-        """From the next text on, hand the tokens of each chunk to `listener`."""
+        """Hand the tokens of each chunk to `listener`, from the next text on."""
         self._count_all()
         self._listener = listener
 
@@ -316,7 +316,7 @@ class FeatureBuilder:
         content = np.flatnonzero(traits & CONTENT)
         if not len(content) or not len(strong):
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        # A quantity is no content itself, so the number of content words up to it is the index of the next one.
+        # A quantity is not content itself, so the number of content words up to it is the index of the next one.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
         hashes = self._lexicon.token_hash.array
         rows, codes = [], []
@@ -374,7 +374,7 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Ints:
-    """Return the last question mark of each text (3 in "3. x?"), else its last token that is no mark.
+    """Return the last question mark of each text (3 in "3. x?"), else its last token that is not a mark.
 
     A text of nothing but other marks has none: what is returned for it lies before its first token.
     """

@@ -27,7 +27,7 @@ from truegold.verifiers.gold import OTHER_GOLDS, all_golds, mistake_in_golds
 NO_GOLD = -1
 """The key of a row without gold; other keys are not negative."""
 BETWEEN_GOLDS = "\x1e"
-"""What stands between several accepted golds of one row (a record separator, which no gold has)."""
+"""The separator between several accepted golds of one row (a record separator, which no gold has)."""
 _COMMAND = re.compile(r"\\[a-z]+|per ?cent")
 r"""Letters that are no unit: `\frac` and "per cent"."""
 _UNIT = re.compile(r"[a-z\u4e00-\u9fff£€¥￥]")

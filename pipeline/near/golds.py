@@ -44,7 +44,7 @@ _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
 
 
 class GoldComparison(IntEnum):
-    """What two golds are to each other."""
+    """The relation of two golds."""
 
     DIFFERENT = -1
     UNDECIDED = 0

@@ -63,7 +63,7 @@ MUCH_SURFACE = 0.55
 FITTED_TEXTS = (1_000, 100_000)
 """The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
 LEAST_SCORE = -0.5
-"""Pairs with lower log-odds are not the same problem, whatever a close reading would say."""
+"""The lowest log-odds of pairs that may be the same problem; below, a close reading changes nothing."""
 REPLACED = 0.6
 """Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
 FEW_CHANGED = 6
@@ -245,7 +245,7 @@ def _divide(top: Floats, bottom: Floats) -> Floats:
 
 
 class Relation(IntEnum):
-    """What a pair of problems is to each other, the closest last."""
+    """The relation of a pair of problems, the closest last."""
 
     UNRELATED = 0
     EDITED_VARIANT = 1
@@ -327,7 +327,7 @@ def relate_others(measures: Measures) -> npt.NDArray[np.uint8]:
 
 
 def may_relate(measures: Measures, texts: int) -> Marks:
-    """Mark the pairs that `relate` may call related, whatever their `contexts` and `order`."""
+    """Mark the pairs that `relate` may call related, with any `contexts` and `order`."""
     best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
     unknown = np.zeros_like(measures.contexts)
     known = replace(measures, contexts=unknown, order=unknown)

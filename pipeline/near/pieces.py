@@ -52,7 +52,7 @@ _PARTS = re.compile(
 _NUMBER_JOINS = frozenset(
     ["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"]
 )
-"""Words within a number that goes over spaces, beside the number words: "two and a half"."""
+"""Words within a number that goes over spaces, in addition to the number words: "two and a half"."""
 _SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]")
 r"""The parts of a formula: `\pi`, `2.5`, the points `ABC`, `x`, `=`."""
 _LAYOUT = re.compile(r"[\s{}$]|\\frac")

@@ -30,7 +30,7 @@ _HAS_OPERATOR = re.compile(r"[-+*/=<>≤≥^]")
 
 @dataclass(frozen=True)
 class ReadText:
-    """What is read of one text."""
+    """The features of one text."""
 
     tokens: tuple[pieces.ReadToken, ...]
     asked: tuple[pieces.ReadToken, ...]
@@ -112,10 +112,10 @@ class _Sentence:
 
     start: int
     question: int | None = None
-    """Where it begins to ask."""
+    """The token where it begins to ask."""
     condition: int | None = None
-    """Where a condition begins after that: what comes after "if" is given, though it stands in the sentence that
-    asks."""
+    """The token where a condition begins after that: what comes after "if" is given, though it stands in the sentence
+    that asks."""
 
 
 class _Reader:
@@ -130,7 +130,7 @@ class _Reader:
         self.clause_ends = [0]
         """Positions among the tokens."""
         self.asked = slice(None)
-        """Where the last question stands among the tokens; all of them where nothing asks."""
+        """The tokens of the last question; all of them where nothing asks."""
         self._sentence = _Sentence(0)
 
     def read(self, text: str) -> None:

@@ -4,9 +4,10 @@
     keys: every pair of them, such as (natalia, clip), (clip, #48)
 
 A rewording keeps names, things and numbers, and changes verbs and order; so it shares some pair of rare features where
-it shares no run of three words. A feature that only one text has is no help and is not counted among the rarest. Texts
-with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is compared
-only with its neighbours in the order of their quantities, so that the work stays proportional to the number of texts.
+it shares no run of three words. A feature that only one text has does not help and is not counted among the rarest.
+Texts with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is
+compared only with its neighbours in the order of their quantities, so that the work stays proportional to the number of
+texts.
 
 A product of the sparse table of rare features with itself, which looks simpler, needs a bound on how many texts may
 have a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).

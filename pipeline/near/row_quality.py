@@ -16,7 +16,7 @@ from truegold.pipeline.near.arrays import Floats, Ints, Marks
 from truegold.pipeline.near.gold_keys import NO_GOLD
 
 MAX_SOLUTION_CHARS = 10_000
-"""A worked solution that is longer still is no better."""
+"""The length from which a worked solution is not better for being longer."""
 
 
 def row_quality(

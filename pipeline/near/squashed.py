@@ -134,7 +134,7 @@ _FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("[×·]", ((r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),)),
     (r"=\s*(?:[?_(]|$)", ((r"=\s*(?:\?|_+|\(\s*\)|$)", " "),)),
 )
-"""What matches in texts that need changes, and these.
+"""Patterns of texts that need changes, with the changes.
 
 Braces of one sign say nothing, and go. Marks that do are kept: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not
 23, a:b not ab. "=?" at the end of a sum goes.
@@ -165,7 +165,7 @@ FORM_REQUEST = (
 ANSWERS = ["answer", "solution", "value"]
 """Parts of words, one of which stands in each such sentence."""
 _END = "\0"
-"""What stands between squashed texts."""
+"""The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
 """The characters of ASCII that go. Of the others NUL ends a text, 1 to 8 are marks within numbers and formulas."""

@@ -98,7 +98,7 @@ class Cut:
     new_formulas: list[str]
     """The formulas that had not come before, in the order of their numbers."""
     code: Marks
-    """Which texts ask for a program or show one."""
+    """The texts that ask for a program or show one."""
 
 
 def lower_texts(texts: pl.Series) -> pl.Series:
@@ -292,13 +292,13 @@ MARKS = {**dict.fromkeys("?？", TokenKind.QUESTION), **dict.fromkeys(".!。！"
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a token means to the comparison."""
+    """The meaning of a token to the comparison."""
 
     kind: TokenKind
     stem: str = ""
     """The feature that texts are compared by; empty for a numeral or a mark."""
     quantities: tuple[Quantity, ...] = ()
-    """The quantities of a numeral: several for a run of number words that is no single number."""
+    """The quantities of a numeral: several for a run of number words that is not a single number."""
 
 
 def interpret(token: str) -> Meaning:

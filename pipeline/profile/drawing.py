@@ -1,4 +1,4 @@
-"""Draws samples once each: requests flow, verdicts run beside, and a kill loses no finished sample.
+"""Draws samples once each: requests flow, verdicts come at the same time, and a kill loses no finished sample.
 
 plan  ->  engine  ->  store (kept for the run)  ->  judging  ->  plan
     ^                                                         |
@@ -200,7 +200,7 @@ class SampleRow(RowReference):
 
     split: str
     sample: Int32
-    """Which of the row's samples this is, from 0."""
+    """The number of this sample among the row's, from 0."""
     completion: str
     prompt_ids: Int32List
     token_ids: Int32List

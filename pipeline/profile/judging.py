@@ -1,4 +1,4 @@
-"""Verdicts on samples, beside their generation: a thread judges what has been finished while more is sampled.
+"""Verdicts on samples during their generation: a thread judges what has been finished while more is sampled.
 
 Where `profile.judge` is set, a language model decides verdicts that rules left open (`judge.model`); where
 `profile.second_opinion` is, another verifier or model is heard about answers that were not read (`judge.opinions`).
@@ -106,7 +106,7 @@ class Judging:
             self._verdicts = self._pool.submit(self._judge_batch, self._batch)
 
     def close(self) -> None:
-        """End the thread and the processes, and close the judge and who is heard beside."""
+        """End the thread and the processes, and close the judge and the second opinion."""
         self._pool.shutdown(cancel_futures=True)
         self._batches.close()
         for asked in (self._judge, self._opinion):

@@ -24,11 +24,11 @@ GOLDS = 20
 SECONDS = 30.0
 """An audit of so many golds takes so long at most: some 1,500 verdicts, where they are quick."""
 MOST_GAMED = 0.05
-"""Where more of the responses are paid that commit to nothing, a policy learns to write them."""
+"""The greatest paid share of responses that commit to nothing; where more are paid, a policy learns to write them."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:
-    """Return Youden's J of each verifier of the rows that is no built-in one, and note what is wrong with them.
+    """Return Youden's J of each verifier of the rows that is not built in, and note what is wrong with them.
 
     None stands for a verifier of which nothing could be told: no gold has a form of which right and wrong answers are
     made. Raises ConfigError for one that prefers wrong answers, or by which no gold is right.

@@ -49,7 +49,7 @@ class DroppedRow(Row):
     """A row of a finished part."""
 
     drop_reason: str | None
-    """Why it is not profiled; None where it is."""
+    """The reason for which the row is not profiled; None where it is."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class _OpenPart:
     """The rows of a part that have been read, and how many of them are not done."""
 
     rows: list[tuple[int, Row, SampledRow | None]] = field(default_factory=list)
-    """With their numbers in the file; without prompts where these leave no room."""
+    """The rows with their numbers in the file; without prompts where these leave no room."""
     open: int = 0
 
 
@@ -90,7 +90,7 @@ class ProfileSamples:
         """The parts that are under way."""
         self._problems = count_rows(rows)
         self._adaptive_rows = 0
-        """Those that get further samples by the rule alone."""
+        """The rows that get further samples by the rule alone."""
         self._done = sum(count_rows(work.folder_of(part) / "rows.parquet") for part in work.finished)
         """The rows of parts that earlier tries have finished."""
         self._judged_before = work.kept + sum(

@@ -33,7 +33,7 @@ GROUP_TOKENS = 2**17
 tokens."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
-"""So many row groups and open files are kept in memory."""
+"""Row groups and open files that are kept in memory."""
 SPREAD = 0x9E3779B97F4A7C15
 """An odd number by which the samples of a prompt come to lie apart in the order of keys."""
 ALL_BITS = 2**64 - 1

@@ -51,7 +51,7 @@ class SampleStore:
         A folder is open in one process at a time.
         """
         self.name = digest_json(dict(identity))[:16]
-        """What tells this store apart from those of other identities."""
+        """The name that tells this store apart from those of other identities."""
         folder /= self.name
         self._log = RecordLog(folder)
         write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
@@ -59,7 +59,7 @@ class SampleStore:
         self._lines: dict[SampleKey, Position] = {}
         """The samples that are in no part yet."""
         self._bytes = 0
-        """Those of their lines."""
+        """The bytes of the lines of samples that are in no part yet."""
         lines = 0
         for position, record in self._log.scan():
             lines += 1

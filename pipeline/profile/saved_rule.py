@@ -26,7 +26,7 @@ StratumKey = tuple[Group, frozenset[str]]
 NAMES = {True: "pilot", False: "others"}
 """The names of the allocations: for rows of the pilot, and for others."""
 EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
-"""What an allocation has beside levels and chances."""
+"""The fields of an allocation in addition to levels and chances."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from truegold.pipeline.tables.rows import Row, row_key
 PILOT_ROWS = 4096
 """The rows that the prior of the stopping rule is fitted to."""
 WHOLE_SHARE = 1 / 32
-"""So many of them get all samples at once: four of each row alone do not tell whether those that always passed will go
-on to."""
+"""The share of the pilot's rows that get all samples at once: four of each row alone do not tell whether those that
+always passed will go on to."""
 HALFWAY = 2
 """The pilot takes so many steps by the first rule, which four samples of most rows have shown."""
 ROUNDS = 2
@@ -63,7 +63,7 @@ Draw = tuple[SampledRow, int]
 
 @dataclass(frozen=True)
 class Selection:
-    """What is known of the selection that follows."""
+    """The selection that follows, as far as it is known."""
 
     group_size: int
     """The samples of a group in training."""
@@ -124,7 +124,7 @@ class Schedule:
         self._resting: dict[int, SampledRow] = {}
         """Rows that wait for the rule: those of the pilot for the next one, others for the last."""
         self._is_kept: Callable[[SampledRow, int], bool] | None = None
-        """Which samples may still be planned, where sampling has stopped."""
+        """Tells which samples may still be planned, where sampling has stopped."""
         self._rules: dict[bool, Allocation] = {}
         """The stopping rule for rows of the pilot (True) and for others, once the pilot has shown the prior."""
         self._strata: dict[Cell, StratumKey] = {}

@@ -33,22 +33,22 @@ import numpy as np
 from truegold.pipeline.rates.posterior import Array, Counts, Mixture, posterior_weights, teaching_shares
 
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
-"""Where the bands meet. At 1/32 and 31/32 a fifth of the groups of eight still teach, within them more."""
+"""The bounds between the bands. At 1/32 and 31/32 a fifth of the groups of eight still teach, within them more."""
 
 FURTHER_SAMPLES = 2
 """The samples that an open problem gets at a time, at least."""
 MOST_STEPS = 6
 """The steps from the first samples to all, at most: where these are many, a problem gets more at a time."""
 MISSED = 0.07
-"""The share of what all samples add to the teaching share of the selected rows that may be missed,"""
+"""The share of what all samples add to the teaching share of the selected rows that may be missed."""
 LEAST = 0.005
-"""or so much of that share, where they add hardly anything."""
+"""The part of the teaching share that may be missed where all samples add hardly anything to it."""
 NEARBY = 1.25
 """The rule serves selections of so many times more and fewer rows, too: the share of rows that are worth it varies."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
 """The selections that the rule serves where nothing is known of the one to come."""
 MOST_STRATA = 12
-"""So many groups of rows have chances of their own; the smallest ones share theirs."""
+"""Groups of rows that have chances of their own, at most; the smallest ones share theirs."""
 TOLERANCE = 1e-9
 
 
@@ -86,13 +86,13 @@ class Allocation:
     levels: tuple[int, ...]
     """The samples at which a problem may end, from the first ones to all."""
     chances: Mapping[Any, Mapping[int, Array]]
-    """For each stratum and level, by passes: with which chance a problem goes on. Shapes [level + 1]."""
+    """The chance with which a problem goes on, by stratum, level and passes. Shapes [level + 1]."""
     expected_samples: float
     """The samples a problem, on average."""
     expected_teaching: float
     """The teaching share to expect of the selected rows, on the mean of the cuts."""
     teaching_by_all: float
-    """The same where all problems get all samples."""
+    """The teaching share to expect where all problems get all samples."""
 
     def next_level(self, planned: int) -> int:
         """Return how many samples a problem has when it goes on from `planned` ones."""

@@ -20,7 +20,7 @@ MISTAKE_FACTOR = 8
 SHORT = 512
 """Tokens up to which any limit will do."""
 MIN_COMPLETIONS = 200
-"""Of fewer right completions the quantile says nothing: no limit is taken for a mistake."""
+"""The fewest right completions whose quantile says something: with fewer, no limit is taken for a mistake."""
 
 LengthCounts = Mapping[int, int]
 """How many completions have each length in tokens."""

@@ -65,11 +65,11 @@ SPACING = 0.4
 DEVIATION = 0.25
 """The other components lie from -5 to 5 in log-odds, .4 apart, with standard deviations of .25."""
 FIRST_PROBLEMS = 8.0
-"""So many problems beside the counted ones are taken to have any pass rate: a few rows show no shape."""
+"""Problems that are taken to have any pass rate, in addition to the counted ones: a few rows show no shape."""
 GROUP_ROWS = 200
 """The problems from which a source or a domain has a prior of its own."""
 GROUP_PROBLEMS = 20.0
-"""So many problems beside its own are taken to be as those of all sources and domains."""
+"""Problems that are taken to be as those of all sources and domains, in addition to a group's own."""
 MOST_ROUNDS = 2000
 SETTLED = 1e-7
 """Expectation maximisation ends when no weight changes by more."""
@@ -293,7 +293,7 @@ def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
 
     It is shrunk towards `parent`, the distribution of a larger set of problems, where there is one.
     """
-    # In one order, whichever rows were settled first: a killed profile has to end with the same prior to the last bit.
+    # In an order of their own: a killed profile has to end with the same prior to the last bit.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
     if not cells:
         return None

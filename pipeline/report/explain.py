@@ -66,7 +66,7 @@ class RowStory:
     suspicion: float | None = None
     """The probability that it is at fault."""
     log_odds: Mapping[str, float] = field(default_factory=dict)
-    """What each source of evidence adds to the log odds."""
+    """The log odds that each source of evidence adds."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_
 """The columns of a row that the page shows."""
 
 SUREST = 0.99
-"""The probability of a flag that calls itself certain and that nobody has measured."""
+"""The probability of a flag that calls itself certain and was not measured."""
 
 TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
 

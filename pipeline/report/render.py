@@ -79,7 +79,7 @@ _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
 
 @dataclass(frozen=True)
 class ReviewSettings:
-    """What the page of `truegold review` knows beyond the report."""
+    """The content of the page of `truegold review` beyond the report."""
 
     reviewer: str
     token: str
@@ -95,7 +95,7 @@ class ReviewSettings:
 
 
 def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
-    """Return the page of a run that lies on disk. InputError where it is no run, or has no rows yet."""
+    """Return the page of a run that lies on disk. InputError where it is not a run, or has no rows yet."""
     return render(gather_run(run_dir, is_blind=review is not None and review.blind), review)
 
 
@@ -270,7 +270,7 @@ class LineChart:
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     marks: tuple[Tick, ...] = ()
-    """Where guards have acted."""
+    """The marks where guards have acted."""
 
 
 @dataclass(frozen=True)

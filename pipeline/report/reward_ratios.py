@@ -4,7 +4,7 @@
 
 What a group of further samples will show is read from each problem's posterior (`rates.posterior`), which the profile
 has made with the pass rates of all problems of its kind: those of a selection go back towards the mean on the next
-samples. Samples that could not be judged carry no reward; their share stands beside.
+samples. Samples that could not be judged carry no reward; their share is shown as well.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class RewardRatio:
     """The rewards to expect of one group of problems. Shares are None where nothing was judged."""
 
     by: str
-    """What the problems have in common: `source`, `domain` or `verifier`; `all` for all problems."""
+    """The property that the problems share: `source`, `domain` or `verifier`; `all` for all problems."""
     name: str
-    """Which source, domain or verifier."""
+    """The name of the source, domain or verifier."""
     when: str
     """`profiled`, before selection, or `selected`, after it."""
     rows: int

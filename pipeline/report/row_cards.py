@@ -57,7 +57,8 @@ _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
 )
-"""What the rungs of the ladder of `verifiers/math` do, and where an answer stood in its response (`form`), in words."""
+"""The words for what the rungs of the ladder of `verifiers/math` do, and for where an answer stood in its response
+(`form`)."""
 
 
 @dataclass(frozen=True)
@@ -281,8 +282,8 @@ def _link_neighbours(
 
 
 def _read_answers(row: Mapping[str, Any], answers: Sequence[Fields]) -> list[Fields]:
-    """Return the readings of a row's most frequent answers; none where its verifier judges programs or is no built-in
-    one, whose code the page does not run."""
+    """Return the readings of a row's most frequent answers; none where its verifier judges programs, or is not built
+    in, since the page does not run its code."""
     name = row["verifier"]
     if row["gold"] is None or name not in BUILT_IN or judges_solutions(_verifier(name)):
         return []
@@ -380,7 +381,7 @@ def describe_log_odds(log_odds: Mapping[str, float]) -> str:
 
 
 def describe_confidence(reason: str, confidence: float | None) -> str:
-    """Return the confidence of a flag in words: of samples it is their agreement, which is no probability."""
+    """Return the confidence of a flag in words: of samples it is their agreement, which is not a probability."""
     if confidence is None:
         return "confidence not measured"
     return f"{confidence:.0%} of samples agree" if reason == SUSPECT_GOLD else f"confidence {confidence:.0%}"

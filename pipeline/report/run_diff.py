@@ -8,7 +8,7 @@
 
 A row is known by its content (`id`), so that a renamed or reordered file changes nothing; rows of the same content are
 paired in the order of source and row. Rows that are left over in both runs at the same source and row were changed in
-the data. Texts are compared as 64-bit hashes: a row takes some 200 bytes here, whatever its length, and two different
+the data. Texts are compared as 64-bit hashes: a row takes some 200 bytes here, at any length, and two different
 texts are taken for the same once in 10^19 comparisons.
 
 Stages that only one of the runs has finished are named and left out, so that a half-finished run can be compared.
@@ -48,7 +48,7 @@ _DECIDING_STAGE = "settle"
 _DECIDED = ["decided", "decided_b"]
 """The columns that `_with_decisions` adds: what was decided in the first and the second run, null for nothing."""
 _OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
-"""Reasons of rows about which nobody decided, but about another row of the same conflict."""
+"""Reasons of rows without a decision, in conflict with a row that has one."""
 _DECISION_REASONS = ("reviewer_keep", "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
 _GOLD_CHARS = 40
 """The characters shown of a gold that a reviewer gave."""
@@ -447,7 +447,7 @@ def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def diff_page(first_dir: Path, second_dir: Path) -> str:
-    """Return the difference of two runs as a page. InputError where a folder is no run, or has no rows yet."""
+    """Return the difference of two runs as a page. InputError where a folder is not a run, or has no rows yet."""
     first, second = first_dir.resolve().name, second_dir.resolve().name
     names = (first, second) if first != second else (str(first_dir), str(second_dir))
     title = " beside ".join(names)

@@ -186,7 +186,7 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
 
 
 def gather_run(run_dir: Path, *, is_blind: bool = False) -> Sections:
-    """Read what the report shows of a run that lies on disk. InputError where it is no run, or has no rows yet."""
+    """Read what the report shows of a run that lies on disk. InputError where it is not a run, or has no rows yet."""
     files = open_finished(run_dir)
     stages = tuple(name for name in files.folders if name != "report")
     config = ReportConfig(name=run_dir.resolve().name, stages=stages)

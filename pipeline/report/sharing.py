@@ -43,7 +43,7 @@ _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 """The replacement and the pattern of each of them."""
 _PRONOUNS = ("I", "He", "She", "It", "They", "We", "You", "His", "Her", "Their", "Mr", "Mrs", "Ms", "Miss", "Dr")
-"""Words with a capital that are nobody's name."""
+"""Words with a capital that are not names."""
 _LOWER = re.compile(r"\b[a-z]+\b")
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w$])")
 """A word with a capital inside of a sentence: `Ann` in "then Ann adds", but not `Then`."""
@@ -122,8 +122,8 @@ class SharedTexts(StrEnum):
 
 
 def shared_page(run_dir: Path, texts: SharedTexts) -> str:
-    """Return the page of a run as it may be given away. InputError where it is no run."""
-    open_finished(run_dir)  # A folder that is no run is refused here: an error below would name the copy.
+    """Return the page of a run as it may be given away. InputError where it is not a run."""
+    open_finished(run_dir)  # A folder that is not a run is refused here: an error below would name the copy.
     with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
         copy = Path(folder) / run_dir.resolve().name
         copy.mkdir()

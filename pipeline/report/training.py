@@ -32,9 +32,9 @@ SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
 """Metrics whose names begin so say nothing of what is trained on."""
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
-"""The metrics of time that is lost where sampler and trainer run beside each other."""
+"""The metrics of time that is lost where sampler and trainer run at the same time."""
 STALENESS = ("staleness", "staleness_max", "stale_groups")
-"""The metrics of how old groups were that were sampled beside the update."""
+"""The metrics of how old groups were that were sampled during the update."""
 METRICS_SHOWN = orjson.loads((package_files(__package__) / "training_metrics.json").read_bytes())
 """The title of each chart with the metrics that are drawn in it (`curves`), and those that have none (`table_only`)."""
 ENDINGS = ("pause", "stop")

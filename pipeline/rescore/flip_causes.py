@@ -26,7 +26,7 @@ from truegold.verifiers.audit.form_reader import form_of
 MAX_CHARS = 400
 """A gold or an answer of more characters is compared by its end."""
 LONG_TAIL_CHARS = 25
-"""More text than this behind an answer is words, no closing of a formula."""
+"""The most characters behind an answer that may close a formula; more text is words."""
 NEAR = 0.01
 """Numbers that differ by a smaller share look rounded."""
 
@@ -35,7 +35,7 @@ _COMMAND = r"\\(?:text|mathrm|mbox|textbf|mathbf|textit|operatorname|boldsymbol)
 _WRAPPERS = re.compile(
     rf"{_COMMAND}\b|\\(?:left|right|displaystyle|big|Big|limits)\b|\\[!,;:. ()\[\]]|[{{}}$\s*]|\.$|\\d?t?frac"
 )
-"""What changes the look of a formula, and not its value."""
+"""Parts that change the look of a formula, and not its value."""
 _MARKS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -69,7 +69,7 @@ _MARKS: Mapping[str, re.Pattern[str]] = {
         "units or words": r"(?<![\\a-zA-Z])[a-zA-Zµμ]{2,}|\d\s*[a-zA-Z]{1,3}(?:\^\d)?\s*\}?$|[\u4e00-\u9fff]",
     }.items()
 }
-"""What a text may have in it, the most telling first."""
+"""Features that a text may have, the most telling first."""
 _TEXT = re.compile(rf"{_COMMAND}\{{")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\(?:boxed|fbox)\b")

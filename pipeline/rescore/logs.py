@@ -9,7 +9,7 @@ r"""Reads the rollouts that trainers write.
     any          (named)                     prompt, completion, score, and gold, answer or solution if there is one
 
 A folder is searched for such files; the columns of a file say whose it is. TRL's logs have no gold, and no log has the
-options of a row's verifier: both come from the set that is named beside them.
+options of a row's verifier: both come from the set that is named with them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from truegold.verifiers.strict_json import parse_structure
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
 """The names of the trainers' logs, below a folder."""
 INPUTS_ENDING = "_materialized_inputs.jsonl"
-"""The end of the name of NeMo-Gym's file that says what was asked, beside `NAME.jsonl` with the rollouts."""
+"""The end of the name of NeMo-Gym's file that says what was asked, next to `NAME.jsonl` with the rollouts."""
 NO_ROLLOUTS = (
     INPUTS_ENDING,
     "_failures.jsonl",
@@ -49,7 +49,7 @@ NO_ROLLOUTS = (
     "_items.jsonl",
     "_task.jsonl",
 )
-"""The ends of the names of its files beside them that hold no rollouts."""
+"""The ends of the names of NeMo-Gym's files next to rollouts that hold none."""
 JOINED_BY = ("_ng_task_index", "_ng_rollout_index")
 """The fields by which rollouts and inputs belong together."""
 NO_KEY = ("None", "None")
@@ -70,7 +70,7 @@ _BARE_ROLE = re.compile(r"\n(?:user|assistant)\n")
 _TRL_COLUMNS = {"step", "prompt", "completion", "advantage"}
 
 _OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable)
-"""What reading raises for a record of another shape than its file."""
+"""The exceptions that reading raises for a record of another shape than its file."""
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
@@ -90,10 +90,10 @@ class LoggedRollout:
     """The question, without a chat template where the log tells it apart."""
     completion: str
     reward: float | None
-    """What was logged; None where nothing could be judged."""
+    """The logged reward; None where nothing could be judged."""
     advantage: float | None = None
     gold: str | None = None
-    """As logged; a set that is named beside the logs counts first."""
+    """The gold as logged; a set that is named with the logs counts first."""
     verifier: str | None = None
     verifier_args: str = "{}"
     logged_reading: str | None = None
@@ -138,7 +138,7 @@ def _rollouts_beside(inputs: Path) -> Path:
 
 
 def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
-    """Return what NeMo-Gym's file of inputs beside a log says of each rollout; nothing where there is none.
+    """Return what NeMo-Gym's file of inputs next to a log says of each rollout; nothing where there is none.
 
     A rollout and its input have the same indices of task and rollout.
     """

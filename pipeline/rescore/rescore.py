@@ -4,7 +4,7 @@
 
 `flips.parquet` has every rollout on which two judges differ (the log and a verifier, or both verifiers), with what each
 read; `prompts.parquet` every prompt that looks mislabeled, dead or saturated; `rollouts.parquet` every verdict;
-`summary.json` and `report.md` the counts. A verdict without a score accuses nobody.
+`summary.json` and `report.md` the counts. A verdict without a score accuses no row.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ROLLOUT_SCHEMA = arrow_schema(RescoredRollout)
 
 @dataclass(frozen=True)
 class DecidedRow:
-    """What reviewers have decided about a row."""
+    """The decision of reviewers about a row."""
 
     decision: str
     row: Row | None
@@ -172,14 +172,14 @@ def _read(data: Path) -> list[Row]:
 
 @dataclass
 class Rescored:
-    """What `rescore` has read and judged, before it is analysed."""
+    """The rollouts that `rescore` has read and judged, before they are analysed."""
 
     rollouts: int = 0
     files: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
     """Rollouts that nothing is known to judge by: no gold in the log, no row in the set."""
     verifiers: tuple[str, ...] = ()
-    """What judged, with versions: A, and B where there is one."""
+    """The verifiers that judged, with versions: A, and B where there is one."""
     opinion: Mapping[str, Any] | None = None
     """The second opinion on what these could not read, if one was asked for."""
 

@@ -32,7 +32,7 @@ MIN_SAMPLES = 4
 AGREEING = 0.5
 """The share of a prompt's answers that are the same, above which its gold looks wrong where none is right."""
 SPREAD_FLOOR = 1e-4
-"""What GRPO adds to a group's standard deviation."""
+"""The number that GRPO adds to a group's standard deviation."""
 JUDGES = {"log": "reward", "a": "score_a", "b": "score_b"}
 """The columns of who judges."""
 

@@ -63,7 +63,7 @@ class RowBody(_Body):
 
     @property
     def source_key(self) -> tuple[str, int] | None:
-        """Where the row came from, if the page says so."""
+        """The place that the row came from, if the page says so."""
         return None if self.source is None or self.source_row is None else (self.source, self.source_row)
 
 

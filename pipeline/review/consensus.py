@@ -92,7 +92,7 @@ def weigh_decisions(row: Mapping[str, Any], decisions: Sequence[Decision]) -> St
 
 
 class Effect(StrEnum):
-    """What a decision about another row does to a row; the value is the reason in the ledger."""
+    """The effect of a decision about another row on a row; the value is the reason in the ledger."""
 
     FREED = "conflict_settled"
     OVERRULED = "conflict_overruled"

@@ -72,7 +72,7 @@ class Decision(BaseModel):
     blind: bool = False
     """Whether the reviewer could not see what others had decided about the row."""
     reviewer: str = Field(min_length=1, max_length=MAX_REVIEWER)
-    """Who decided; each reviewer has a file."""
+    """The reviewer who decided; each reviewer has a file."""
     decided_at: datetime = Field(alias="at")
     """When; of one reviewer's decisions on a row the last one counts."""
 
@@ -146,7 +146,7 @@ def _read_file(path: Path) -> Iterator[Decision]:
 
 
 def _is_cut_short(line: bytes) -> bool:
-    """Say whether a line is what a crash has left of one: it has no end, and is no JSON."""
+    """Say whether a line is what a crash has left of one: it has no end, and is not JSON."""
     if line.endswith(b"\n"):
         return False
     try:

@@ -27,7 +27,7 @@ MAX_RESPONSES = 64
 DEADLINE_S = 5.0
 """Seconds for each verdict while a reviewer waits."""
 BATCH_DEADLINE_S = 60.0
-"""Seconds for a verdict when decisions are weighed all at once, and nobody waits for one of them."""
+"""Seconds for a verdict when decisions are weighed all at once, and no reviewer waits for one of them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class GoldReading:
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
-    """Return a row with a reviewer's gold, and without the golds that were accepted beside the old one."""
+    """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one."""
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     arguments.pop(OTHER_GOLDS, None)
     return {**row, "gold": gold, "verifier_args": dump_json(arguments)}

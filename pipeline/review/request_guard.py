@@ -1,4 +1,4 @@
-"""Guards the review app: a browser on this machine that was given the address is served, and nobody else.
+"""Guards the review app: only a browser on this machine that was given the address is served.
 
     GET /?token=...                        the address that `truegold review` prints       served
     Host: evil.example                     a site whose name points at this machine        403
@@ -31,7 +31,7 @@ MAX_BODY = 2**20
 MAX_QUERY_FIELDS = 20
 """An address with more fields is not read for its token; the app's own have three at most."""
 SAME_SITE = ("same-origin", "none")
-"""What a browser says of a request of the page itself, or of an address that was typed."""
+"""The values that a browser sends with a request of the page itself, or of an address that was typed."""
 SAFE_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -192,7 +192,8 @@ def label_checks(
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:
-    """Return how many rows the last curation held back that nobody has settled since, by the flags that hold them."""
+    """Return how many rows the last curation held back that have not been settled since, by the flags that hold
+    them."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
     settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()

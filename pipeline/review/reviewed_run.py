@@ -286,7 +286,7 @@ def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
 
 
 def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
-    """Return what tells of a row of `data` what was decided; None where nobody has decided anything.
+    """Return a function that tells what was decided about a row of `data`; None where there are no decisions.
 
         decide = decided_rows(Path("runs/gsm8k"))
         decide(row)     DecidedRow("fix", the row with the reviewer's gold); None where nothing stands

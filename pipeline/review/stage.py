@@ -11,7 +11,7 @@
 
 `open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them;
 `decided.parquet` names the rows that pass by a reviewer's decision, which no later flag may hold back, and
-`label_checks.parquet` has the decisions about rows without a flag that were drawn at random, beside their suspicion.
+`label_checks.parquet` has the decisions about rows without a flag that were drawn at random, with their suspicion.
 
 A decision applies to every row of its id: it holds in the next run too, while the row's content is what its reviewer
 saw. Stale ones are not applied, but listed in `stale_decisions.jsonl`: of rows that have changed since, and of rows

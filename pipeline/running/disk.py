@@ -24,7 +24,8 @@ from typing import Any
 from truegold.verifiers import ConfigError, SetupError, TruegoldError
 
 _FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
-"""What libraries say of a full disk without an error number: numpy `100 requested and 40 written`, SQLite, Polars."""
+"""The messages of libraries about a full disk without an error number: numpy `100 requested and 40 written`, SQLite,
+Polars."""
 
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 _REMEDIES = {
@@ -42,7 +43,7 @@ _REMEDIES = {
     errno.EIO: "The disk fails; look at the system's log, and name another one.",
     errno.ESTALE: "The network disk was mounted anew; run the same command again.",
 }
-"""What to do about each way in which a file cannot be written or read."""
+"""The advice for each way in which a file cannot be written or read."""
 SAMPLED_ABOVE = 512 * 2**20
 """A file of a folder is sampled where it is larger than this many bytes."""
 SAMPLE = 4 * 2**20
@@ -130,7 +131,7 @@ def written_aside(path: Path) -> Iterator[Path]:
 
 
 def refuse_input(target: Path, *inputs: Path) -> None:
-    """Raise ConfigError where a file that is to be written is one that is read, under whatever name."""
+    """Raise ConfigError where a file that is to be written is one that is read, under any name."""
     for path in inputs:
         if path.exists() and target.exists() and path.samefile(target):
             raise ConfigError(f"{target} is what is read: it would be overwritten.", "Name another one to write.")
@@ -191,7 +192,7 @@ def digest_bytes(data: bytes) -> str:
 
 
 def digest_json(value: object) -> str:
-    """Return 32 hex digits over a value as JSON, whatever the order of its keys."""
+    """Return 32 hex digits over a value as JSON, the same for any order of its keys."""
     import orjson  # the core has no orjson, and imports the rest of this module
 
     return digest_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))

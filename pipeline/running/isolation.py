@@ -56,7 +56,7 @@ WORKER = "truegold.pipeline.running.isolation"
 PATIENCE = 10.0
 """A process that was asked to end is killed after this many seconds."""
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-"""A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
+"""The variables that a stage does not inherit: it forms a group of its own, whether or not this process is in one."""
 HANDED_ON = ("WANDB_", "HF_", "HUGGING_FACE_", "MLFLOW_", "TRACKIO_")
 """Variables of trackers and of the hub begin with one of these: ranks on other machines get them too."""
 NO_PIPE = -1
@@ -64,7 +64,7 @@ NO_PIPE = -1
 
 
 ENDINGS: dict[int, str] = {signal.SIGTERM: "preempted (SIGTERM)", signal.SIGINT: "interrupted (SIGINT)"}
-"""What is said of a run that one of these signals has ended."""
+"""The words for a run that one of these signals has ended."""
 GO_ON = "The same command goes on from here."
 
 
@@ -327,7 +327,7 @@ def _deepspeed_launcher() -> str:
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
+    """Return a free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -54,14 +54,14 @@ WORKERS = "workers"
 
 @dataclass(frozen=True)
 class PartWork:
-    """What is done to every part of a stage."""
+    """The work that is done on every part of a stage."""
 
     fn: str
     """The import string of a function of a part, the settings, what is shared, and a progress."""
     config: BaseModel
     """The stage's settings."""
     shared: Any = None
-    """What was found of all rows together, as JSON can hold it."""
+    """The findings about all rows together, as JSON can hold them."""
 
     def key(self, part: Part) -> str:
         """Return what the marker of a part has to name: work and input files, by size and time."""

@@ -20,7 +20,7 @@ class Progress(Protocol):
     """The progress of one long step."""
 
     def start(self, label: str, total: int | None = None) -> None:
-        """Begin a step of `total` parts; None means that nobody knows how many."""
+        """Begin a step of `total` parts; None means that their number is not known."""
 
     def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
         """Count `steps` more parts as done; `detail` is a few words for the reader, `total` how many parts there are,
@@ -31,7 +31,7 @@ class Progress(Protocol):
 
 
 class NullProgress:
-    """A progress that nobody looks at."""
+    """A progress that shows nothing."""
 
     def start(self, label: str, total: int | None = None) -> None:
         """Do nothing."""

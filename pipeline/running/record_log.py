@@ -22,7 +22,7 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a record lies."""
+    """The place of a record."""
 
     file: int
     """The number of its file in the folder."""

@@ -46,7 +46,7 @@ RESERVE, RESERVED = "reserve", 4 * 2**20
 
 STORE = "store"
 """The name of the input by which a stage function gets its store, where it has one: a folder that stays for as long as
-the run, whatever the stage's key becomes."""
+the run, also where the stage's key changes."""
 REPLIES = "replies"
 """The folder in a store with the replies of models that are paid for."""
 
@@ -59,7 +59,7 @@ _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
 
 @dataclass(frozen=True)
 class StageReport:
-    """What a stage function returns."""
+    """The result of a stage function."""
 
     rows_in: int
     """Rows that the stage read."""
@@ -68,7 +68,7 @@ class StageReport:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows by reason, such as `drop:empty_gold`."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever else is worth showing; JSON has to be able to hold it."""
+    """Further facts that are worth showing; JSON has to be able to hold them."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class Stage:
     judges: str | None = None
     """The input whose rows name verifiers that decide the output, so that an edited verifier runs the stage again."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """The versions of whatever else decides the output, by name."""
+    """The versions of all else that decides the output, by name."""
     launch: LaunchConfig = field(default_factory=LaunchConfig)
     """The processes of an isolated stage."""
     part_rows: int | None = None
-    """Rows in a part of the tables, for a stage that cuts them. It is no part of the key: a finished table stays as it
+    """Rows in a part of the tables, for a stage that cuts them. It is not part of the key: a finished table stays as it
     is cut."""
     tunable: tuple[str, ...] = ()
     """Settings, such as `optimizer.lr`, that may change while the stage is unfinished."""
@@ -128,7 +128,8 @@ def stage_function(
     aims: tuple[str, ...] = (),
     store: str | None = None,
 ) -> Callable[[Function], Function]:
-    """Declare beside a stage's function what every plan has to know of it; the fields of `Stage` explain the arguments.
+    """Declare next to a stage's function what every plan has to know of it; the fields of `Stage` explain the
+    arguments.
 
     Where a stage has no input of the name `judges`, it judges nothing.
     """
@@ -192,7 +193,7 @@ class StageResult:
     key: str
     """The digest of inputs, settings and version by which it is cached."""
     report: StageReport
-    """What the stage counted."""
+    """The counts of the stage."""
     seconds: float
     """How long it ran."""
     cached: bool

@@ -1,6 +1,6 @@
 """The stages of a run: the phase that each belongs to, and those that the run's rows pass through, in their order.
 
-What a stage does, its version and how it is run stand beside its function (`stage_function`); which configuration and
+What a stage does, its version and how it is run stand next to its function (`stage_function`); which configuration and
 inputs it gets is decided where a run is planned.
 """
 
@@ -13,7 +13,7 @@ CURATION_ROW_STAGES = ("clean", "decontaminate", "dedup", "verify_gold", "vet_te
 dropped.parquet."""
 
 ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
-"""The stages that rows pass through from ingest to selection, whichever of them a run has."""
+"""The stages that rows pass through from ingest to selection, as far as a run has them."""
 
 
 class Phase(StrEnum):

@@ -25,7 +25,7 @@ Address = tuple[str, int]
 DONE, FAILED = b".", b"!"
 """A process's last word."""
 SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
-"""What tells a process to end."""
+"""The signals that tell a process to end, each with the byte for it."""
 PULSE, PULSE_S = b"~", 5.0
 """A process says so every so many seconds that it runs."""
 SILENT_S = 45.0
@@ -48,7 +48,7 @@ class Tether:
         """It tells the stage's own processes from others that find the port."""
         port = self._server.getsockname()[1]
         self.addresses: list[Address] = [(host, port) for host in dict.fromkeys((*_own_addresses(hosts), "127.0.0.1"))]
-        """Where the processes may reach this one."""
+        """The addresses at which the processes may reach this one."""
         self._is_closed = False
         self.is_broken = False
         """Whether a process has gone without a word."""

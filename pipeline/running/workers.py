@@ -26,15 +26,15 @@ class WorkerKilled(SetupError):
 
 @dataclass(frozen=True)
 class _Job:
-    """What every worker has to know. An import string means the same in a worker as here, since `path` and `folder`
-    are the same."""
+    """The settings that every worker has to know. An import string means the same in a worker as here, since `path` and
+    `folder` are the same."""
 
     function: bytes
     """The pickled function."""
     parent: int
     """The id of this process, with which the workers end."""
     path: tuple[str, ...]
-    """Where modules are searched for."""
+    """The places where modules are searched for."""
     folder: str
     """The working directory."""
 

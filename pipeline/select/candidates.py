@@ -1,4 +1,4 @@
-"""Judges what a row is worth to training, by its profile, and says why it is no candidate where it is none.
+"""Judges what a row is worth to training, by its profile, and says why where it is not a candidate.
 
     0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
     8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
@@ -30,9 +30,9 @@ from truegold.pipeline.tables.rows import read_table
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2
-"""With a larger share of samples that were cut, more room for an answer is the first thing to try."""
+"""The share of samples that were cut above which more room for an answer is the first thing to try."""
 SUSPECTED = 0.5
-"""From this suspicion on a label is more probably at fault than right."""
+"""The suspicion from which a label is more probably at fault than right."""
 FEWEST_CHECKS = 20
 """The decisions about rows without suspicion that it takes to trust others like them."""
 
@@ -71,7 +71,7 @@ class SuspicionRecord:
     have no flag and were drawn at random."""
 
     suspected: int
-    """Those that had a suspicion of SUSPECTED at least."""
+    """The decided rows that had a suspicion of SUSPECTED at least."""
     suspected_at_fault: int
     others: int
     others_at_fault: int

@@ -47,7 +47,7 @@ LET_THEM_ADD_UP = (
     "allow."
 )
 SHARE_ROUNDING = 0.01
-"""By how much shares may miss 1: a third is written as .33."""
+"""The difference from 1 that the sum of shares may have: a third is written as .33."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Demand:
     share: float
     cells: frozenset[int]
     is_default: bool = False
-    """Whether nobody asked for it: it never costs a demand that somebody did ask for."""
+    """Whether it was not asked for: it never costs a demand that was."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Limit:
         return math.floor(self.share * total + ROUNDING)
 
     def beside(self, others: int) -> int:
-        """Return how many such rows there may be beside so many rows of other kinds."""
+        """Return how many such rows there may be with so many rows of other kinds."""
         if self.share == 1:
             return sum(self.rows)
         return math.floor(others * self.share / (1 - self.share) + ROUNDING)
@@ -105,8 +105,8 @@ class Choice:
 
     selected: Array
     reserve: Array
-    """The others in the order in which they would follow, as far as doubtful ones keep to their share of selection and
-    reserve together."""
+    """The other rows in the order in which they would follow, as far as doubtful ones keep to their share of selection
+    and reserve together."""
     over_zero_share: Array
     """Doubtful candidates beyond that share, in the order in which they would follow."""
     fulfilments: Sequence[Fulfilment]

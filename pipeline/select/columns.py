@@ -26,7 +26,7 @@ from truegold.verifiers import InputError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 STRETCH_ROWS = 2**20
-"""So many rows are looked up at a time."""
+"""Rows that are looked up at a time."""
 EMPTY = {"id": pl.String, "source": pl.UInt32, "source_row": pl.Int64, "domain": pl.UInt32}
 NAMING = {"flags": [*KEY, "reason", "blocks"], "open_flags": KEY, "decided": KEY}
 """The tables that name some of the rows, and the columns that are read of them."""

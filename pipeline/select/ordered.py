@@ -20,7 +20,7 @@ from truegold.pipeline.select.columns import Array, group_by
 from truegold.pipeline.tables.rows import BATCH_ROWS, ROW_SCHEMA, Row
 
 STRETCH_ROWS = 2**16
-"""So many rows are in memory at a time."""
+"""Rows that are in memory at a time."""
 NOT_WANTED = -1
 ROW_INDEX = "row_index"
 

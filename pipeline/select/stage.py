@@ -60,7 +60,7 @@ SELECTED_SCHEMA = pa.schema(
 
 
 BLOCK_ROWS = 2**14
-"""So many rows are sorted at a time, or more than BLOCK_BYTES of them."""
+"""Rows that are sorted at a time; fewer where they have BLOCK_BYTES."""
 BLOCK_BYTES = 64 * 2**20
 OVER_ZERO_SHARE = len(OUTCOMES)
 """The outcome of rows that go into the reserve because of `zero_share`."""

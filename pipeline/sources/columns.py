@@ -230,9 +230,9 @@ _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
 _EITHER_ACCEPTED = re.compile(r"\beither\b[^.]{0,60}\b(?:correct|accept)|\balso\b[^.]{0,40}\baccept", re.IGNORECASE)
-"""What a solution says where any of its boxes is right."""
+"""Words of a solution in which any of the boxes is right."""
 _JOINED = re.compile(r"[\s\\$}.,;:!()\[\]]*(?:\\text\s*\{)?\s*(?P<word>and|or)\b[^.\n]{0,20}", re.IGNORECASE)
-"""What stands between two boxes of one sentence: "} or $x = "."""
+"""The text between two boxes of one sentence: "} or $x = "."""
 _LIST = re.compile(r",(?!\d{3})(?![^()\[\]]*[)\]])|\band\b|\bor\b")
 _TYPESET = re.compile(r"\\[,;!: ]|[\s{}]|\\(?:left|right|displaystyle)(?![a-zA-Z])|(?<=\\)[dt](?=frac)")
 _FILLED_BOX = re.compile(r"\\boxed\s*\{\s*[^}\s.]")
@@ -346,7 +346,7 @@ def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What a preset makes out of several columns of a record."""
+    """The parts of a row that a preset makes out of several columns of a record."""
 
     verifier_args: Mapping[str, Any]
     solution: str | None = None
@@ -361,7 +361,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """What a record says of its row beside the prompt."""
+    """The parts of a row that a record has in addition to the prompt."""
 
     id: str | None
     """The row's id, where an exported file carries it; None of any other file, and where it was edited since, so that
@@ -385,7 +385,7 @@ class Layout:
     """How the records of one source are read."""
 
     columns: Columns
-    """Which column is which."""
+    """The columns of the source by their roles."""
     domain: str = "math"
     """math, code, choice, ..."""
     verifier: str = "math"
@@ -400,5 +400,5 @@ class Layout:
     """Columns of options, tests and stories that none of the first records has: a row that has one is of another
     kind."""
     restore: Callable[[Values], RowParts] | None = None
-    """What takes a whole row out of a file that truegold has exported (`carried`); nothing else is read then, but the
-    prompt."""
+    """The function that takes a whole row out of a file that truegold has exported (`carried`); nothing else is read
+    then, but the prompt."""

@@ -8,7 +8,7 @@
     {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  the same
     {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: both as messages
 
-Pictures, media and tools are lost on a row, and so are turns beside a prompt that is none of them:
+Pictures, media and tools are lost on a row, and so are turns next to a prompt that is none of them:
 
     {"prompt": "<image> What is this?", "images": [{"path": "a.png"}]}                 lost: pictures
     {"prompt": [...], "tools": [{"name": "search", "parameters": {}}]}                 lost: tools
@@ -39,24 +39,24 @@ SYSTEM_COLUMNS = ("system", "system_prompt", "system_message", "instructions")
 """Columns that may hold a system message."""
 _HISTORIES = ("history", "chat_history", "conversation_history")
 CONVERSATIONS = ("messages", "conversation", "conversations")
-"""Columns that may hold, beside the prompt, the conversation that it is taken from."""
+"""Columns that may hold, next to the prompt, the conversation that it is taken from."""
 _ROLES = {
     **dict.fromkeys(("human", "prompter", "用户", "人类", "问", "提问"), "user"),
     **dict.fromkeys(("gpt", "chatgpt", "bot", "model", "ai", "助手", "助理", "模型", "答", "回答"), "assistant"),
     "系统": SYSTEM,
 }
-"""What others call those who speak, among them ShareGPT."""
+"""The names of roles elsewhere, such as ShareGPT's."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of the parts of a message that are text."""
 REQUEST = "responses_create_params"
-"""The column with all that NeMo-Gym's models see, beside a `question` with the last user message."""
+"""The column with all that NeMo-Gym's models see, next to a `question` with the last user message."""
 RawMessage = Mapping[str, Any]
 """A message as a source has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedConversation:
-    """What a record says to the model."""
+    """The question of a record, and the conversation around it."""
 
     question: Any
     """The content of the question: a text, or what stands there instead."""
@@ -176,7 +176,7 @@ def _context(messages: Sequence[RawMessage], asked: int | None) -> tuple[list[st
 
 
 def _around(value: Any, question: Any) -> AskedConversation:
-    """Return what a conversation beside the prompt says around it.
+    """Return what a conversation next to the prompt says around it.
 
     The prompt is the user message of the same text; else, where there is one user message, another wording of it.
     """
@@ -234,7 +234,7 @@ def _history(value: Any) -> list[Message]:
 
 
 def _text_in(content: Any) -> Any:
-    """Return the texts of a message's parts, joined; content that is no list of parts as it is."""
+    """Return the texts of a message's parts, joined; content that is not a list of parts as it is."""
     if not isinstance(content, list):
         return content
     parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
@@ -337,7 +337,7 @@ _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 def _system_text(column: str, value: Any) -> str | None:
-    """Return the message in a column; words in `system` and `instructions` that tell nobody to do anything are none.
+    """Return the message in a column; words in `system` and `instructions` that give no order are none.
 
     `gpt-4o`, `GPT 4 turbo` and `metric system` say of what system a row is; `Be brief.` and `Answer in French` ask.
     """
@@ -395,4 +395,4 @@ _BESIDE: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("audio", "audios", "video", "videos", "multi_modal_data"), ("media", _holds_something)),
     "tools": ("tools", _are_definitions),
 }
-"""What is lost of a column beside the prompt, and whether its value is such a thing."""
+"""The losses that columns next to the prompt cause, each with a test of whether a value is such a thing."""

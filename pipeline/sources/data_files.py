@@ -3,10 +3,10 @@
 `open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` gives a `Source(name="train.jsonl.gz", ...)` whose `records`
 stream in bounded memory. A file that cannot be read fails with one line that says what to do.
 
-CSV (`.csv`, `.tsv`) has a header line. Commas, semicolons, tabs or bars separate its fields, whichever gives the first
-records as many fields as the header. Python's own `csv` parses it in strict mode: a stray quote makes a reject, not a
-row with something else's text. A record above the bound is given up where it passes it, and reading goes on with the
-next line. Records are numbered by the line they start on.
+CSV (`.csv`, `.tsv`) has a header line. Commas, semicolons, tabs or bars separate its fields: the one that gives the
+first records as many fields as the header. Python's own `csv` parses it in strict mode: a stray quote makes a reject,
+not a row with something else's text. A record above the bound is given up where it passes it, and reading goes on with
+the next line. Records are numbered by the line they start on.
 
 Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
 """
@@ -124,20 +124,20 @@ def _each_once(files: list[Path]) -> list[Path]:
 
 
 def _describes_data(file: Path, files: list[Path]) -> bool:
-    """Say whether a `.json` file beside others is one object without a question, such as `dataset_infos.json`."""
+    """Say whether a `.json` file next to others is one object without a question, such as `dataset_infos.json`."""
     if file.suffix.lower() != ".json" or len(files) == 1 or file.stat().st_size > NOTE_BYTES:
         return False
     try:
         content = parse_json(file.read_text(encoding="utf-8-sig"))
-    except ValueError:  # It has a line for each record, or is no JSON; the reader says so.
+    except ValueError:  # It has a line for each record, or is not JSON; the reader says so.
         return False
     return isinstance(content, dict) and find_column("prompt", [content]) is None
 
 
 NOTE_BYTES = 2**22
-"""A larger file is no note beside data."""
+"""The bytes up to which a file may be a note next to data."""
 _TEXTS = (".md", ".txt", ".html", ".yaml", ".yml", ".toml", ".py", ".sh", ".lock", ".log")
-"""Files that a wide pattern matches beside data."""
+"""Files that a wide pattern matches next to data."""
 
 
 def _split_of(file: Path) -> str | None:
@@ -148,7 +148,7 @@ def _split_of(file: Path) -> str | None:
 
 _SPLIT = re.compile(r"(train|test|validation|valid|dev|eval)(?![a-z])")
 _NO_DATA = ("dataset_info.json", "dataset_dict.json", "state.json", "config.json", "package.json")
-"""Files beside data that describe it."""
+"""Files next to data that describe it."""
 
 
 def _numbered_on(sources: list[Source]) -> Iterator[Record | Reject]:
@@ -243,9 +243,9 @@ def form_by_suffix(path: Path) -> str:
 
 
 DELIMITERS = (",", "\t", ";", "|")
-"""What may separate fields, the most usual first."""
+"""The characters that may separate fields, the most usual first."""
 DELIMITER_LINES = 50
-"""So many lines are looked at to tell which of them does."""
+"""Lines that are looked at to tell which character separates fields."""
 
 
 class _TooLong(Exception):

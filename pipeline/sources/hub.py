@@ -117,7 +117,7 @@ def _read_records(dataset: Any, location: str, config: HubSource, datasets: Modu
     with contextlib.suppress(AttributeError, NotImplementedError):  # `datasets` 4.0 has no `decode`.
         dataset = dataset.decode(False)
     try:
-        # Tables rather than rows: of a table with one text that is no UTF-8 the other rows can be read.
+        # Tables rather than rows: of a table with one text that is not UTF-8 the other rows can be read.
         for table in dataset.with_format("arrow").iter(TABLE_ROWS):
             for values in decode_rows(table):
                 row_number += 1

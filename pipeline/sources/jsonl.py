@@ -203,7 +203,7 @@ class _ArrayCutter:
     def __init__(self, max_bytes: int) -> None:
         self.depth, self.entries = 0, 0
         self.between = bytearray()
-        """What stands between the objects of the array, and around it."""
+        """The bytes between the objects of the array, and around it."""
         self._max_bytes = max_bytes
         self._in_text = self._is_closed = False
         self._held = bytearray()

@@ -44,7 +44,7 @@ ANOTHER_ANSWER = "7919"
 CODE = "code"
 _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
-"""What golds are called, by the types of `gold_types`."""
+"""The names of golds, by the types of `gold_types`."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
 ANSWER_NAMES = (
     *NAMES["gold"],
@@ -106,7 +106,7 @@ def _cause_of_golds(reason: str, samples: Samples, gold: str | None) -> Cause:
     prose = [text_of(Column(gold)(values)) or "" for values in samples] if gold is not None else []
     if (quoted := _quoted_column(samples, prose, exclude=gold)) is not None:
         return quoted
-    # Beside sentences a column of such a name may hold sentences as well.
+    # Next to sentences a column of such a name may hold sentences as well.
     if reason != "gold_is_prose" and (name := _filled(ANSWER_NAMES, samples, text_of, exclude=gold)) is not None:
         return Cause(f"The golds of these rows stand in column {name!r}.", _set_column("gold", name))
     return Cause()

@@ -85,7 +85,7 @@ from truegold.verifiers.user_code import did_you_mean
 
 
 def programs(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit a problem beside a column with tests, in any form that the verifier knows (`row_tests`).
+    r"""Fit a problem next to a column with tests, in any form that the verifier knows (`row_tests`).
 
         {"question": "Write area(w, h).", "test_cases": ["assert area(3, 4) == 12"]}
         {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}
@@ -108,7 +108,7 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Say whether a column beside one of gold holds tests: assertions, or cases in the rows that have no gold."""
+    """Say whether a column next to one of gold holds tests: assertions, or cases in the rows that have no gold."""
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
@@ -143,12 +143,12 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
         return None
     prompt = prompt or next(name for name in ("prompt", "question", "problem", "text") if name in columns)
     golds = next((name for name in GOLDS_COLUMNS if any(_is_list(Column(name)(sample)) for sample in samples)), None)
-    # A `label` beside a list of golds may be a class of the record.
+    # A `label` next to a list of golds may be a class of the record.
     exclude = (prompt, "label") if golds is not None else (prompt,)
     fallbacks = (name for name in ("answer", "solution", "solutions") if name in columns and name not in exclude)
     gold = find_column("gold", samples, exclude=exclude) or next(fallbacks if golds is None else iter(()), None)
     if gold is not None and gold.casefold() == "label" and (worked := next(fallbacks, None)) is not None:
-        gold = worked if boxed_gold_spec(worked, samples) is not None else gold  # A class beside worked solutions.
+        gold = worked if boxed_gold_spec(worked, samples) is not None else gold  # A class next to worked solutions.
     if gold is None and golds is None:
         return None
     layout = Layout(Columns(prompt=ColumnSpec(column=prompt), golds=_spec(golds)))

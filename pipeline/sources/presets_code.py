@@ -3,7 +3,7 @@ r"""Presets of programs: the shapes that their datasets come in; `presets` has t
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
 fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
-"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. `row_tests` beside the verifier reads the tests. A
+"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. The verifier's own `row_tests` reads the tests. A
 `time_limit` of the source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call
 what it names.
 
@@ -203,7 +203,7 @@ def _paired(values: Values) -> Mapping[str, Any] | None:
 
 
 def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
-    """Return the layout of programs with their tests in the column `tests`, and `stories` beside the prompt."""
+    """Return the layout of programs with their tests in the column `tests`, and `stories` next to the prompt."""
     column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
@@ -234,7 +234,7 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
 _TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
 _USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
-"""These columns do not go into `meta`. Several solutions, of which one is taken, and time limits, which may be no
+"""Columns that do not go into `meta`. Several solutions, of which one is taken, and time limits, which may be no
 numbers, do."""
 
 
@@ -280,7 +280,7 @@ _FENCED = re.compile(r"\s*```[\w+]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 def refuse_packed(values: Values, column: str) -> None:
-    """Raise Unusable where the column holds a text that is no JSON, as LiveCodeBench's private tests do."""
+    """Raise Unusable where the column holds a text that is not JSON, as LiveCodeBench's private tests do."""
     value = values.get(column)
     if isinstance(value, str) and value.strip() and value.lstrip()[:1] not in ("[", "{"):
         raise Unusable(

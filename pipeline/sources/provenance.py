@@ -7,7 +7,7 @@ A row's own column counts before what the configuration says of its source; with
 the origin is the source's name. They stand in `meta`, which every stage hands on, so that the row that stays of several
 copies keeps its own.
 
-An exported record carries its row beside what the trainer reads, so that the row comes back as it was:
+An exported record carries its row next to what the trainer reads, so that the row comes back as it was:
 
     {"prompt": [...], "answer": "72", ..., "truegold": "{\"content\": \"9f0c...\", \"gold\": \"72\", \"id\": ...}"}
 
@@ -41,10 +41,10 @@ ORIGIN_COLUMNS = ("origin", "data_source", "source_dataset", "source_url", "url"
 
 
 class Provenance(NamedTuple):
-    """What may be done with a row, and whom to name."""
+    """The licence and the origin of a row: what may be done with it, and whom to name."""
 
     license: str | None
-    """As its source states it; None where nothing is stated."""
+    """The licence as its source states it; None where nothing is stated."""
     origin: str
     """A data set, a file or an address."""
 
@@ -83,7 +83,7 @@ FLAGS = "flags"
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}", "output")
 _IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
-"""What the prompt is called. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
+"""The names of the prompt. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
 
 
 PROMPT_MARK = "{prompt}"

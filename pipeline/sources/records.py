@@ -63,7 +63,7 @@ class Reject:
     reason: str
     """One of a few words that counts are kept by, such as `invalid_json`."""
     detail: str
-    """What is wrong with this record, as a part of a sentence."""
+    """The fault of this record, as a part of a sentence."""
     excerpt: str
     """The start of the record."""
 
@@ -122,7 +122,7 @@ REMEDIES = {
     "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
     "verifier of all rows: --set data.verifier=NAME, or --verifier NAME."
 }
-"""What to do where no record can be used, by the reason of the first, where its detail does not say it."""
+"""The remedies where no record can be used, by the reason of the first, where its detail does not say it."""
 
 
 def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str = "") -> InputError:
@@ -154,9 +154,9 @@ def first_line(error: Exception) -> str:
 
 
 REJECTS_FILE = "rejects.jsonl"
-"""What was not made a row, with its reason."""
+"""The file of records that did not become rows, with the reasons."""
 REJECT = "reject:"
-"""What the counts of `ingest` call a reject, before its reason."""
+"""The prefix of a reject's reason in the counts of `ingest`."""
 DETAIL_CHARS = 300
 """A detail is shown so far."""
 

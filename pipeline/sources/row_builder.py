@@ -6,7 +6,7 @@ becomes `prompt="Natalia sold ..." gold="72" solution="... #### 72" verifier="ma
 meta={"level": "easy", "source_id": "0"}`.
 
 The verifier is that of the configuration, else of the row's column, else of the layout; `verifier_args` are merged in
-that order of precedence. Whatever the source has beyond what was taken whole goes into `meta`.
+that order of precedence. All that the source has and that was not taken whole goes into `meta`.
 
 A row that names `code` has its tests in its arguments, else in a column of a usual name:
 
@@ -82,7 +82,8 @@ SPLIT_WORDS = {
     **dict.fromkeys(("test", "testing", "validation", "valid", "val", "dev", "development"), "heldout"),
     **dict.fromkeys(("eval", "evaluation", "heldout", "holdout", "测试", "测试集", "验证", "验证集"), "heldout"),
 }
-"""What a column `split` may say, in lower case and without blanks, hyphens and underscores; `test_sft` is a test."""
+"""The words that a column `split` may have, in lower case and without blanks, hyphens and underscores; `test_sft` is a
+test."""
 DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
 """The domain of rows that name one of these verifiers."""
 MEASURES = ("format", "length")
@@ -186,7 +187,7 @@ def check_arguments(verifier: str, arguments: Mapping[str, Any], complete: bool)
 
 
 def read_split(value: Any) -> str | None:
-    """Return train or heldout, as a row says, and train where it says nothing; None for what is no known word."""
+    """Return train or heldout, as a row says, and train where it says nothing; None for a word that is not known."""
     if _is_empty(value):
         return "train"
     if not isinstance(value, str):
@@ -242,7 +243,7 @@ class RowBuilder:
     source: str
     """The source's name, which its rows carry."""
     warnings: RowWarnings
-    """What is counted of rows that became rows all the same."""
+    """The counts of oddities in rows that became rows all the same."""
     all_heldout: bool = False
     """Whether every row is set aside, rather than a share."""
     gold_required: bool = True
@@ -318,7 +319,7 @@ class RowBuilder:
         return self._optional(record.values, "id")
 
     def read_parts(self, values: Values, derived: Derived, *, keep_prompt: object) -> RowParts:
-        """Return what a record says beside the prompt, which stays in meta where not all of it was taken."""
+        """Return what a record says in addition to the prompt, which stays in meta where not all of it was taken."""
         config, layout, columns = self.config, self.layout, self.columns
         if layout.restore is not None:
             carried = layout.restore(values)
@@ -534,13 +535,13 @@ class RowWarnings:
     """The warnings about the rows of a source."""
 
     lost: Counter[str] = field(default_factory=Counter)
-    """What rows lost that were cut to their last user message: `system_message`, `pictures`, ..."""
+    """The losses of rows that were cut to their last user message: `system_message`, `pictures`, ..."""
     cut: int = 0
-    """How many rows were."""
+    """How many rows were cut so."""
     unknown_splits: int = 0
     """How many rows say a split that is none."""
     first_split: str = ""
-    """The first of them."""
+    """The first split that is none."""
 
     def add_lost(self, reasons: Iterable[str]) -> None:
         """Count a row that was cut to its last user message."""

@@ -27,7 +27,7 @@ CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidenc
 """Columns that may hold such a text, or something that is told of the row: they belong to the question where it has
 options, where answers stand in them, where questions are repeated or point at a text, or where some rows have none."""
 PREMISES = ("context", "premise")
-"""Of these a column that only some rows fill belongs to their questions."""
+"""Columns that belong to the questions of the rows that fill them, where only some rows do."""
 POINTS = re.compile(
     r"\b(?:passage|paragraph|text|article|document|context|story|excerpt|table|premise|above|according to)\b"
     r"|文中|上文|短文|材料",
@@ -39,7 +39,7 @@ SECTIONS = {"input_format": "Input", "output_format": "Output"}
 STORY_WORDS = 4
 """A shorter text in such a column is a name or a number, not a story."""
 NOTHING = ("", "n/a", "na", "none", "null", "-", "<noinput>")
-"""What stands in an `input` that is empty."""
+"""The contents of an `input` that is empty."""
 
 
 _UNWRAPPED = re.compile(
@@ -64,7 +64,7 @@ class StoryColumns:
         return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
 
     def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
-        """Return the column beside the question that ends by saying one of these golds as the answer; else None."""
+        """Return the column next to the question that ends by saying one of these golds as the answer; else None."""
         texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
         ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
@@ -127,7 +127,7 @@ _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
 def story_text(value: Any) -> str | None:
-    """Return the text of a story: a text, a list of texts, or titles beside sentences as in HotpotQA."""
+    """Return the text of a story: a text, a list of texts, or titles next to sentences as in HotpotQA."""
     if isinstance(value, Mapping):
         titles, sentences = value.get("title"), value.get("sentences")
         if isinstance(titles, list) and isinstance(sentences, list):
@@ -144,7 +144,7 @@ def story_text(value: Any) -> str | None:
 
 
 Asked = tuple[str, str, Sequence[str]]
-"""A text, the question beside it, and its golds."""
+"""A text, the question next to it, and its golds."""
 
 
 def _asked_of(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> list[Asked]:
@@ -167,15 +167,15 @@ def are_solutions(asked: Sequence[Asked]) -> bool:
 
 
 ENDING = 120
-"""A text that says the answer in so many of its last characters is a solution, also beside texts that are none."""
+"""The last characters of a text that make it a solution where they say the answer, also next to texts that are none."""
 _ANNOUNCED = re.compile(
     r"\b(?:answer|solution|result)s?\b(?:\s+(?:to|of|for)\s+[^.?!]{1,60}?)?\s*(?:is|are|was|equals|[:=])"
     r"|\\boxed\s*\{|####|(?:正确)?(?:答案|结果)(?:就?是|为|[:：])|(?<![回问])答[:：]",
     re.IGNORECASE,
 )
-"""What stands before an answer."""
+"""Words before an answer."""
 _STEPS = re.compile(r"[=≈]|\b(?:equals|so|therefore|thus|hence|gives|get|makes?)\b|因此|所以|得", re.IGNORECASE)
-"""What a text has that works something out."""
+"""Signs of a text that works something out."""
 _AMOUNT = re.compile(r"\d+(?:[.,]\d+)*")
 _CONTENT = re.compile(r"[a-z]{4,}|(?=([\u4e00-\u9fff]{2}))")
 _COMMON = frozenset("what which when where from that this with many much does have find value problem level".split())

@@ -39,7 +39,7 @@ from truegold.verifiers.row_kinds import are_tests
 from truegold.verifiers.strict_json import parse_structure
 
 LOOKED_AT = 20
-"""So many records are looked at."""
+"""Records that are looked at."""
 TEXTS = (
     *STORIES,
     *CONTEXTS,
@@ -66,7 +66,7 @@ class UnusedColumn:
 
     name: str
     hint: str = ""
-    """What it looks like, and what to type where it is that; empty where it looks like nothing."""
+    """A likely use of the column, and what to type for that; empty where none is likely."""
     decides: bool = False
     """Whether a verdict may depend on it."""
 

@@ -89,13 +89,13 @@ STRONG_RATE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the samples say of one item."""
+    """The result of one item's samples."""
 
     id: str
     suspicion: float | None
     """The probability that the row is at fault; None where nothing is known of it."""
     ill_posed: float | None
-    """The probability that its problem is."""
+    """The probability that its problem is ill-posed."""
     label_wrong: float | None
     """The probability that its label alone is; None where there is no answer."""
     tier: SuspicionTier

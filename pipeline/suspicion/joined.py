@@ -51,10 +51,10 @@ Array = NDArray[np.float64]
 PRIOR = 0.05
 """The share of ill-posed rows before anything is known, also where rules were measured."""
 PRIOR_ROWS = 20.0
-"""The rows' worth of that share, of the file's in each source, and of known problems beside rows with votes."""
+"""The rows that PRIOR, the file's share in each source, and known problems next to rows with votes count for."""
 ROUNDS = 50
 FURTHER = 2 / 3
-"""The part of a source that counts beside a stronger one."""
+"""The part of a source that counts next to a stronger one."""
 UNMEASURED_FINDS = (0.5, 0.1)
 """The shares of ill-posed and of sound problems in which a model that was not measured is taken to find faults."""
 SOUND = "sound"
@@ -78,14 +78,14 @@ PRIOR_VOTES = 4
 """Votes that are added before that share is taken, half of them for the label (Agresti and Coull 1998): a label that
 one of four gives is not denied, and one that nine of 28 give is."""
 MIN_WITNESSES = 3
-"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
+"""The fewest systems that drop something: two may share an error, and one cannot be told from the label."""
 MIN_INDEPENDENT = 2.0
 """The systems that answered must be worth so many together (`independent_weights`)."""
 REVIEW_AT = 0.15
 """Suspicion from which a row goes to review: about two of three are at fault where strong systems have answered, one
 of three where none has."""
 REVIEW_CLOSED_AT = 0.3
-"""The same where the answer is one of a few; a fifth are at fault."""
+"""Suspicion from which a row goes to review where the answer is one of a few; a fifth are at fault."""
 
 
 class Shares(NamedTuple):
@@ -103,7 +103,7 @@ def shares_of(fault: float, replaced: float) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class AskedVerdict:
-    """What an asked model says of a row, and what that is worth once it is known (`weigh_verdicts`)."""
+    """The verdict of an asked model on a row, and what it is worth once it is known (`weigh_verdicts`)."""
 
     outcome: str
     verdict: str
@@ -130,7 +130,7 @@ class AskedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class OtherEvidence:
-    """What is known of a row beside its votes."""
+    """The evidence on a row in addition to its votes."""
 
     rules: frozenset[str] = frozenset()
     """The rules that call it ill-posed."""
@@ -183,7 +183,8 @@ class Joined:
 
     shares: Shares
     log_odds: Mapping[str, float]
-    """By source, as they count; they add up to the log odds of an ill-posed problem against a sound row."""
+    """The log odds by source, as they count; they add up to the log odds of an ill-posed problem against a sound
+    row."""
 
     @property
     def suspicion(self) -> float:
@@ -336,9 +337,9 @@ class Heard:
 
     models: int = 0
     independent: float = 0.0
-    """What they are worth as independent witnesses."""
+    """The number of independent witnesses that the models are worth."""
     strong: int = 0
-    """Those that are right on `assess.STRONG_RATE` of the rows."""
+    """The models that are right on `assess.STRONG_RATE` of the rows."""
     strong_independent: float = 0.0
     strong_share: float = 0.0
     """The share of the strong ones' samples that give the label."""
@@ -362,7 +363,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a drop of a row can rest on."""
+    """The grounds on which a row can be dropped."""
 
     fault: float
     """The probability that it is at fault, by votes that may drop rows and by the asked model alone."""

@@ -62,7 +62,8 @@ SINGLE, HARMLESS, WRONG = 0, 1, 2
 """The groups of hypotheses: one reading; a second one that most strong systems do not have; one that at least half of
 them have, so that the label is at fault."""
 DEFAULT_CONCENTRATIONS = (10.0, 1 / 3)
-"""Of wrong answers to open and to closed questions: two coincide one time in eleven, and three times in four."""
+"""Concentrations of wrong answers to open and to closed questions: two coincide one time in eleven, and three times in
+four."""
 UNDECIDED = (0.5, 0.25, 0.25)
 """The prior of the groups of hypotheses before anything is known of the file."""
 FLOOR = 1e-7
@@ -83,8 +84,8 @@ class Population:
 
     ability: Ability
     concentrations: tuple[float, float] = DEFAULT_CONCENTRATIONS
-    """Of wrong answers to open questions and to closed ones. Large: there are many ways to be wrong, and agreement on
-    one needs a reason."""
+    """Concentrations of wrong answers to open questions and to closed ones. Large: there are many ways to be wrong, and
+    agreement on one needs a reason."""
     prior: tuple[float, float, float] = UNDECIDED
     """The probability of each group of hypotheses before an item's votes; the last is the share of wrong labels."""
 

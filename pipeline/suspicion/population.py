@@ -2,7 +2,7 @@
 
     60 systems, 30 % of labels replaced  ->  the best agree with 68 % of the labels, are right on 97 % of the problems
 
-A system's strength is no absolute agreement with the labels: where these are noisy the best agree less. Everything is
+A system's strength is not its plain agreement with the labels: where these are noisy the best agree less. Everything is
 learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), with no label of a good or a bad problem:
 
 1. A problem's truth is its label, or its best alternative with the probability that the label is wrong (at first: where
@@ -51,7 +51,7 @@ PRIOR_ITEMS = (2.0, 1.0, 0.2)
 LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
 """The most that the log of the prior of wrong labels is lowered, and the steps in which that is searched."""
 MIN_SYSTEMS = 2
-"""Fewer systems cannot tell errors of their own from those of the labels."""
+"""The fewest systems by which errors of their own can be told from those of the labels."""
 COINCIDENCE_ITEMS = 3.0
 """The worth of `Population`'s default concentrations, in items."""
 RANGE = (0.05, 50.0)

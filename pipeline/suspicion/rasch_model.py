@@ -27,7 +27,8 @@ from truegold.pipeline.suspicion.answer_classes import LabelledProblem
 Array = NDArray[np.float64]
 
 CEILING = 0.99
-"""Even the best systems slip: one wrong answer of a strong system is no evidence."""
+"""The highest probability of a right answer. Even the best systems slip: one wrong answer of a strong system is not
+evidence."""
 GRID: Array = np.linspace(-7.0, 7.0, 57)
 """The difficulties, in logits, that are integrated over."""
 MAX_ITEMS = 20_000

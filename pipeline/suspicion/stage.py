@@ -105,7 +105,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOfRows:
-    """What is known of rows beside their samples, by their ids: rows of one content share it."""
+    """The evidence on rows in addition to their samples, by their ids: rows of one content share it."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
     asked_model: AskedModel = UNKNOWN_MODEL
@@ -341,7 +341,7 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
 
 
 def _step(value: Any, of_file: int | None) -> int | None:
-    """Return a row's step, else its file's; a value that is no step counts as none."""
+    """Return a row's step, else its file's; a value that is not a step counts as none."""
     is_step = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
     return value if is_step else of_file
 

@@ -60,7 +60,7 @@ ITEM, SYSTEM, TEXT, STATE, STEP = range(5)
 
 
 class _State(IntEnum):
-    """What the verdict on a sample's answer was, if there is one."""
+    """The verdict on a sample's answer, if there is one."""
 
     TO_JUDGE = 0
     UNJUDGED = 1
@@ -109,7 +109,7 @@ def _join_steps(step: NDArray[np.int32]) -> list[NDArray[np.int32]]:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Who voted for what: e entries, sorted by item, then answer class, of n items and m systems."""
+    """The votes: e entries, sorted by item, then answer class, of n items and m systems."""
 
     item: NDArray[np.int32]
     """(e,), the index of the entry's item."""
@@ -126,7 +126,7 @@ class Votes:
     family: NDArray[np.int32]
     """(m,), the index of each system's model; later checkpoints of one come later."""
     alternatives: list[list[str]]
-    """For each of the n items the texts of its classes 1, 2, ..."""
+    """The texts of the classes 1, 2, ... of each of the n items."""
     closed: NDArray[np.bool_]
     """(n,), whether the answer is one of a few."""
     unjudged: NDArray[np.int32]
@@ -207,11 +207,11 @@ class AnswerVotes:
     kind: str
     """`label`, `alternative`, `unjudged`, or `cut_short` (`is_cut_short`)."""
     spellings: list[str]
-    """Its spellings, the most frequent first."""
+    """The spellings of the answer, the most frequent first."""
     votes: int
     """The samples that gave it."""
     systems: list[str]
-    """The systems that did; none of answers that were set aside."""
+    """The systems that gave the answer; none of answers that were set aside."""
 
 
 class VoteCounter:

@@ -79,7 +79,7 @@ def flag_record(
 
 
 class Action(StrEnum):
-    """What was done to a row."""
+    """An action on a row."""
 
     KEEP = "keep"
     EDIT = "edit"

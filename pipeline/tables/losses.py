@@ -19,9 +19,9 @@ from truegold.pipeline.tables.run_files import HELD_REASONS
 from truegold.verifiers import InputError
 
 LOUD_SHARE = 0.2
-"""Where more than this share of all rows goes for one reason, it is said aloud."""
+"""The share of all rows going for one reason above which it is said aloud."""
 SAMPLE = 20
-"""So many rows of each reason are looked at for the cause."""
+"""Rows of each reason that are looked at for the cause."""
 LOSSES = "losses"
 """The fact of a stage that lists its heavy losses."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
@@ -37,7 +37,7 @@ class Cause:
     cause: str = ""
     """A sentence, such as `Every gold is a number: is `math` meant?`"""
     remedy: str = ""
-    """What to type or to look at."""
+    """The command to type, or the thing to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Loss:
     cause: str
     """Why, as far as it is known; else empty."""
     remedy: str
-    """What to do."""
+    """The advice on what to do."""
 
     @property
     def share(self) -> float:

@@ -30,9 +30,9 @@ from truegold.pipeline.tables.rows import RowReference
 MIN_PRECISION = 0.6
 """A rule below this is off by default."""
 CORPUS_ROWS = 5
-"""So many rows of a corpus have full weight."""
+"""The number of rows of a corpus that gives it full weight."""
 MIN_BLIND = 5
-"""Of fewer rows that two readers have read nothing is known for sure."""
+"""The fewest rows read by two readers by which a rule is known for sure."""
 MIN_CORPORA = 3
 """A rule that was read on fewer corpora may be right by the habits of one."""
 BLOCKING_PRECISION = 0.9
@@ -41,7 +41,7 @@ BLOCKING_PRECISION = 0.9
 
 @dataclass(frozen=True)
 class Measured:
-    """What reading a rule's flags by hand came to."""
+    """The result of reading a rule's flags by hand."""
 
     right: int
     read: int
@@ -72,7 +72,7 @@ MEASURED: Mapping[str, Measured] = {
     reason: Measured(**{**counts, "blind": tuple(counts["blind"])})
     for reason, counts in json.loads((files(__package__) / "measured_flags.json").read_bytes()).items()
 }
-"""By the flag's reason."""
+"""The measured rules by the flag's reason."""
 ILL_POSED_RULES = frozenset(
     {
         "foreign_question",
@@ -85,7 +85,7 @@ ILL_POSED_RULES = frozenset(
     }
 )
 """The measured reasons that call the problem ill-posed. Others speak of gold, of the form of the question, or of words
-beside it."""
+next to it."""
 
 
 def measured_flag(

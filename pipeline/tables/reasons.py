@@ -27,11 +27,12 @@ GOLD_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold", "same_gold")
 
 MATCHES_FILE = "matches.parquet"
 AGAINST = "against"
-"""Under this name the metadata of a table of matches has what it was made from: {set: items}."""
+"""The name in a table of matches' metadata of what it was made from: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
 ANSWERS_FILE = "answers.parquet"
 ASKED_FILE = "asked.parquet"
-"""What an asked model says of every row. Its metadata has under `ASKED_MODEL` what was known of the model before."""
+"""The table of an asked model's verdicts on all rows. Its metadata has under `ASKED_MODEL` what was known of the model
+before."""
 ASKED_MODEL = "model"
 CHECKS_FILE = "label_checks.parquet"
 
@@ -48,15 +49,15 @@ class DropReason(StrEnum):
     TOO_EASY = "too_easy"
     """Nearly all of its groups are expected to be all right."""
     TOO_FEW_PASSES = "too_few_passes"
-    """It has fewer right samples than `min_passes`."""
+    """The row has fewer right samples than `min_passes`."""
     OUTSIDE_BAND = "outside_band"
-    """Its expected pass rate is one that is not to be selected."""
+    """The row's expected pass rate is one that is not to be selected."""
     ZERO_QUOTA = "zero_quota"
-    """Its source or domain has the quota 0."""
+    """The row's source or domain has the quota 0."""
     OVER_ZERO_SHARE = "over_zero_share"
-    """It never passed, a rule advises against it, and enough rows that never passed are selected."""
+    """The row never passed, a rule advises against it, and enough rows that never passed are selected."""
     IN_RESERVE = "in_reserve"
-    """It is good, and `max_rows`, the target, a quota or `zero_share` has enough like it."""
+    """The row is good, and `max_rows`, the target, a quota or `zero_share` has enough like it."""
 
 
 class MatchRow(TypedDict):
@@ -81,9 +82,9 @@ class SuspicionRow(TypedDict):
     suspicion: float | None
     """The probability of either of the next two; null where nothing was looked at."""
     ill_posed: float | None
-    """That its problem has no answer, or several."""
+    """The probability that its problem has no answer, or several."""
     label_wrong: float | None
-    """That another answer than its label is right; null without samples."""
+    """The probability that another answer than its label is right; null without samples."""
     tier: str
     evidence: str
     suggestion: str | None
@@ -110,7 +111,7 @@ class AnswersRow(RowReference):
 
 
 class LabelCheck(TypedDict):
-    """A decision about a row that was drawn at random and has no flag, beside what its samples said of its label."""
+    """A decision about a row that was drawn at random and has no flag, with what its samples said of its label."""
 
     id: str
     passes: int
@@ -126,14 +127,14 @@ CHECK_SCHEMA = arrow_schema(LabelCheck)
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """What is known of an asked model before its verdicts on the rows are."""
+    """The facts about an asked model before its verdicts on the rows."""
 
     prior: float
     """The share of ill-posed rows to expect."""
     ill_posed: Mapping[str, int]
     """How often it gave each outcome of known ill-posed problems; empty where it was not measured."""
     sound: Mapping[str, int]
-    """The same of sound problems."""
+    """How often it gave each outcome of known sound problems."""
 
 
 def asked_schema(model: AskedModel) -> pa.Schema:

@@ -43,10 +43,10 @@ Float32List = Annotated[list[float], pa.list_(pa.float32())]
 Posterior = Annotated[
     list[Component], pa.list_(pa.struct([(name, pa.float64()) for name in Component.__annotations__]))
 ]
-"""What is known of a pass rate."""
+"""The distribution of a pass rate, as far as it is known."""
 
 NOTES = "truegold"
-"""What truegold notes of a row stands under this name in `meta`: its language, licence, origin."""
+"""The name in `meta` of truegold's notes on a row: its language, licence, origin."""
 PROVENANCE_NOTES = ("license", "origin")
 """The notes that say where a row comes from, and under which licence."""
 
@@ -59,7 +59,7 @@ RowKey = tuple[str, str, int]
 TableRow = TypeVar("TableRow")
 
 BATCH_ROWS = 1024
-"""Rows held in memory at a time by readers and writers: bounds memory whatever the file's size."""
+"""Rows held in memory at a time by readers and writers: bounds memory for files of any size."""
 
 BATCH_BYTES = 32 * 2**20
 """Text held by a writer before it is written, so that a few thousand huge rows cannot add up."""
@@ -117,7 +117,7 @@ class Row(TypedDict):
     pass_rate: NotRequired[float]
     """The expected one. Selection adds it, and what follows, to the rows that it chooses (SELECTED_SCHEMA)."""
     posterior: NotRequired[list[Component]]
-    """What the profile knows of the pass rate, a mixture of Beta distributions (`rates.posterior`)."""
+    """The distribution of the pass rate by the profile, a mixture of Beta distributions (`rates.posterior`)."""
     suspicion: NotRequired[float]
     """How probable it is that its label is at fault."""
 
@@ -362,17 +362,17 @@ class ProfileRow(RowReference):
     pass_at: str
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
-    """What is known of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates of
-    all problems of its kind (`rates.posterior`); empty where nothing could be judged. `pass_rate` of a problem that got
-    further samples because of its first ones is biased, this is not."""
+    """The distribution of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates
+    of all problems of its kind (`rates.posterior`); empty where nothing could be judged. `pass_rate` of a problem that
+    got further samples because of its first ones is biased, this is not."""
     expected_rate: float | None
     expected_deviation: float | None
-    """Its mean and standard deviation."""
+    """The mean and standard deviation of the posterior."""
     likely_low: float | None
     likely_high: float | None
     """The ends of its 90 % interval."""
     decision: str | None
-    """What the pass rate most probably means for training (`PassRateBand`)."""
+    """The most probable band of the pass rate, by what it means for training (`PassRateBand`)."""
     decision_probability: float | None
     tokens_mean: float
     tokens_max: Int32

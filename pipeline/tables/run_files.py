@@ -142,7 +142,7 @@ class RunFiles:
 
 
 def read_manifest(run_dir: Path) -> list[str]:
-    """Return the stages that a run's manifest names, in their order. InputError where it is no run, or damaged."""
+    """Return the stages that a run's manifest names, in their order. InputError where it is not a run, or damaged."""
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         raise InputError(

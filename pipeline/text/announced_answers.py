@@ -30,7 +30,7 @@ _ANSWER_LINE = re.compile(
 _HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
-"""What may end an answer: the end of a sentence, a bracket, or a comma before a space."""
+"""A character that may end an answer: the end of a sentence, a bracket, or a comma before a space."""
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")
 _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _DROPPED = str.maketrans("", "", " \t\n$*{}")
@@ -45,7 +45,7 @@ class AnnouncedAnswer:
     text: str
     """The announcement as a whole."""
     value: str
-    """What is announced."""
+    """The announced value."""
 
 
 def announced_answers(prompt: str) -> Iterator[AnnouncedAnswer]:

@@ -26,7 +26,7 @@ MIN_RARE = 3
 _LATIN_REMAINS = re.compile(
     "(?<=[A-Za-z])[\u00e2\u00c2](?=(?:s|t|re|ll|ve)?[\\s.,])|\u00e2\u20ac|\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00d0[\u00b0-\u00bf]"
 )
-"""What is left where UTF-8 was read as Latin-1 and control characters were dropped."""
+"""The remains of UTF-8 that was read as Latin-1 and lost its control characters."""
 
 _SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèéвРСГОΓ├‚√¬Œ‰][^\x00-\x7f\\w]|Γ[ÇÉé]|‚Ä|Ã\\w|â€|вЂ|О[±-¿]")
 """Pairs of characters that mojibake begins with; without one the package need not be loaded."""

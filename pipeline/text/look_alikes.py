@@ -19,7 +19,8 @@ CYRILLIC = {
 GREEK = {
     pair[0]: pair[1] for pair in "οo αa ρp ιi κk υu χx νv τt ηn γy ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX".split()
 }
-"""The same of Greek. In mathematics most are symbols, so that no text loses them: they are only compared."""
+"""Greek letters, and the Latin letter that each looks like. In mathematics most are symbols, so that no text loses
+them: they are only compared."""
 _TO_LATIN = str.maketrans(CYRILLIC)
 _HAS_CYRILLIC = re.compile("[\u0400-\u052f]")
 _MIXED_WORD = re.compile(r"(?=[A-Za-z]*[\u0400-\u052f])(?=[\u0400-\u052f]*[A-Za-z])[A-Za-z\u0400-\u052f]+")

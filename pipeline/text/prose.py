@@ -76,11 +76,11 @@ _NOT_PROSE = re.compile(
 _OPTIONS = re.compile(r"\n\s*\(?A[.)]")
 _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3})")
 _HALF_END = re.compile(r"(?<=[.?!。？！．])\s*|\s{2,}|(?<=[^\W\d_])\s+(?=[A-Z])")
-"""Where a second language may begin: behind a sentence, a wide gap, or before a capital."""
+"""A place where a second language may begin: behind a sentence, a wide gap, or before a capital."""
 MAX_TWICE_CHARS = 4_000
 MAX_HALVES = 60
 MIN_HALF = 0.3
-"""Of two halves that say the same neither has fewer letters than this share of the other's."""
+"""The least share of the letters of one half that the other has, where both say the same."""
 MIN_SHARED_NUMBERS = 2
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 _ENGLISH = frozenset("the and are has have how what which find with each from if".split())

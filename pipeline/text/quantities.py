@@ -41,12 +41,12 @@ _DIGITS = re.compile(
 )
 """A token of digits: "3 1/2", "1,250", "5th", "40%", "2 dozen", "3万"."""
 MAX_NUMBER_CHARS = 80
-"""A longer text is no plain number; this also bounds the digits that `Fraction` is given."""
+"""The most characters of a plain number; this also bounds the digits that `Fraction` is given."""
 _DROPPED = re.compile(
     r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
     r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
 )
-r"""What does not change a number: layout, a unit in `\text{}`, degrees, signs of money."""
+r"""Parts that do not change a number: layout, a unit in `\text{}`, degrees, signs of money."""
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
 _GROUPING_COMMA = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
 _PLAIN_NUMBER = re.compile(

@@ -27,7 +27,7 @@ _MATHS = re.compile(MATHS_PATTERN)
 
 _BREAKS = "\n\t"
 _REORDERING = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""These characters turn the text around them, and could make a wrong answer read as a right one."""
+"""Characters that turn the text around them, and could make a wrong answer read as a right one."""
 
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in _BREAKS}
 _SYMBOLS |= dict.fromkeys([*map(chr, range(0x80, 0xA0)), *_REORDERING], "\ufffd")

@@ -84,12 +84,13 @@ AS_TEXT = "notation"
 """Why a gold is compared letter by letter. Two blind readers found that right of 11 in 30 such golds that no right
 answer in other words would match; of the other kinds of `gold_unmatchable` in 75 of 79."""
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""Where of so many rows, spread over the set, a larger share has golds that cannot be matched, another verifier or
-another column is meant: such golds hold their rows back. In other sets `gold_unmatchable` advises."""
+"""Rows, spread over the set, that are sampled, and the greatest share of them whose golds cannot be matched. With a
+larger share another verifier or another column is meant: such golds hold their rows back. In other sets
+`gold_unmatchable` advises."""
 NO_ANSWERS = ("missing", "placeholder")
 """Kinds of `gold_unmatchable` that always hold a row back: there is no answer."""
 ANOTHER_ANSWER = "7919"
-"""An answer that is no row's gold."""
+"""An answer that is not the gold of any row."""
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that read golds: for others, such as `exact`, a sentence may well be the answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
@@ -97,14 +98,15 @@ COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
 CONCLUSION = "conclusion"
 """The form of a last result, "so x = 8", which counts where it is the text of an option."""
 MAX_SOLUTION_CHARS = 20_000
-"""Of a longer solution only the end is judged."""
+"""Characters of a solution that are judged, from its end."""
 END_CHARS = 200
 """The characters at the end of a solution that have its last steps."""
 MAX_BOXES = 4
-"""In a solution with more boxes they are intermediate results."""
+"""The most boxes of a solution that may be answers; more are intermediate results."""
 REPEATED_SHARE = 0.8
 MIN_REPEATED_ROWS = 20
-"""Where such a share of so many rows has one gold, a column was filled with one value, and repeating it is paid."""
+"""The fewest rows of which REPEATED_SHARE with one gold show that a column was filled with one value, and that
+repeating it is paid."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
@@ -191,14 +193,14 @@ def verify_part(
 
 @dataclass(frozen=True)
 class GoldExamined:
-    """What its verifier says of one gold."""
+    """The verifier's findings about one gold."""
 
     flags: tuple[FlagRecord, ...]
-    """What this stage would flag the row with."""
+    """The flags that this stage would give the row."""
     verdict: Verdict | None
-    """On a perfect response; None where none can be made up."""
+    """The verdict on a perfect response; None where none can be made up."""
     reading: str | None
-    """What the verifier reads gold as, where it says so."""
+    """The reading that the verifier has of gold, where it says so."""
 
 
 def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
@@ -215,7 +217,7 @@ def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
 
 
 class _Role(Enum):
-    """What a response is that the verifier judges."""
+    """The role of a response that the verifier judges."""
 
     GOLD = "gold"
     OTHER_GOLD = "another accepted gold"
@@ -250,11 +252,11 @@ class _Pending:
     word_fault: str | None
     """Why no right answer can match gold, as far as its words tell: "prose", "placeholder", ..."""
     roles: tuple[_Role, ...]
-    """What each response is, in the order in which they are judged."""
+    """The role of each response, in the order in which they are judged."""
     other_golds: tuple[str, ...]
-    """The accepted golds beside the first of which there are responses, in their order."""
+    """The further accepted golds of which there are responses, in their order."""
     verdicts: list[Verdict] = field(default_factory=list)
-    """The verdicts so far, in the same order."""
+    """The verdicts so far, in the order of `roles`."""
 
     def verdict_on(self, role: _Role) -> Verdict | None:
         """Return the first verdict on a response of this role, or None where there is no such response."""
@@ -336,7 +338,7 @@ class _Queue:
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
     def _other_golds(self, row: Row) -> list[Item]:
-        """Return the perfect response to each accepted gold beside the first, to be judged against that gold alone."""
+        """Return the perfect response to each further accepted gold, to be judged against that gold alone."""
         golds = orjson.loads(row["verifier_args"]).get(OTHER_GOLDS, ())
         if mistake_in_golds(golds) is not None:
             return []

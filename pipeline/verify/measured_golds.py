@@ -29,14 +29,15 @@ OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
 DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
 """A row with one of these options has said how its gold is rounded."""
 MIN_SHARE = 0.08
-"""Of the golds with figures. Of 18 sets of mathematics none has more than .041, two of science have .15 and .31."""
+"""The least share of measured golds among those with figures. Of 18 sets of mathematics none has more than .041, two of
+science have .15 and .31."""
 MIN_ROWS = 10
 MIN_FRACTIONS, MIN_COMPUTED = 0.25, 1 / 3
 """The share of fractions with a point among the golds with figures, and of three decimals and more among these. Of 18
 sets of mathematics none has more than .21 of fractions, two of finance have .28 and .75."""
 EXAMPLE_CHARS = 60
 MAX_CHARS = 4_000
-"""Of a longer problem only the beginning is read."""
+"""Characters of a problem that are read, from its beginning."""
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
@@ -68,12 +69,12 @@ class MeasuredTally:
     """Counts the golds of one set, and those of them that look measured."""
 
     golds: int = 0
-    """With figures; others have nothing to round."""
+    """Golds with figures; others have nothing to round."""
     measured: int = 0
     fractions: int = 0
-    """With a point behind which not all is zero."""
+    """Golds with a point behind which not all is zero."""
     computed: int = 0
-    """Of these, with three decimals and more."""
+    """Golds with three decimals and more, not all of them zero."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:

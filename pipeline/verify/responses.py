@@ -4,7 +4,7 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
     {"id": "8", "response": ["\\boxed{8}", "9"], "gold": "8"}   ->   two verdicts: sample=0 and sample=1
 
 Columns are guessed as everywhere (`sources.presets`) or named, and golds, tests, verifiers and their arguments are read
-as a run reads them (`problems.ItemReader`): programs beside HumanEval's columns are judged by its tests. No row is
+as a run reads them (`problems.ItemReader`): programs next to HumanEval's columns are judged by its tests. No row is
 lost: one that cannot be read gets a row with the reason and no score. `cpu_ms` has the CPU milliseconds that judging
 the row took, without those of the verifier's subprocesses; it is empty where the judging process died or was killed. At
 the end the slowest rows, the throughput and what was rejected are reported.
@@ -55,7 +55,7 @@ SLOW_MS = 100.0
 """Rows that take longer are reported: a verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""Without a gold column, this many rows show whether the verifier needs one."""
+"""The first rows, which show whether the verifier needs a gold column where there is none."""
 
 
 def verify_file(
@@ -171,7 +171,7 @@ def _convert(path: Path, form: str) -> None:
 
 @dataclass
 class _Outcomes:
-    """What came of the rows: how many there are by reason, the first of each reject, and what judging cost."""
+    """The results of the rows: how many there are by reason, the first of each reject, and what judging cost."""
 
     began: float = field(default_factory=time.monotonic)
     counts: Counter[str] = field(default_factory=Counter)
@@ -192,7 +192,7 @@ class _Outcomes:
         return reason
 
     def add_verdict(self, row: int, reason: Reason, cpu_ms: float | None) -> None:
-        """Count a row that was judged; None stands for a time that nobody knows."""
+        """Count a row that was judged; None stands for a time that is not known."""
         self.counts[str(reason)] += 1
         self.judged += 1
         self.cpu_ms += cpu_ms or 0.0

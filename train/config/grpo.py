@@ -25,7 +25,7 @@ class Order(StrEnum):
     """How the next problems are chosen."""
 
     SIGNAL = "signal"
-    """By how probable it is that their group teaches, as the profile and all rollouts since have it."""
+    """By the probability that their group teaches, as the profile and all rollouts since have it."""
     UNIFORM = "uniform"
     """All in turn, in a fresh permutation each epoch."""
     CURRICULUM = "curriculum"
@@ -33,7 +33,7 @@ class Order(StrEnum):
 
 
 class FeedConfig(StageConfig):
-    """Which problems come next."""
+    """The order in which problems are drawn."""
 
     order: Order = Order.UNIFORM
     """`uniform`, `signal` or `curriculum`."""
@@ -50,7 +50,7 @@ class FeedConfig(StageConfig):
 
 
 class AsynchronousConfig(StageConfig):
-    """Sampling beside the update."""
+    """Sampling in the background, while the trainer updates the weights."""
 
     max_staleness: int = Field(default=1, ge=1)
     """How many versions of the weights a group may be behind those that are trained. 1 is one step off: while a batch
@@ -59,12 +59,12 @@ class AsynchronousConfig(StageConfig):
     """Whether new weights are loaded while completions are being sampled, whose later tokens are then of the new ones
     (PipelineRL, arXiv 2509.19128); otherwise those that have begun are finished first."""
     order: Literal["fresh", "first"] = "first"
-    """Which groups a batch is made of, where more are ready than it takes: the freshest, or those that were first."""
+    """Groups that a batch takes where more are ready than it needs: the freshest, or those that were ready first."""
     devices: tuple[str, ...] = ()
     """The GPUs of each sampler, as CUDA_VISIBLE_DEVICES has them: ["4", "5"] are two samplers of a GPU each. Left out:
     the trainer's."""
     samplers: int = Field(default=1, ge=1)
-    """Sampling processes, whatever the number of ranks; with `devices` there is one for each entry."""
+    """Sampling processes, independent of the number of ranks; with `devices` there is one for each entry."""
 
     @field_validator("devices", mode="before")
     @classmethod
@@ -173,7 +173,7 @@ class RewardTerm(StageConfig):
 
 
 class RewardConfig(VerdictConfig):
-    """What a completion is rewarded for."""
+    """The reward of a completion."""
 
     terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
     """The terms of the reward. Exactly one of them leaves `verifier` and `judge` out: it is what pass rates are
@@ -184,7 +184,8 @@ class RewardConfig(VerdictConfig):
     """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
     more."""
     second_opinion: AuditedOpinionConfig | None = None
-    """Who may raise an answer that the row's own verifier could not read (`unread`) from 0 to 1, after an audit."""
+    """Audited opinion that may raise an answer from 0 to 1 where the row's own verifier could not read it
+    (`unread`)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -229,7 +230,7 @@ TUNABLE_GRPO = (
     *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib engine.sleep launch.gpu_gb".split(),
     *"trackers completions checkpoint_every save_every save_total_limit".split(),
 )
-"""What may change while a training is unfinished: it goes on from its last checkpoint."""
+"""Settings that may change while a training is unfinished: it goes on from its last checkpoint."""
 
 
 class TemperatureSchedule(StageConfig):
@@ -341,7 +342,7 @@ class EvaluationConfig(StageConfig):
 
 
 class ShownConfig(StageConfig):
-    """Which completions people see; `completions/` has all of them."""
+    """The completions that people see; `completions/` has all of them."""
 
     every: int = Field(default=1, ge=0)
     """Steps from one of which completions are shown to the next; 0: none are."""
@@ -352,7 +353,7 @@ class ShownConfig(StageConfig):
 
 
 class ProbeConfig(StageConfig):
-    """After each weight sync a few prompts are continued, to compare the two engines."""
+    """A comparison of the two engines after each weight sync: a few prompts are continued."""
 
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
@@ -361,7 +362,7 @@ class ProbeConfig(StageConfig):
 
 
 class GuardConfig(StageConfig):
-    """What watches a run, and how far it goes (`train.guards`, the table of guards in docs/reference/guards.md)."""
+    """The guards of a run, and how far they go (`train.guards`, the table of guards in docs/reference/guards.md)."""
 
     off: tuple[str, ...] = ()
     """Names of guards that do not watch, `all` for every one; `probe` for the comparison of the two engines; or of
@@ -400,19 +401,19 @@ class GrpoConfig(StageConfig):
     group_size: int = Field(default=8, ge=2)
     """Completions of each prompt."""
     asynchronous: AsynchronousConfig | None = None
-    """Sampling beside the update, in a process of its own; left out: one after the other."""
+    """Sampling in the background, in a process of its own. Left out: each step samples, then updates."""
     sync_every: int = Field(default=1, ge=1)
     """Steps after which the sampler gets the weights in training. It gets them before each evaluation and checkpoint
     too. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections` weigh by how
     far it has moved away from the one that sampled."""
     feed: FeedConfig = FeedConfig()
-    """Which problems come next."""
+    """The order in which problems are drawn."""
     sampling: SamplingConfig = SamplingConfig()
     """How completions are sampled."""
     turns: TurnsConfig | None = None
     """Dialogues with an environment in place of single answers."""
     reward: RewardConfig = RewardConfig()
-    """What a completion is rewarded for."""
+    """The reward of a completion."""
     objective: ObjectiveConfig = ObjectiveConfig()
     """Advantages, loss, and what is masked or weighted."""
     chat: ChatConfig = ChatConfig()
@@ -424,13 +425,13 @@ class GrpoConfig(StageConfig):
     launch: LaunchConfig = LaunchConfig()
     """The processes that train."""
     evaluation: EvaluationConfig = EvaluationConfig()
-    """What is measured on held-out rows while training."""
+    """Measurements on held-out rows while training."""
     guards: GuardConfig = GuardConfig()
-    """What is done when a run goes wrong."""
+    """The guards, which act when a run goes wrong."""
     probe: ProbeConfig = ProbeConfig()
     """The comparison of the two engines after each weight sync."""
     trackers: tuple[Tracker, ...] = ()
-    """Where metrics and completions go besides metrics.jsonl and TensorBoard."""
+    """The trackers that get metrics and completions, besides metrics.jsonl and TensorBoard."""
     completions: ShownConfig = ShownConfig()
     """The completions that are shown while it trains."""
     checkpoint_every: int = Field(default=20, ge=1)
@@ -438,7 +439,7 @@ class GrpoConfig(StageConfig):
     save_every: int = Field(default=0, ge=0)
     """Steps from one of which the weights stay, as a Hugging Face checkpoint in `checkpoints/`; 0: of none."""
     save_total_limit: int | None = Field(default=None, ge=1)
-    """So many of them stay, the newest ones; left out: all."""
+    """The number of saved weights that stay, the newest ones; left out: all."""
     seed: int = 0
     """Rows, completions and evaluations are drawn by it."""
 

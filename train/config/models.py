@@ -99,7 +99,7 @@ class OptimizerConfig(StageConfig):
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """How the rate falls after the warm-up, down to `final_lr` at the run's end."""
     final_lr: float = Field(default=0.0, ge=0)
-    """Where a linear or cosine schedule ends."""
+    """The last rate of a linear or cosine schedule."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Gradients of a larger norm are scaled down to it."""
     zero_stage: Literal[0, 1, 2, 3] = 1
@@ -135,14 +135,14 @@ class OptimizerConfig(StageConfig):
 
 
 class PushConfig(StageConfig):
-    """Where a trained model goes on the Hugging Face hub, with its card. A text alone is the name."""
+    """The upload of a trained model to the Hugging Face hub, with its card. A text alone is the name."""
 
     repo: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
     """The model's name on the hub, `owner/name`; it is made where there is none."""
     private: bool = True
     """Whether a model that is made is private."""
     license: str | None = None
-    """What the card says of its licence, such as `apache-2.0`."""
+    """The licence that the card names, such as `apache-2.0`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -158,7 +158,7 @@ TUNABLE_OPTIMIZER = tuple(
 )
 """The optimizer's settings that a checkpoint may be taken up with; its moments belong to betas and dtype."""
 TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")
-"""What may change while SFT is unfinished."""
+"""Settings that may change while SFT is unfinished."""
 
 
 class SftConfig(StageConfig):
@@ -170,7 +170,7 @@ class SftConfig(StageConfig):
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
     dialogues: DialoguesConfig = DialoguesConfig()
-    """What prompts of dialogues have beside their messages; as `train.turns` has it where it is left out."""
+    """Additions to the prompts of dialogues, besides their messages; those of `train.turns` where it is left out."""
     epochs: int = Field(default=1, ge=1)
     """How often each example is trained on."""
     batch_size: int = Field(default=64, ge=1)
@@ -178,7 +178,7 @@ class SftConfig(StageConfig):
     max_length: int = Field(default=1024, ge=8)
     """Examples of more tokens are left out and counted."""
     weight: DistillationWeight = "token"
-    """What a token of a distilled positive weighs (`train.objective.distilled.weight`); worked solutions weigh 1."""
+    """The weight of a token of a distilled positive (`train.objective.distilled.weight`); worked solutions weigh 1."""
     packing: bool = True
     """Put several examples into one row of a micro-batch, where the architecture does not mix them."""
     optimizer: OptimizerConfig = OptimizerConfig(lr=1e-5)
@@ -186,7 +186,7 @@ class SftConfig(StageConfig):
     launch: LaunchConfig = LaunchConfig()
     """The processes that train."""
     trackers: tuple[Tracker, ...] = ()
-    """Where metrics go besides metrics.jsonl and TensorBoard."""
+    """The trackers that get metrics, besides metrics.jsonl and TensorBoard."""
     checkpoint_every: int = Field(default=100, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     seed: int = 0

@@ -23,7 +23,7 @@ A right answer to this:
 {solution}
 
 Answer it again in your own words."""
-"""What the policy is asked as its own teacher."""
+"""The prompt of the policy as its own teacher."""
 
 
 class PassRateBelow(StageConfig):
@@ -66,9 +66,9 @@ class CorrectionConfig(StageConfig):
     """One weight for what the sampling and the training engine disagree on (`objective.weights`)."""
 
     kind: Correction
-    """Which ratio is corrected, and whether it is cut or masked."""
+    """The ratio that is corrected, and whether it is cut or masked."""
     low: float | None = Field(default=None, ge=0)
-    """Not for tis and sequence_tis, which only cut at `high`."""
+    """The lower bound; left out for tis and sequence_tis, which only cut at `high`."""
     high: float = Field(gt=0)
     """The range of exp(old - rollout), of a token, a whole sequence, or its geometric mean."""
 
@@ -100,7 +100,7 @@ class MaskConfig(StageConfig):
 
 
 class CovarianceConfig(StageConfig):
-    """What is done with the few tokens that lower the entropy most: those whose log-probability and advantage are high
+    """The treatment of the few tokens that lower the entropy most: those whose log-probability and advantage are high
     together (Clip-Cov and KL-Cov, arXiv 2505.22617). Off without a kind."""
 
     kind: Literal["clip", "kl"] | None = None
@@ -151,7 +151,7 @@ class DistilledConfig(StageConfig):
     """How distilled positives (`synth`) join the groups of their rows."""
 
     weight: DistillationWeight | Literal["shaped"] = "token"
-    """What stands for p(output | prompt) / p(output | prompt, context): by token, by all tokens so far, by the whole
+    """The estimate of p(output | prompt) / p(output | prompt, context): by token, by all tokens so far, by the whole
     output, its geometric mean, 1; or LUFFY's shaping, p / (p + .1), in place of a weight."""
     cap: float = Field(default=1.0, gt=0)
     """The largest weight."""
@@ -170,10 +170,9 @@ class SelfDistillationConfig(StageConfig):
     a right completion of the same problem (SDPO, arXiv 2601.20802)."""
 
     weight: float = Field(default=0.0, ge=0)
-    """What the divergence from the teacher is multiplied by; 0: none."""
+    """The weight of the divergence from the teacher; 0 for none."""
     template: str = SELF_TEACHER
-    """What the teacher is asked: `{prompt}` stands for the problem, `{solution}` for another completion of the group
-    that is right."""
+    """The teacher's prompt: `{prompt}` is the problem, `{solution}` another completion of the group that is right."""
     max_gap: float = Field(default=5.0, gt=0)
     """The largest difference of log-probabilities (nats) that a token is pushed by."""
 
@@ -191,18 +190,18 @@ class ObjectiveConfig(StageConfig):
     of them, and one that lags behind the policy is where much of the instability comes from."""
 
     advantage: Advantage = "grpo"
-    """What a completion's reward is compared with."""
+    """The baseline that a completion's reward is compared with."""
     advantage_bands: tuple[AdvantageBand, ...] = ()
-    """For problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The lowest
-    bound that fits counts."""
+    """Advantages for problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The
+    lowest bound that fits counts."""
     pass_at_k: int = Field(default=4, ge=1)
     """k of the advantages of pass@k."""
     loss: Loss = "auto"
     """auto: GSPO for mixture-of-experts models, whose token ratios change with the routing; PPO's clip for others."""
     relative_to: Literal["sampled", "teaching"] = "sampled"
-    """What a step's token weights are relative to: all `prompts_per_step` groups that were sampled, so that a step with
-    one group that teaches is a thirty-second of one with 32; or the groups that teach, so that all steps are as large,
-    however little was learned."""
+    """The groups that a step's token weights are relative to. sampled: all `prompts_per_step` groups, so that a step
+    with one group that teaches counts a thirty-second of one with 32. teaching: the groups that teach, so that all
+    steps are as large, however little was learned."""
     aggregation: Aggregation | Literal["auto"] = "auto"
     """auto: what the loss's paper has, sequence for GSPO and token for the others. constant divides by max_tokens."""
     clip: ClipConfig = ClipConfig()
@@ -218,7 +217,7 @@ class ObjectiveConfig(StageConfig):
     masks: MaskConfig = MaskConfig()
     """Tokens and completions that have no part in the loss."""
     covariance: CovarianceConfig = CovarianceConfig()
-    """What is done with the tokens that lower the entropy most."""
+    """The treatment of the tokens that lower the entropy most."""
     kl: KlConfig = KlConfig()
     """The penalty for leaving the reference policy."""
     positives: PositivesConfig = PositivesConfig()

@@ -29,7 +29,7 @@ TemplateArgs = Annotated[Mapping[str, Any], AfterValidator(_check_template_args)
 
 
 class ReminderConfig(StageConfig):
-    """What the last message of each prompt repeats, since small models lose sight of it."""
+    """Texts that the last message of each prompt repeats, since small models lose sight of them."""
 
     goal: bool = False
     """The first message's text."""
@@ -45,15 +45,15 @@ class ReminderConfig(StageConfig):
 
 
 class DialoguesConfig(StageConfig):
-    """What the prompts of dialogues have beside their messages (`sft.dialogues`): what is learned from examples has to
-    stand where rollouts will have it."""
+    """Additions to the prompts of dialogues, besides their messages (`sft.dialogues`); they should match the
+    rollouts'."""
 
     template_args: TemplateArgs = Field(default_factory=dict)
     """Arguments of the chat template, as in `train.turns`."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """The JSON schemas of tools that the template shows: those of the environment."""
     reminder: ReminderConfig = ReminderConfig()
-    """What each prompt repeats, as in `train.turns`."""
+    """Texts that each prompt repeats, as in `train.turns`."""
 
     @property
     def changes_first_prompts(self) -> bool:
@@ -67,7 +67,7 @@ class TurnsConfig(StageConfig):
     environment: str
     """The import string of a class or a function that makes an environment, such as path/to/shop.py:Shop."""
     args: Mapping[str, Any] = {}
-    """What it is called with, by name."""
+    """Arguments of the environment's class or function, by name."""
     max_turns: int = Field(default=8, ge=1)
     """Turns of the model's in an episode; one that is not over then has earned 0."""
     deadline_s: float = Field(default=30.0, gt=0, allow_inf_nan=False)
@@ -77,15 +77,16 @@ class TurnsConfig(StageConfig):
     template_args: TemplateArgs = Field(default_factory=dict)
     """Arguments of the chat template, such as `enable_thinking`."""
     reminder: ReminderConfig = ReminderConfig()
-    """What each prompt repeats."""
+    """Texts that each prompt repeats."""
     credit: Literal["equal", "turn", "discounted"] = "equal"
-    """Which turns the reward of an episode is for. equal: the advantage of the episode, for all of its tokens. turn:
-    each turn earns its own score, the last one also the episode's. discounted: each turn earns its own score and what
-    comes after it, times `discount` for each turn in between. The turns of one number are compared with each other."""
+    """The turns that the reward of an episode goes to. equal: the advantage of the episode, for all of its tokens.
+    turn: each turn earns its own score, the last one also the episode's. discounted: each turn earns its own score and
+    those of later turns, times `discount` for each turn in between. Turns of the same number are compared with each
+    other."""
     discount: float = Field(default=1.0, gt=0, le=1)
-    """What a reward loses with each turn that it is away."""
+    """The factor by which a reward shrinks with each turn that it is away."""
     count: Literal["episodes", "segments"] = "episodes"
-    """What counts as a sequence in the aggregations `sequence` and `constant`."""
+    """The unit that counts as a sequence in the aggregations `sequence` and `constant`."""
 
     @model_validator(mode="after")
     def _check_discount_has_an_effect(self) -> TurnsConfig:

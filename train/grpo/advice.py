@@ -26,7 +26,7 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match
 
 FAMILIES: Mapping[str, str] = tomllib.loads(files("truegold.train.grpo").joinpath("families.toml").read_text("utf-8"))
-"""What was reported of families, by the model_type of their configuration."""
+"""Reports on families of models, by the model_type of their configuration."""
 
 
 def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
@@ -43,7 +43,7 @@ def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation
 
 
 def family_advice(model_type: str) -> list[str]:
-    """Return the report on RL with a family of models; nothing for families that nobody has compared."""
+    """Return the report on RL with a family of models; nothing for families without one."""
     return [FAMILIES[model_type]] if model_type in FAMILIES else []
 
 

@@ -1,4 +1,4 @@
-"""Groups that are sampled beside the update: asked for ahead, kept until a step takes them, with a ledger of all.
+"""Groups that are sampled during the update: asked for ahead, kept until a step takes them, and recorded in a ledger.
 
     asked for     prompts_per_step x (max_staleness + 1) groups ahead of what has been taken, and no more: where the
                   trainer falls behind, the sampler waits
@@ -44,7 +44,7 @@ from truegold.train.turns.episodes import Episode
 
 @dataclass
 class AsynchronousGroups:
-    """Groups that are sampled beside the update, of which each rank gets its share."""
+    """Groups that are sampled during the update. Each rank gets its share."""
 
     answers: SampledGroups
     """Scores what was sampled, and samples what is evaluated."""
@@ -52,7 +52,7 @@ class AsynchronousGroups:
     pipeline: Pipeline | None
     """Rank 0's."""
     draws: list[Draw] = field(default_factory=list)
-    """Those of the step's groups."""
+    """The draws of the step's groups."""
 
     def begin(self) -> None:
         """Start to sample."""
@@ -97,7 +97,7 @@ class AsynchronousGroups:
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
         """Return so many scores of each held-out row, while the background pauses."""
-        # Between two evaluations nobody asks the sampler, which is never idle for it.
+        # Between two evaluations the sampler gets no other requests, and is never idle for them.
         self.answers.rollout.probe.check(self.answers.rollout.version)
         return self.answers.evaluate(rows, positions, samples, sampling)
 
@@ -178,11 +178,11 @@ class Pipeline:
     finished: float = field(default_factory=time.monotonic)
     """When the step before was finished."""
     oldest_version: int = 0
-    """What weights before these have sampled is not trained on: the run has returned from them."""
+    """The oldest weights whose samples are trained on: the run has returned from earlier ones."""
 
     @property
     def settings(self) -> AsynchronousConfig:
-        """How it samples beside the update."""
+        """The settings of sampling in the background."""
         assert self.config.asynchronous is not None
         return self.config.asynchronous
 

@@ -307,7 +307,7 @@ def _scripts(text: str) -> Iterable[str]:
 
 @lru_cache(maxsize=65536)
 def _script(character: str) -> str:
-    """Return the first word of a letter's Unicode name, which is its script; nothing for what is no letter.
+    """Return the first word of a letter's Unicode name, which is its script; nothing for other characters.
 
     LATIN SMALL LETTER A -> LATIN, CJK UNIFIED IDEOGRAPH-7B54 -> CJK, MATHEMATICAL ITALIC SMALL X -> nothing
     """

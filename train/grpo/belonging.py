@@ -35,13 +35,13 @@ CANARIES = 8
 """Completions of the first step that are judged again at each later one: half of them right, where there are so many.
 By rewards alone a verifier that turns around cannot be told from a policy that does."""
 MOST = 64
-"""So many completions of a step are judged again to tell what is wrong with it."""
+"""Completions of a step that are judged again to tell what is wrong with it."""
 NEIGHBOURS = 8
 """Verdicts are compared with those of completions that are so many places away, and of the neighbouring groups."""
 ALIKE = 0.95
 """Verdicts that agree so often with others are these."""
 WINDOW = 64
-"""Of a verifier that is not deterministic so many comparisons count."""
+"""The latest comparisons that count, of a verifier that is not deterministic."""
 Z_999 = 3.29
 """The normal quantile of the bound of their share."""
 TRANSIENT = frozenset({Reason.TIMEOUT, Reason.LIMIT, Reason.SANDBOX_ERROR})
@@ -117,7 +117,7 @@ def is_deterministic(verifier: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowAtStart:
-    """What a row was when the training began; nothing that runs in it can change this."""
+    """A row as it was when the training began; no code of the training can change this copy."""
 
     prompt: str
     gold: str | None
@@ -137,7 +137,7 @@ class StoredVerdicts:
     rows: dict[str, _RowAtStart]
     canaries: list[StoredVerdict] = field(default_factory=list)
     compared: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    """Of verifiers that are not deterministic: whether the latest verdicts came out otherwise."""
+    """Whether the latest verdicts came out otherwise, of verifiers that are not deterministic."""
 
     def check(self, step: int) -> dict[str, float | None]:
         """Return what is wrong with a step, after it was stored; every rank calls this together.

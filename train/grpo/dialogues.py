@@ -54,7 +54,7 @@ _LOG = logging.getLogger(__name__)
 DRIFT_FILE = "drift.jsonl"
 """Examples of turns that the tokenizer would not have written as they were sampled."""
 EXAMPLES = 3
-"""Of a step, at most."""
+"""Examples of one step, at most."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class DialogueGroups(SampledGroups):
     runner: EpisodeRunner | SamplerPool
     out_dir: Path
     metrics: list[dict[str, float]] = field(default_factory=list)
-    """Of this rank's episodes of the step so far."""
+    """The metrics of this rank's episodes of the step so far."""
     has_named_close_error: bool = False
 
     def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
@@ -77,7 +77,7 @@ class DialogueGroups(SampledGroups):
     def score_finished(
         self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
-        """Return a completion for each episode of groups that were played beside the update."""
+        """Return a completion for each episode of groups that were played during the update."""
         episodes = [
             replace(cast("Episode", done.answer), group=index)
             for index, group in zip(indices, groups, strict=True)
@@ -197,7 +197,7 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
     encoder, engine = plain.rollout.encoder, plain.rollout.engine
     streaming = cast("Engine", engine)
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
-    # Samplers beside the trainer have runners of their own.
+    # Samplers in the background have runners of their own.
     played_by = engine if isinstance(engine, SamplerPool) else runner
     same = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init and each.name != "template"}
     return DialogueGroups(**same, template=runner.template, turns=turns, runner=played_by, out_dir=out_dir)

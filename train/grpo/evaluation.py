@@ -2,8 +2,8 @@
 
 train.evaluation: {every: 20, sets: {gsm: gsm8k_test.jsonl, hard: olympiads.parquet}}
 
-heldout_pass_rate               0.31     the run's own rows, which guards watch; heldout_error beside it
-evaluation/gsm                  0.62     each set; evaluation_error/gsm beside it
+heldout_pass_rate               0.31     the run's own rows, which guards watch; heldout_error is its error
+evaluation/gsm                  0.62     each set; evaluation_error/gsm is its error
 evaluation/gsm/domain/algebra   0.70     by the column `domain`, where the set has more than one
 evaluation/heldout/source/math  0.25     by the column `source`, of the run's own rows too
 """
@@ -79,7 +79,7 @@ class EvaluationRows:
 
     rows: list[Row] = field(default_factory=list)
     names: list[tuple[str, ...]] = field(default_factory=list)
-    """For each row the rates that it counts for: `evaluation/gsm`, `evaluation/gsm/domain/algebra`."""
+    """The rates that each row counts for: `evaluation/gsm`, `evaluation/gsm/domain/algebra`."""
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Sequence[Row]]) -> EvaluationRows:
@@ -106,7 +106,7 @@ class EvaluationRows:
 
 @dataclass
 class _Tally:
-    """What is counted of one rate."""
+    """The counts behind one rate."""
 
     right: int = 0
     judged: int = 0

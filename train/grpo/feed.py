@@ -44,7 +44,7 @@ UNJUDGED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """What decides whether a group enters."""
+    """The figures that decide whether a group enters."""
 
     right: int
     """How many of the judged completions passed."""
@@ -104,7 +104,7 @@ class Feed:
         self._draws: list[Draw] = []
         """The step's, by the number of the group."""
         self._unjudged: dict[int, int] = {}
-        """For rows whose latest groups could not be judged, how many."""
+        """The number of a row's latest groups that could not be judged."""
 
     def take(self, count: int) -> list[Row]:
         """Return the next `count` rows of the stream."""
@@ -275,7 +275,7 @@ FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
 SCORE_MEMORY = 0.95
 """The weight, after a step, of how well groups were predicted."""
 HOPELESS = 0.05
-"""The share of problems that never pass, whatever is learnt: their labels or their texts are at fault."""
+"""The share of problems that never pass, however much is learned: their labels or their texts are at fault."""
 HOPELESS_MEMORY = 0.99
 """The weight, after a step, of what is known of that, so that such problems are looked at again."""
 DRIFT_PER_STEP = 0.1
@@ -289,7 +289,7 @@ TEACHING_RATIOS = (0.25, 2.0)
 MOST_STRENGTH = 200.0
 """No pass rate is taken for better known than by so many samples: it is that of a policy that moves."""
 MOST_COMPONENTS = 4
-"""So many components of a profile's posterior are carried on; neighbours become one."""
+"""Components of a profile's posterior that are carried on; neighbours become one."""
 FURTHEST = 5.0
 """A problem that never or always passed is taken to lie so far from one half in log-odds: training may reach it."""
 
@@ -309,7 +309,7 @@ def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture
 
 
 class Posteriors:
-    """What is known of the pass rates of problems under the policy as it is now: the profile's posteriors, carried on.
+    """The pass rates of problems under the policy as it is now: the profile's posteriors, carried on.
 
         profile: 2 of 8                             Beta(3.7, 10.5)
         20 steps on, others pass far more often     Beta(3.1, 1.2): shifted with them, and less certain
@@ -337,7 +337,7 @@ class Posteriors:
         sampled."""
         self._group_size = group_size
         self._hopeless = np.full(len(known), HOPELESS)
-        """How probable it was, when each problem was seen last, that it never passes whatever the policy learns."""
+        """The probability, when each problem was seen last, that it never passes, however much the policy learns."""
         self._seen = np.zeros(len(known))
         """The step at which each problem was seen last."""
         self._step = 0
@@ -354,7 +354,7 @@ class Posteriors:
 
     @property
     def drift(self) -> float:
-        """By how much the log-odds of all problems have moved since the start."""
+        """The shift of the log-odds of all problems since the start."""
         return self._best.drift
 
     def parameters(self) -> tuple[Floats, Floats, Floats]:
@@ -443,7 +443,7 @@ class Posteriors:
 
 
 class _Track:
-    """What is known with one rate of forgetting."""
+    """The posteriors under one rate of forgetting."""
 
     def __init__(self, weights: Floats, a: Floats, b: Floats, forget: float) -> None:
         self.forget = forget
@@ -451,9 +451,9 @@ class _Track:
         self._drift_variance = 0.0
         self._step = 0
         self._weights = weights.copy()
-        """Of the components. Shape [problems, components], as are the next two."""
+        """The weights of the components. Shape [problems, components], as are the next two."""
         self._log_odds = np.clip(_log_odds(a, b), -FURTHEST, FURTHEST)
-        """Of the components' means, less the drift at the time they were seen."""
+        """The log-odds of the components' means, less the drift at the time when they were seen."""
         self._strength = np.minimum(a + b, MOST_STRENGTH)
         self._seen = np.zeros(len(weights))
         """The step at which each problem was seen last."""

@@ -26,27 +26,27 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 STEPS = 20
-"""So many steps are foretold: later the policy is another than the profile's."""
+"""The steps that are foretold: later the policy is another than the profile's."""
 TOLERANCE = 0.5
-"""By how much the log-odds of passing may be below the profile's: another machine, another engine, a lucky profile."""
+"""The log-odds by which passing may be below the profile's: another machine, another engine, a lucky profile."""
 SOUND = (-TOLERANCE, 0.0, 0.5, 1.0, 2.0, 3.0)
-"""By how much they may be above it, at any step: training raises them."""
+"""The log-odds by which passing may be above the profile's, at any step: training raises them."""
 FURTHER = (0.5, 1.0, 2.0, 4.0)
-"""By how much more they are where something else is judged."""
+"""The further log-odds by which passing is lower where something else is judged."""
 UNRELATED = (0.01, 0.03, 0.1, 0.2)
-"""Or the mean of pass rates that have nothing to do with the profile's,"""
+"""Means of pass rates that have nothing to do with the profile's."""
 SPREAD_STRENGTH = 2.0
-"""and the strength of their Beta distribution."""
+"""The strength of the Beta distribution of such pass rates."""
 MOST_STRENGTH = 50.0
 """No pass rate is taken for better known than by so many samples."""
 LATER = 4.0
-"""Where a change at a later step explains so much more, it was the policy that changed."""
+"""If a change at a later step explains so much more, it was the policy that changed."""
 Z_999 = 3.29
 """The normal quantile of a two-sided interval of 99.9 %."""
 
 
 class Forecast:
-    """What the profile says of the first steps' groups, and how well it was right."""
+    """The profile's prediction of the first steps' groups, and how well it was right."""
 
     def __init__(self, known: Sequence[Mixture | None]) -> None:
         """Begin with what the profile knows of each problem; None where it has none."""
@@ -55,9 +55,9 @@ class Forecast:
         self._strength = np.minimum(a + b, MOST_STRENGTH)
         self._means = np.clip(a / (a + b), 1e-4, 1 - 1e-4)
         self._right, self._judged = np.zeros(len(known)), np.zeros(len(known))
-        """Of each problem, as far as groups have come."""
+        """The right and the judged completions of each problem, in the groups so far."""
         self._evidence: list[Floats] = []
-        """By step, for each hypothesis that something else is judged."""
+        """The evidence by step, for each hypothesis that something else is judged."""
 
     def observe(self, problems: Sequence[int], right: Sequence[int], judged: Sequence[int]) -> dict[str, float]:
         """Take in a step's groups, and return the interval that was foretold for its pass rate and the evidence so far

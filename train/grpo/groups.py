@@ -6,10 +6,10 @@
     c            2           yes       .19 with b is too low: makes room for d
     d            6           yes       enters: .44
 
-A term of the reward without a verifier of its own is judged by the row's, with the row's arguments: that is
-correctness, which pass rates are about, whatever else the reward is made of. Every other term gets its own arguments
-and `length`, the number of tokens that were sampled, the end-of-sequence token included, where it reads that. Groups
-without advantages only dilute a batch; rewards are never changed to move the share of right answers.
+A term of the reward without a verifier of its own is judged by the row's verifier, with the row's arguments. That is
+correctness, which pass rates measure. Every other term gets its own arguments and, if it reads it, `length`: the number
+of sampled tokens, the end-of-sequence token included. Groups without advantages only dilute a batch; rewards are never
+changed to move the share of right answers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
 
 EVALUATED = 16
-"""So many completions of an evaluation are kept to be judged again."""
+"""Completions of an evaluation that are kept to be judged again."""
 CHUNK = 8
 """Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
 
@@ -85,8 +85,8 @@ class StepCompletion:
     trained: bool = False
     """Whether it is in the batch that is trained on."""
     parts: tuple[Segment, ...] = ()
-    """Of an episode of several turns: what is trained on. `segment` has all that the policy sampled in it, one turn
-    behind the other, for what counts completions."""
+    """The segments that are trained on, of an episode of several turns. `segment` has all that the policy sampled in
+    it, one turn behind the other, for counts of completions."""
     ending: str | None = None
     """How an episode ended."""
 
@@ -130,7 +130,7 @@ class CompletionScorer:
         self._apart: VerifierPool | None = None
         self._unread = UnreadTally()
         self._uncounted: list[tuple[Item, Verdict, bool, str]] = []
-        """What `count_unread` has to count yet, as `UnreadTally.add` takes it."""
+        """Verdicts that `count_unread` has to count yet, as `UnreadTally.add` takes them."""
 
     def score(
         self,
@@ -233,7 +233,7 @@ CountMissing = Callable[[Sequence[StepCompletion]], int]
 
 @dataclass
 class RequestedGroup:
-    """A row's group that is sampled beside the update, from the moment when it is asked for."""
+    """A row's group that is sampled during the update, from the moment when it is asked for."""
 
     key: int
     """It tells groups apart, and rises in the order in which they were asked for."""
@@ -242,7 +242,7 @@ class RequestedGroup:
     prompt: tuple[int, ...]
     """Empty where it is of episodes, which have prompts of their own."""
     done: dict[int, FinishedSample] = field(default_factory=dict)
-    """What has been sampled, by its index in the group."""
+    """The finished samples, by their index in the group."""
 
     def staleness(self, version: int) -> int:
         """Return how many versions its oldest token is older than `version`."""
@@ -268,7 +268,7 @@ class SampledGroups:
     template: TurnTemplate | None
     """Writes dialogues, where answers are dialogues."""
     evaluated: list[tuple[Item, Verdict]] = field(init=False, default_factory=list)
-    """What was asked and said of some completions of the last evaluation on this rank."""
+    """Some completions of the last evaluation on this rank, and their verdicts."""
 
     @property
     def answers(self) -> SampledGroups:
@@ -276,7 +276,7 @@ class SampledGroups:
         return self
 
     def begin(self) -> None:
-        """Do nothing: nothing runs beside the steps."""
+        """Do nothing: no work runs during the updates."""
 
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
         """Return this rank's scored completions of a step: its share of the next rows, and of the refills for groups
@@ -317,7 +317,7 @@ class SampledGroups:
     def score_finished(
         self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
-        """Return the scored completions of groups that were sampled beside the update, numbered by `indices`."""
+        """Return the scored completions of groups that were sampled during the update, numbered by `indices`."""
         temperature = self.config.sampling.temperature_for(0, None)
         answers = [[cast("Completion", done.answer) for done in group.ordered()] for group in groups]
         with interruptible():

@@ -56,7 +56,7 @@ CHANGES: dict[Action, str] = {
 }
 """Told while the run goes on, with the alarm's line; `pause` and `stop` are told by the error that ends the run."""
 HEALED = 50
-"""After so many steps without an alarm, earlier roll backs and left-out steps no longer count."""
+"""Steps without an alarm after which earlier roll backs and left-out steps no longer count."""
 
 
 class Responder:
@@ -92,9 +92,9 @@ class Responder:
         self._sampled: dict[int, dict[str, float]] = {}
         """The metrics `SAMPLED` of the steps that began with the weights of a checkpoint, by step."""
         self._rolled_back: tuple[int, int, str] | None = None
-        """Of the last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
+        """The last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
         self._finished: tuple[int, bytes] | None = None
-        """How many steps are finished, and what a checkpoint of them keeps beside weights and optimizer."""
+        """The number of finished steps, and the state that a checkpoint of them keeps besides weights and optimizer."""
         self._updates = 0
         """The optimizer steps of those."""
         self._spoilt_since: int | None = None
@@ -196,7 +196,7 @@ class Responder:
         self._write(step, {**self._trainer.state(), "guards": self.state()}, kept, None, counts)
 
     def _kept(self, step: int) -> set[int]:
-        """Return the checkpoints that stay beside that of a step: to return to, or because the user wants them."""
+        """Return the checkpoints that stay with that of a step: to return to, or because the user wants them."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         config = self._trainer.config
         asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})

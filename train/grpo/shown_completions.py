@@ -23,7 +23,7 @@ from truegold.train.model.training_log import MetricsLog
 COLUMNS = tuple("prompt completion gold extracted score reason reward advantage truncated trained version id".split())
 """The columns of the table."""
 PROMPT_CHARS, START_CHARS, END_CHARS = 70, 40, 110
-"""What the terminal shows of a prompt, and of a completion from its start and its end, where the answer stands."""
+"""Characters that the terminal shows of a prompt, of a completion's start, and of its end, where the answer stands."""
 
 
 def show_completions(out_dir: Path, step: int, config: ShownConfig, log: MetricsLog, progress: Progress) -> None:

@@ -30,7 +30,7 @@ CHECKPOINTS = "checkpoints"
 """Stays in the stage's folder: everything needed to go on training from the last step."""
 
 REWORDED_SHOWN = 5
-"""So many held-out rows are named that are trained on in other words."""
+"""Held-out rows that are named of those that are trained on in other words."""
 
 PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""

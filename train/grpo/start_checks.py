@@ -46,7 +46,7 @@ class EvalSampling:
     top_p: float
     top_k: int
     source: str
-    """Where the settings come from: `configured`, `generation_config.json` or `default`."""
+    """The source of the settings: `configured`, `generation_config.json` or `default`."""
 
 
 def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int) -> tuple[int, str]:

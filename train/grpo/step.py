@@ -1,11 +1,11 @@
 """A step of RL with verifiable rewards, top to bottom: sample groups, verify, compare within the group, update, sync.
 
-Where the groups come from is a `GroupSource`: single answers (`groups`), dialogues (`dialogues`), or either of them
-sampled beside the update (`asynchronous`). Rewards are composed of the terms in the configuration, by default the
-verifier's score alone; a completion that could not be judged leaves its group and is counted. Groups without
-advantages, such as those that are all right or all wrong, carry no gradient and never enter. Every rank takes its share
-of the step's rows, samples with an engine of its own and trains on what it sampled; what a step is compared with is the
-whole batch (`update`).
+The groups come from a `GroupSource`: single answers (`groups`), dialogues (`dialogues`), or either of them sampled
+during the update (`asynchronous`). Rewards are composed of the terms in the configuration, by default the verifier's
+score alone; a completion that could not be judged leaves its group and is counted. Groups without advantages, such as
+those that are all right or all wrong, carry no gradient and never enter. Every rank takes its share of the step's rows,
+samples with an engine of its own and trains on what it sampled; the weights of its loss are relative to the whole batch
+(`update`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
 
 GroupSource = SampledGroups | AsynchronousGroups
-"""Where the groups of a step come from: sampled or played when the step asks for them, or beside the update."""
+"""The source of a step's groups: sampled or played when the step asks for them, or during the update."""
 
 
 @dataclass
@@ -69,8 +69,8 @@ class Trainer:
     distilled: Distilled | None = None
     """Positives that join the groups of their rows, where there are any."""
     version: int = 0
-    """That of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes one:
-    a step that trains nothing makes nothing older."""
+    """The version of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes
+    a new one; a step that trains nothing makes nothing older."""
     profile: Metrics = field(default_factory=dict)
     """Metrics of the profile that guards compare each step's with."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
@@ -250,7 +250,7 @@ class Trainer:
         return measured | self.stored.check_evaluation(self.groups.answers.evaluated)
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps beside the engine's state."""
+        """Return the state that a checkpoint keeps besides the engine's."""
         return {
             "weights_version": self.version,
             "prompts": self.prompts,

@@ -23,7 +23,7 @@ from truegold.train.grpo.feed import Draw, Feed, GroupScore
 PASSED = 1.0
 """The reward from which a completion counts as right."""
 KEPT_DRAWS = 64
-"""So many draws of one prompt wait for their groups at most; those of a batch that was never sampled go."""
+"""Draws of one prompt that wait for their groups at most; those of a batch that was never sampled go."""
 
 
 class PosteriorSampler:

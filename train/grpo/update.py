@@ -30,14 +30,14 @@ EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_nu
 
 @dataclass(frozen=True)
 class WeighedBatch:
-    """What the N segments of this rank weigh."""
+    """The weights of this rank's N segments."""
 
     advantages: Tensor
     """[N]: 0 for what is not trained on."""
     trained: Tensor
     """[N] bool: what contributes to the loss."""
     metrics: dict[str, float]
-    """Of the whole batch over all ranks."""
+    """The metrics of the whole batch over all ranks."""
     distilled: Tensor | None = None
     """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
     teachers: Sequence[Segment | None] = ()
@@ -148,7 +148,7 @@ class Updater:
             if any(gathered(bool(chosen))):
                 chosen_segments = [segments[index] for index in chosen]
                 ages = [0 if version is None else version - segment.version for segment in chosen_segments]
-                # What another context has sampled is no older policy's.
+                # Samples of another context do not come from an older policy.
                 staleness = torch.tensor(ages, dtype=torch.float32) * ~is_distilled[chosen]
                 loss = StepLoss(
                     config=config,
@@ -250,7 +250,7 @@ def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConf
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """What is known of a batch before its first step."""
+    """The values that a batch needs before its first step."""
 
     entropy_threshold: float
     """The entropy from which tokens are trained on."""
@@ -259,7 +259,7 @@ class PreparedBatch:
     reference: Sequence[Tensor] | None
     """Each segment's log-probabilities under the reference, if there is one."""
     covariant: Sequence[Tensor] | None = None
-    """Which tokens of each segment lower the entropy most, as 1 and 0; None where nothing is done with them."""
+    """Marks of the tokens of each segment that lower the entropy most, as 1 and 0; None where they are not treated."""
     teacher: Sequence[Tensor] | None = None
     """Each segment's log-probabilities under the policy as its own teacher, NaN for segments without one; None where
     there is no self-distillation."""

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 FEWEST = 3
-"""So many steps in a row at least."""
+"""The fewest steps in a row."""
 UNKNOWN = 0.05
 """The share of groups that is taken to teach where there is no profile."""
 REMEMBERED = 40
 """The run's own record is of so many steps."""
 ENOUGH = 16
-"""From so many groups on it counts."""
+"""The number of groups from which on the record counts."""
 MASKED = 2.0
 """How much a step tells, in powers of ten, whose groups teach and of which nothing is trained on."""
 KINDS = ("idle_alike", "idle_cut", "idle_masked", "idle_hard", "idle_dead")
@@ -33,9 +33,9 @@ class Idleness:
     """The steps in a row that have trained nothing, and how rare that is."""
 
     record: list[tuple[float, float]] = field(default_factory=list)
-    """Of the last steps before those: groups, and how many of them taught."""
+    """The groups of the last steps before the streak, and how many of them taught."""
     streak: list[tuple[float, float]] = field(default_factory=list)
-    """Of those: the same."""
+    """The groups of the streak's steps, and how many of them taught."""
     evidence: float = 0.0
     """The powers of ten by which chance is unlikely to have made them."""
     kind: str = "idle_masked"

@@ -23,12 +23,12 @@ from truegold.train.guards.table import FAULTS, LogFault
 from truegold.train.guards.trends import find_outliers, find_period, measure_move, running_median
 
 NEEDS_RATE = ("hidden_fall", "reward_blind")
-"""Faults that are only seen where the log has an accuracy beside the reward."""
+"""Faults that are only seen where the log has an accuracy as well as the reward."""
 
 DEAD = 8
-"""So many dead steps are a dead run where there are no others."""
+"""The number of dead steps that make a dead run where there are no others."""
 SOLVED_STRETCH = 20
-"""Where nearly all completions are right, groups are alike without any fault; so many in a row end all learning."""
+"""Steps in a row that end all learning if nearly all completions are right: groups are then alike without a fault."""
 RARE = 1e-3
 """A stretch that chance makes more often is none."""
 
@@ -182,7 +182,7 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
     for metric, direction in PERIODIC:
         steps, values = log.series(metric)
         if metric in SPIKED:
-            # Steps in which nothing was learnt have a gradient of 0, beside which any other is a spike.
+            # Steps in which nothing was learnt have a gradient of 0, compared with which any other is a spike.
             steps = [step for step, value in zip(steps, values, strict=True) if value > 0]
             values = [value for value in values if value > 0]
         indexes = find_period(steps, values, direction, FEWEST_SPIKES if metric in SPIKED else FEWEST_HITS)
@@ -200,7 +200,7 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_HITS, FEWEST_SPIKES = 3, 5
-"""So many times at least a fault recurs; of metrics that spike without a period, more."""
+"""The fewest times that a fault recurs; more for metrics that spike without a period."""
 SPIKED = ("grad_norm", "kl", "mismatch_kl", "mismatch_abs")
 PERIODIC = (
     *(("accuracy", -1), ("pass_rate", -1), ("reward", -1), ("truncated", 1), ("length_mean", 1), ("length_mean", -1)),
@@ -250,7 +250,7 @@ def _spikes(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_SPIKED = 12
-"""With fewer steps a spike is not told."""
+"""The fewest steps in which a spike can be told."""
 
 
 CHECKS: tuple[Callable[[RunLog], Iterator[LogFault]], ...] = (

@@ -26,7 +26,7 @@ LARGEST = 3.4e38
 """In single precision."""
 MOST_STEP = 10**15
 LONGEST_CELL = 2**31 - 1
-"""Characters of a cell in a table: the texts of completions may stand beside the metrics."""
+"""Characters of a cell in a table: the texts of completions may stand next to the metrics."""
 csv.field_size_limit(LONGEST_CELL)
 Entry = dict[str, float]
 """Numbers of one entry, by the names of their columns."""
@@ -73,7 +73,7 @@ class LogEntries:
     texts: set[str] = field(default_factory=set)
     """Columns with something else than a number."""
     notes: list[str] = field(default_factory=list)
-    """What could not be read of the file."""
+    """Notes on parts of the file that could not be read."""
     has_steps: bool = True
     """Whether every entry names its step."""
     is_rounded: bool = False

@@ -21,11 +21,11 @@ from truegold.train.guards.table import LogFault
 from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
-"""In so many steps a run is dead that never had a reward that differed, if the reward is not 0."""
+"""The fewest steps after which a run without a reward that differed is dead, if the reward is not 0."""
 STRETCH = 10
-"""Elsewhere so many in a row, if chance does not make them."""
+"""The fewest such steps in a row elsewhere, if chance does not make them."""
 SOLVED = 0.9
-"""From this pass rate on, a run is finished, and low entropy and groups that are alike are no fault."""
+"""The pass rate from which on a run is finished; low entropy and groups that are alike are then not faults."""
 FEWEST_EVALUATIONS = 4
 ALONE, BESIDE = 0.003, 0.02
 """How likely noise alone may have made a fall of the held-out accuracy; the second where it is large and the reward
@@ -33,9 +33,9 @@ rises meanwhile."""
 LEAST_ERROR = 0.01
 """An evaluation is not taken to be more exact, however regular its values are."""
 MOST_PROBLEMS = 200
-"""Evaluations of fewer problems are told by their values, 0.2333 and 0.3 being shares of 30,"""
+"""The number of problems below which an evaluation is told by its values: 0.2333 and 0.3 are shares of 30."""
 ROUNDING = 6e-5
-"""with four digits."""
+"""The rounding of such a value, with four digits."""
 RARE_REGULARITY = 0.001
 """How seldom evaluations are more regular than this by chance."""
 
@@ -101,7 +101,7 @@ def _restarted(log: RunLog) -> Iterator[LogFault]:
 
 
 REPEATED = 0.75
-"""Of a rise, as much has to be lost at one step where a run begins anew."""
+"""The share of a rise that has to be lost at one step where a run begins anew."""
 
 
 def _width(values: Sequence[float]) -> int:

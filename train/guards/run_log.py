@@ -35,7 +35,7 @@ Metrics = dict[str, float | None]
 METRIC_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     files("truegold.train.guards").joinpath("metric_names.toml").read_text("utf-8")
 )
-"""By trainer, the patterns of its metrics' names, each with the names that the guards know."""
+"""The patterns of each trainer's names of metrics, with the names that the guards know."""
 OWN_METRICS = ("pass_rate", "heldout_pass_rate")
 """Metrics that only truegold writes under these names."""
 ACCURACY_WORDS = {"accuracy", "acc", "correct", "correctness", "truegold"}
@@ -62,9 +62,9 @@ GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy"
 FEWEST_NAMES = 3
 """A file without steps is a log where so many of its columns are metrics."""
 FILLED = 4
-"""With fewer names a row of NaN is one that was logged so."""
+"""The fewest names with which a row of NaN is left out; with fewer it was logged so."""
 MOST_REPEATS = 4
-"""A log in which a step stands more often than this is no log of steps, but of rollouts."""
+"""A log in which a step stands more often than this has a line for each rollout, not for each step."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,19 @@ class RunLog:
     """The metrics of a finished run."""
 
     trainer: str
-    """Who wrote them: `truegold`, `TRL`, `verl` and so on."""
+    """The program that wrote them: `truegold`, `TRL`, `verl` and so on."""
     path: Path
     """The file that was read."""
     lines: list[tuple[int, Metrics]]
     """Steps with their metrics by the names that the guards know, in order."""
     columns: dict[str, str] = field(default_factory=dict)
-    """By the guards' name, the column that was read."""
+    """The column that was read, by the guards' name."""
     unread: list[str] = field(default_factory=list)
     """Columns that no name is known for."""
     notes: list[str] = field(default_factory=list)
-    """What could not be read, or was read otherwise than it stands."""
+    """Notes on parts that could not be read, or that were read otherwise than they stand."""
     returns: list[tuple[int, int]] = field(default_factory=list)
-    """Where the log goes back: from this step to that one."""
+    """The steps at which the log goes back: from this step to that one."""
     is_rounded: bool = False
     """Whether a 0 may stand for a small number."""
 

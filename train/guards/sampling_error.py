@@ -17,7 +17,7 @@ from statistics import fmean
 from truegold.train.guards.table import MetricGuard
 
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-"""So many last steps are taken together."""
+"""Numbers of last steps that are taken together."""
 EVIDENCE = 10.5
 """Chance makes a change that counts with a probability below exp(-10.5): a run looks at some hundred windows."""
 PRIOR_GROUPS = 4.0
@@ -27,9 +27,9 @@ START_STEPS, START_GROUPS = 8, 128
 RECENT_STEPS = 20
 """The recent baseline is of so many steps before those that are compared with it."""
 LEAST_SCATTER = 3
-"""With fewer steps their scatter says nothing."""
+"""The fewest steps whose scatter says something."""
 BEYOND_SAMPLING = 2.5
-"""Where the variance of steps is so many times that of their samples, the policy itself goes up and down."""
+"""If the variance of steps is so many times that of their samples, the policy itself goes up and down."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class StepMean:
     spread: float | None = None
     """The standard deviation of the groups' own values."""
     expected: float | None = None
-    """What is known beforehand of the same problems, such as their pass rate in the profile."""
+    """The value that was known beforehand for the same problems, such as their pass rate in the profile."""
     is_usual: bool = True
     """Whether it belongs to a baseline: what a guard has found wrong does not."""
 
@@ -92,7 +92,7 @@ def find_shift(
         if sign * (mean - baseline) <= least:
             continue
         least += _explained(base, window, sign)
-        # One step that is far off is no change where the guard waits for two: the others have to be wrong, too.
+        # A single step that is far off is not enough where the guard waits for two: the others have to be wrong, too.
         steady = sorted(window, key=lambda each: sign * each.value)[: max(count - guard.steps + 1, 1)]
         if min(sign * (_mean(steady) - baseline), sign * (mean - baseline)) <= least:
             continue

@@ -29,7 +29,7 @@ from typing import Literal, get_args
 from truegold.verifiers.rates import difference_interval, wilson_interval
 
 Action = Literal["warn", "skip_step", "halve_rate", "pause", "roll_back", "stop"]
-"""What is done, from the mildest to the hardest.
+"""The reaction to an alarm, from the mildest to the hardest.
 
     warn         it is logged
     skip_step    this batch is not trained on
@@ -47,19 +47,19 @@ class MetricGuard:
     """One line of the table."""
 
     name: str
-    """What alarms and `train.guards.off` call it."""
+    """The guard's name in alarms and in `train.guards.off`."""
     metric: str
     """A metric of the step, or one that is derived from them (`derived_metrics`)."""
     direction: Literal["up", "down"]
-    """Which way is wrong."""
+    """The direction that is wrong."""
     against: Baseline
-    """What the metric is compared with."""
+    """The baseline that the metric is compared with."""
     action: Action
-    """What is done."""
+    """The reaction when the guard fires."""
     causes: str
-    """What usually is behind it, the likeliest first."""
+    """The usual causes, the likeliest first."""
     remedy: str
-    """What to do about it."""
+    """Advice on how to mend the fault."""
     floor: float = 0.0
     """The least difference, or the limit."""
     mads: float = 0.0
@@ -92,12 +92,12 @@ class LogFault:
 
     @property
     def causes(self) -> str:
-        """What probably is behind it."""
+        """The probable causes of the fault."""
         return FAULTS[self.name]["causes"]
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """Advice on how to mend the fault."""
         return FAULTS[self.name]["remedy"]
 
     def line(self) -> str:
@@ -114,21 +114,21 @@ GUARDS = tuple(
 FAULTS: dict[str, dict[str, str]] = tomllib.loads(
     files("truegold.train.guards").joinpath("log_faults.toml").read_text("utf-8")
 )
-"""By name, the causes of each fault and what to do; the first are the particular ones."""
+"""The causes of each fault and the advice, by name; the first faults are the particular ones."""
 
 ORDER = {guard.name: index for index, guard in enumerate(GUARDS)}
-"""Where several ask for the same action, the first is the diagnosis."""
+"""The order of the guards: if several ask for the same action, the first is the diagnosis."""
 SEVERITY: dict[Action, int] = {action: severity for severity, action in enumerate(get_args(Action))}
-"""Where several guards fire, the hardest action is taken."""
+"""The severity of the actions: if several guards fire, the hardest action is taken."""
 
 NOT_THE_POLICY = "not_the_policy"
-"""What `guards.off` and the alarms call it where a return to healthy weights mends nothing."""
+"""The name, in `guards.off` and alarms, of trouble that a return to healthy weights does not mend."""
 PROBE = "probe"
-"""What `guards.off` and the alarms call the comparison of the two engines after each sync, which stops a run by
+"""The name, in `guards.off` and alarms, of the comparison of the two engines after each sync, which stops a run by
 itself."""
 
 PROMPTS = "prompts"
-"""What `guards.off` and the alarms call the comparison of prompts with the profile's, which stops a run before it
+"""The name, in `guards.off` and alarms, of the comparison of prompts with the profile's, which stops a run before it
 begins."""
 
 BLIND = 0.1

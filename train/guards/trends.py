@@ -5,7 +5,7 @@
     move.slope                      -0.003 a step     Theil and Sen's, with an interval of 99.9 %
     move.is_down                    True              the interval is below 0, or the series has a sudden fall
 
-Two tests decide. Theil and Sen's slope sees a slow move, whichever its shape, and is deaf to single outliers; a change
+Two tests decide. Theil and Sen's slope sees a slow move of any shape, and is deaf to single outliers; a change
 point (the split with the greatest difference of means, in standard errors) sees a sudden one, also near the end. Noise
 is taken from the differences of neighbours, and both tests are widened by how long it lasts, so that batches of unlike
 difficulty are no trend.
@@ -27,11 +27,11 @@ from truegold.pipeline.report.training import TO_DEVIATION
 Floats = npt.NDArray[np.float64]
 
 FEWEST = 10
-"""With fewer steps no move is told from noise."""
+"""The fewest steps in which a move can be told from noise."""
 BINS = 64
 """Slopes are taken over so many medians at most."""
 CONFIDENCE = 0.999
-"""Of the slope's interval."""
+"""The confidence of the slope's interval."""
 SUDDEN = 6.0
 """A change point is so many standard errors high at least: the best of all splits is looked for."""
 SHORTEST = 3
@@ -39,7 +39,7 @@ SHORTEST = 3
 LONGEST_MEMORY = 0.8
 """Noise is not taken to last longer than an autocorrelation of this between neighbours."""
 STEP = 0.75
-"""Of the difference of means, that of the neighbours of a sudden step."""
+"""The share of the difference of means by which the neighbours of a sudden step have to differ."""
 BESIDE, ERRORS = 100, 4.0
 """A sudden step is seen in a fifth of so many steps on either side at most, and is so many standard errors high."""
 OUTLIER = 6.0
@@ -47,7 +47,7 @@ OUTLIER = 6.0
 LONGEST_PERIOD = 200
 """Steps."""
 AROUND = 5
-"""Those neighbours: so many steps before and so many after."""
+"""Steps before and after a step that are its neighbours."""
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,11 @@ from truegold.train.guards.sampling_error import (
 from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, MetricGuard, derived_metrics
 
 KEPT = 64
-"""So many last steps are kept of each metric."""
+"""Last steps that are kept of each metric."""
 ERRORS = 4.0
-"""What was measured on few samples is not wrong before it is so many standard errors away."""
+"""A metric that was measured on few samples is not wrong before it is so many standard errors away."""
 FEWEST = 3
-"""With fewer values a deviation says nothing, and the floor and the ratio decide."""
+"""The fewest values whose deviation says something; with fewer, the floor and the ratio decide."""
 QUIET = 20
 """A guard that has warned is silent for so many steps; and a streak is over after so many without a measurement."""
 
@@ -50,9 +50,9 @@ class Alarm:
     action: Action
     metric: str
     value: float
-    """What the metric was."""
+    """The value of the metric."""
     baseline: float | None
-    """What it was compared with; None for a limit."""
+    """The value that it was compared with; None for a limit."""
     threshold: float
     """The value from which the guard finds it wrong."""
     since: int
@@ -75,7 +75,7 @@ KINDS = ("first", "last")
 
 @dataclass
 class Series:
-    """What a metric was."""
+    """The values of a metric."""
 
     first: list[StepMean] = field(default_factory=list)
     """The first healthy steps: the start."""
@@ -120,19 +120,19 @@ class GuardWatch:
     """Names of guards that do not watch, and of actions in whose place there is a warning."""
     guards: Sequence[MetricGuard] = GUARDS
     settling: int = 0
-    """The steps before this one are not compared with a start and are none: beside the update what is short ends first,
-    also where a training goes on."""
+    """Steps before this one are not compared with a start, and do not belong to it: where sampling runs during the
+    update, short completions end first, also where a training goes on."""
     series: dict[str, Series] = field(default_factory=dict)
-    """By metric."""
+    """The values of each metric."""
     streaks: dict[str, list[int]] = field(default_factory=dict)
-    """By guard: the first step of its present streak, how many steps it has, and the last of them. Steps in which the
+    """The first step of each guard's present streak, how many steps it has, and the last of them. Steps in which the
     metric is unknown neither belong to a streak nor end it, as long as they are few (`QUIET`)."""
     quiet_until: dict[str, int] = field(default_factory=dict)
-    """By guard: the step from which it watches again."""
+    """The step from which each guard watches again."""
     latest: dict[str, float] = field(default_factory=dict)
-    """By metric: its last value."""
+    """The last value of each metric."""
     idleness: Idleness = field(default_factory=Idleness)
-    """Of the steps that have trained nothing."""
+    """The steps that have trained nothing."""
     known: tuple[int, dict[str, float | None]] = (-1, {})
     """The present step, and what is known of it."""
 
@@ -165,7 +165,7 @@ class GuardWatch:
                 if alarm.action in ("warn", "halve_rate"):
                     self.quiet_until[guard.name] = step + QUIET
                 if alarm.action == "pause":
-                    # Whoever goes on has meant it.
+                    # A user who goes on has meant it.
                     self.quiet_until[guard.name] = sys.maxsize
         for name, each in measured.items():
             if math.isfinite(each.value):

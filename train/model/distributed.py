@@ -188,7 +188,7 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
         "steps_per_print": 2**31 - 1,
     }
     if config.dtype == "bfloat16":
-        # Each gradient goes into the float32 sum as soon as it is there, instead of lying beside it until the end.
+        # Each gradient goes into the float32 sum as soon as it is there, instead of taking memory until the end.
         settings["bf16"] = {"enabled": True, "immediate_grad_update": True}
         # In bfloat16 sums over micro-batches and ranks would lose what comes late.
         settings["data_types"] = {"grad_accum_dtype": "fp32"}

@@ -27,7 +27,7 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.errors import Preempted, TruegoldError
 
 AGAIN_S = 2.0
-"""What is to be broken off is told so again after so many seconds: a callback of a library may swallow the first."""
+"""Seconds after which work that is to be broken off is told so again: a callback of a library may swallow the first."""
 CHECKPOINTED = "the training has ended with a checkpoint of all {step} finished steps."
 
 
@@ -36,7 +36,7 @@ class EndAsked(BaseException):
 
 
 class _Ear:
-    """What this process has heard."""
+    """The signals and failures that this process has noticed."""
 
     heard: int | None = None
     """The first signal that asked for the end."""

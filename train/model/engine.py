@@ -80,7 +80,7 @@ from truegold.train.objective.weights import Totals
 from truegold.verifiers import GuardError, SetupError
 
 MICRO_BATCH = "micro_batch.json"
-"""Says beside the checkpoints which micro-batch was too large for a GPU, and what is taken instead."""
+"""The file next to the checkpoints that says which micro-batch was too large for a GPU, and which is used instead."""
 GENERATION_CONFIG = "generation_config.json"
 """The model card's sampling settings, handed on as they are."""
 
@@ -88,7 +88,7 @@ LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Ten
 """Takes log-probabilities, entropies, the batch and the indices of its segments; returns the batch's
 share of the step's loss and the sums over tokens to report."""
 Sums = dict[str, Tensor]
-"""What a step reports, by name, added up over its micro-batches."""
+"""The figures that a step reports, by name, added up over its micro-batches."""
 SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
 
@@ -279,7 +279,7 @@ class TrainingEngine:
             # In DeepSpeed this ends a micro-batch, and takes no step yet.
             self._engine.step()
             if self.device.type == "cpu":
-                # Otherwise what this micro-batch freed in pieces lies beside the next one's.
+                # Otherwise the memory that this micro-batch freed in pieces adds to the next one's.
                 trim()
         self._backward(self._batch_loss(segments, *last, loss_function, sums), sums, is_last=True)
         grad_norm, is_taken = self._clip_and_step()

@@ -19,9 +19,9 @@ from truegold.train.model.policy import load_causal_lm
 from truegold.verifiers import GuardError
 
 EXPORT = "export"
-"""What the alarms call an exported checkpoint that is not the policy."""
+"""The alarms' name for an exported checkpoint that is not the policy."""
 SHOWN = 3
-"""So many tensors are named that an export has wrong."""
+"""Tensors that are named of those that an export has wrong."""
 
 
 def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str) -> None:

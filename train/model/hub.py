@@ -34,7 +34,7 @@ from truegold.verifiers import InputError, SetupError
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
 """The hub's name of the packaged model."""
 COUNTED = ("domains", "sources", "languages", "verifiers", "licenses")
-"""What the card says of the data, by the names of the data card."""
+"""The properties of the data that the model card names, as the data card calls them."""
 TAGS = ("truegold", "grpo", "reinforcement-learning", "verifiable-rewards")
 SHOWN = 8
 """The values of each that are told."""
@@ -53,7 +53,7 @@ class ModelCard:
 
     name: str
     base: str
-    """What training began from, in words; a hub name where it has one."""
+    """The start of the training, in words; a hub name where it has one."""
     base_model: str | None
     """The hub name of what training began from."""
     truegold: str
@@ -63,11 +63,11 @@ class ModelCard:
     configuration: str
     """A digest over the settings and versions of all stages up to the data."""
     counts: tuple[tuple[str, str], ...]
-    """What the problems are: ("domains", "math 1,319")."""
+    """The kinds of the problems: ("domains", "math 1,319")."""
     removed: tuple[tuple[str, str, int], ...]
     """(stage, reason, rows) of what was rejected, dropped or left in reserve."""
     skipped: tuple[tuple[str, int], ...]
-    """What the training itself left out: (reason, rows)."""
+    """The rows that the training itself left out: (reason, rows)."""
     rates: tuple[tuple[str, int, str, str], ...]
     """(problems, number, rate before, rate after)."""
     is_measured_after: bool
@@ -79,7 +79,8 @@ class ModelCard:
 
 
 def gather_model_card(run_dir: Path) -> ModelCard:
-    """Gather the card of a run. Raises InputError where it is no run, or has not trained to its end."""
+    """Gather the card of a run. Raises InputError where the folder is not a run, or the run has not finished
+    training."""
     files = open_finished(run_dir)
     if "train" not in files or "export" not in files:
         raise InputError(f"{run_dir} has no trained model.", "Train it to its end: truegold train.")

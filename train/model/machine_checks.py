@@ -1,6 +1,6 @@
 """Refusals before any stage runs: settings of a training that vLLM, the model or this machine cannot serve.
 
-tensor_parallel_size: 2      beside the trainer, where each rank has an engine of its own
+tensor_parallel_size: 2      next to the trainer, where each rank has an engine of its own
 max_model_len: 40960         of a model with 32,768 positions
 ranks: 8                     on a machine with four GPUs
 """
@@ -24,7 +24,7 @@ from truegold.train.model.checkpoints import is_local
 from truegold.verifiers import ConfigError
 
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
-"""What configurations call the longest sequence that a model takes."""
+"""Names that configurations have for the longest sequence that a model takes."""
 STRETCHED = ("yarn", "linear", "dynamic", "ntk")
 """Kinds of rope scaling whose factor is not in the number of positions yet."""
 NVIDIA_SMI = ("--query-gpu=memory.total", "--format=csv,noheader,nounits")

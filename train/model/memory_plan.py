@@ -48,11 +48,11 @@ ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
 CUDA = 1.0 * GB
 """The driver's and the libraries' own memory, and what the allocator loses."""
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
-"""What vLLM takes beside weights and cache: for one pass over a prompt, and for CUDA graphs."""
+"""Memory of vLLM besides weights and cache: for one pass over a prompt, and for CUDA graphs."""
 AT_A_TIME = 16
 """Sequences that vLLM's cache should hold where its share is proposed: with fewer decoding is slow."""
 ASLEEP = 0.5 * GB
-"""What a sleeping vLLM keeps."""
+"""Memory that a sleeping vLLM keeps."""
 OPTIMIZERS = 2
 """Checkpoints with an optimizer that may lie there at a time: the newest, and one being written."""
 COMPLETION, COMPLETION_TOKEN = 160.0, 8.2
@@ -173,7 +173,7 @@ def _stage(config: OptimizerConfig, ranks: int) -> int:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What one process takes of its GPU, or of the machine where there is none."""
+    """The memory that one process takes of its GPU, or of the machine where there is none."""
 
     loading: Parts
     """Every process loads the whole model, at ZeRO 3 its share of it."""

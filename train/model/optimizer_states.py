@@ -57,7 +57,7 @@ class _Away:
     storage: torch.UntypedStorage
     size: int
     start: int | None
-    """Where its bytes are in the host's memory; None where they were dropped."""
+    """The position of its bytes in the host's memory; None where they were dropped."""
 
 
 class OptimizerStates:
@@ -120,7 +120,7 @@ class OptimizerStates:
         weights are none of them."""
         module = self._engine.module
         weights = chain(module.parameters(), module.buffers())
-        # Under ZeRO 3 a weight is empty, and what a rank has of it is beside it.
+        # Under ZeRO 3 a weight is empty, and the rank's share of it is in `ds_tensor`.
         shares = chain.from_iterable((weight, getattr(weight, "ds_tensor", weight)) for weight in weights)
         kept = {share.untyped_storage()._cdata for share in shares}
         storages: dict[int, tuple[torch.UntypedStorage, bool]] = {}

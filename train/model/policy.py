@@ -245,7 +245,7 @@ class FrozenPolicy:
 
 
 Head = Callable[[Float[Tensor, "tokens hidden"]], Float[Tensor, "tokens vocabulary"]]
-"""From hidden states to logits."""
+"""The function that makes logits of hidden states."""
 
 MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
 """How far log-probabilities may be from the model's own on average: the same sums are added up in another order, and
@@ -280,7 +280,7 @@ class _Replacement:
 
 
 class _DecoderOutput(tuple[Tensor]):
-    """What a decoder returns, with None for everything but the hidden states."""
+    """The output of a decoder, with None for everything but the hidden states."""
 
     @property
     def last_hidden_state(self) -> Tensor:

@@ -38,11 +38,11 @@ DEEPSPEED = "deepspeed"
 CARD = "README.md"
 """Only weights that the user has asked for have one."""
 CONFIG = "config.json"
-"""Where it is, a checkpoint has weights in Hugging Face's format."""
+"""The file that checkpoints with weights in Hugging Face's format have."""
 ROOM = 2**20
-"""Bytes that a checkpoint needs beside weights and optimizer."""
+"""Bytes that a checkpoint needs besides weights and optimizer."""
 CUT_SHORT = re.compile(r"inline_container|unexpected pos|PytorchStreamWriter|iostream error|os error (?:28|122|27)")
-"""What torch and safetensors say where a file takes no more, in place of the system's error."""
+"""Messages of torch and safetensors for a file that takes no more, in place of the system's error."""
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -138,7 +138,7 @@ def in_mb(size: int) -> str:
 
 
 def read_client(folder: Path, step: int) -> dict[str, Any]:
-    """Return what a checkpoint has beside weights and optimizer: `state` and the random states of all ranks."""
+    """Return the parts of a checkpoint besides weights and optimizer: `state` and the random states of all ranks."""
     client: dict[str, Any] = torch.load(step_folder(folder, step) / TRAINER_STATE, weights_only=False)
     return client
 

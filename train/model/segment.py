@@ -21,7 +21,7 @@ from truegold.synth.records import DistilledRow
 from truegold.train.objective import PerCompletion, PerToken
 
 Origin = Literal["policy", "reflection", "human", "replay"]
-"""Where a completion comes from: the policy in training, its own reflection, a person, an earlier step."""
+"""The source of a completion: the policy in training, its own reflection, a person, an earlier step."""
 Versions = tuple[tuple[int, int], ...]
 """The stretches of what was sampled, in order: (version of the weights, tokens that it has sampled)."""
 
@@ -35,10 +35,10 @@ class Segment:
     output_ids: tuple[int, ...]
     """The tokens of the completion, and in a dialogue what stands between the completions of its turns."""
     rollout_logprobs: tuple[float, ...] = ()
-    """Of output_ids, under the policy at `version` and `temperature`; empty for text that no policy sampled, 0 where
-    the policy did not sample a token."""
+    """The log-probabilities of output_ids under the policy at `version` and `temperature`; empty for text that no
+    policy sampled, 0 where the policy did not sample a token."""
     sampled: tuple[bool, ...] = ()
-    """Which of output_ids are the policy's own; empty where all are."""
+    """Marks of the output_ids that the policy sampled itself; empty where it sampled all."""
     version: int = 0
     """The version of the weights that sampled it; the oldest, where there are several."""
     temperature: float = 1.0
@@ -55,7 +55,7 @@ class Segment:
     truncated: bool = False
     """Whether it was cut at max_tokens."""
     versions: Versions = ()
-    """Where weights arrived while it was being sampled: the stretches of what is the policy's own."""
+    """The stretches of the policy's own tokens, by version, where weights arrived while it was being sampled."""
 
     @property
     def length(self) -> int:
@@ -108,12 +108,12 @@ class SegmentBatch:
     attention_mask: Int[Tensor, "rows attended_length"] | None
     """None where packed."""
     position_ids: Int[Tensor, "rows length"] | None
-    """From 0 for each segment of a row, which is how the model tells them apart; None where not
+    """The positions in each segment of a row, from 0, by which the model tells the segments apart; None where not
     packed."""
     rows: Int[Tensor, " batch"]
     """The row that each segment lies in."""
     starts: Int[Tensor, " batch"]
-    """Where in its row each segment begins."""
+    """The position in its row at which each segment begins."""
     prompt_lengths: Int[Tensor, " batch"]
     targets: Int[Tensor, "batch seq"]
     """The output tokens."""
@@ -314,7 +314,7 @@ class DistilledPositive:
     """The row that it answers."""
     segment: Segment
     trust: float
-    """How much it weighs beside others, at most 1."""
+    """The weight of the positive compared with others, at most 1."""
 
 
 def read_distilled(path: Path) -> list[DistilledPositive]:

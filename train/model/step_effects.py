@@ -26,7 +26,7 @@ from truegold.train.model.distributed import gathered
 NO_WEIGHT = 1e-12
 """A weight below this is as good as none."""
 SAMPLE = 4096
-"""So many values of each tensor are compared with those before an update."""
+"""Values of each tensor that are compared with those before an update."""
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 PUSH_SUMS = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
 """Sums over a step's tokens, of which `with_push_gap` makes one metric."""
@@ -55,7 +55,7 @@ def with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WeightsState:
-    """What is known of the trained weights of this rank, or of its share of them."""
+    """The state of the trained weights of this rank, or of its share of them."""
 
     digest: int
     """The sum of all their bits, read as integers."""
@@ -71,7 +71,7 @@ class WeightsState:
 @torch.no_grad()
 def examine_weights(trained: Iterable[Tensor]) -> WeightsState:
     """Return the state of these parameters. Nothing of a parameter's size is made."""
-    # Under ZeRO 3 a parameter is empty, and what a rank has of it is beside it.
+    # Under ZeRO 3 a parameter is empty, and the rank's share of it is in `ds_tensor`.
     shares = [getattr(parameter, "ds_tensor", parameter).detach() for parameter in trained]
     if not shares:
         return WeightsState(0, 0, torch.empty(0), is_rounded=False)

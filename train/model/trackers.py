@@ -27,7 +27,7 @@ from truegold.verifiers import SetupError
 RUN_IDS = "trackers.json"
 """Holds the ids under which the trackers know this run: a resumed run goes on with them."""
 PROJECT = "truegold"
-"""What the trackers call all runs by, where no variable says otherwise."""
+"""The project of all runs in the trackers, where no variable says otherwise."""
 _REFUSED_BY_MLFLOW = re.compile(r"[^\w\-. :/]", re.ASCII)
 
 Table = Sequence[Sequence[object]]

@@ -23,7 +23,7 @@ PerToken = Float[Tensor, "batch seq"]
 TokenMask = Bool[Tensor, "batch seq"]
 PerCompletion = Float[Tensor, " batch"]
 Advantages = PerCompletion | PerToken
-"""Of completions, or of their tokens."""
+"""The advantages of completions, or of their tokens."""
 CompletionMask = Bool[Tensor, " batch"]
 GroupIndex = Int[Tensor, " batch"]
 """Equal for the completions of a group."""

@@ -180,13 +180,13 @@ ADVANTAGES: Mapping[str, Callable[[Groups], Tensor]] = {
     function.__name__: function
     for function in (grpo, dr_grpo, rloo, reinforce_pp, reinforce_pp_baseline, batch_std, maxrl)
 }
-"""By the name in the configuration."""
+"""The functions of advantages by their names in the configuration."""
 PASS_AT_K: Mapping[str, Callable[[int, int, int], tuple[float, float]]] = {
     "pass_at_k_chen": chen,
     "pass_at_k_walder": walder,
 }
-"""By the name in the configuration: z-scores under the reward "one of k is right", and weights that make an unbiased
-gradient of pass@k."""
+"""The functions of pass@k by their names in the configuration: z-scores under the reward "one of k is right", and
+weights that make an unbiased gradient of pass@k."""
 
 
 def advantages(

@@ -34,9 +34,9 @@ class TokenLoss:
 
     loss: PerToken
     clipped_low: TokenMask
-    """Where the ratio was too small."""
+    """Marks of the tokens whose ratio was too small."""
     clipped_high: TokenMask
-    """Where the ratio was too large."""
+    """Marks of the tokens whose ratio was too large."""
     ratio: PerToken
     """The ratio, without gradient."""
 
@@ -113,7 +113,7 @@ LOSSES: Mapping[str, Callable[..., TokenLoss]] = {
     "cispo": cispo,
     "topr": topr,
 }
-"""By the name in the configuration."""
+"""The losses by their names in the configuration."""
 
 
 def _ratio(current: PerToken, old: PerToken) -> PerToken:

@@ -169,7 +169,7 @@ def weigh(advantages: PerCompletion, positive: float = 1.0, negative: float = 1.
 
 @dataclass(frozen=True)
 class Totals:
-    """What the weights of tokens are relative to: the sizes of the whole batch over all ranks, before any mask."""
+    """The sizes that token weights are relative to: those of the whole batch over all ranks, before any mask."""
 
     tokens: float
     """Output tokens of the whole batch."""

@@ -1,4 +1,4 @@
-"""Rollouts: vLLM beside the trainer or a vLLM server, its weights updated after every step and checked by a probe."""
+"""Rollouts with vLLM on this machine or a vLLM server: weights are updated after every step and checked by a probe."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 largest logit."""
 
 SHOWN_LAYERS = 8
-"""So many layers that do not arrive are named."""
+"""Layers that are named of those that do not arrive."""
 CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.toml").read_text("utf-8"))
 """Why the engines may disagree: each with its `cause` and a `remedy`."""
 

@@ -22,30 +22,30 @@ from truegold.train.turns.episodes import Episode
 from truegold.verifiers import GuardError, SetupError
 
 MARGIN_S = 5.0
-"""What a sampler may take to see that it is to end."""
+"""Seconds that a sampler may take to see that it is to end."""
 GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """What is to be sampled in the background."""
+    """A request or an episode that is to be sampled in the background."""
 
     kind: Literal["requests", "episodes"]
     key: int
     """The request's `sample`, or the episode's key."""
     sample: Request | tuple[int, Episode]
     arguments: tuple[object, ...] = ()
-    """What seeds an episode."""
+    """The seed's arguments for an episode."""
 
     @property
     def group(self) -> object:
-        """What it has in common with those of its group."""
+        """The key that all samples of its group share."""
         return self.sample.prompt if isinstance(self.sample, Request) else self.sample[1].group
 
 
 @dataclass(frozen=True)
 class FinishedSample:
-    """What was sampled in the background."""
+    """A sample that was finished in the background."""
 
     sample: int
     """The request's, or the episode's key."""
@@ -66,7 +66,7 @@ class Sampler:
         self.outstanding: dict[int, Submitted] = {}
         """The requests or episodes that were submitted and are not done, by their keys."""
         self.usage = Usage()
-        """Of its stream, when it last took weights or paused."""
+        """The usage of its stream, when it last took weights or paused."""
         self.max_model_len = 0
         """The longest prompt plus completion, in tokens; 0 before it has started."""
         self.version = 0

@@ -1,4 +1,5 @@
-"""Samples beside the trainer: an engine, the requests or episodes that wait, and weights that arrive meanwhile.
+"""Samples in parallel with the trainer: an engine, the requests or episodes that wait, and weights that arrive
+meanwhile.
 
 It is vLLM in a process of its own, or a thread of the trainer's that asks a vLLM server. These are the messages, each
 a tuple of its kind and its arguments:
@@ -53,12 +54,12 @@ from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What tells a process that it is one of several ranks. The sampler is none of them."""
+"""Variables by which a process knows that it is one of several ranks. The sampler is none of them."""
 
 
 @dataclass(frozen=True)
 class SamplerSetup:
-    """What a sampler is started with."""
+    """The arguments that a sampler is started with."""
 
     name: str
     """It tells a training's samplers apart."""
@@ -66,7 +67,7 @@ class SamplerSetup:
     engine: VllmEngineConfig | ServerEngineConfig
     chat: ChatConfig = field(default_factory=ChatConfig)
     turns: TurnsConfig | None = None
-    """Where it plays episodes."""
+    """The settings of episodes, if it plays any."""
     devices: str | None = None
     """The GPUs that it may see, where not the trainer's."""
 
@@ -81,7 +82,7 @@ class Usage:
     environments_s: float = 0.0
     """Seconds without anything to sample, because every episode waited for its environment."""
     faults: EnvironmentFaults = field(default_factory=EnvironmentFaults)
-    """What environments have done wrong beside their episodes."""
+    """Faults of environments outside of their episodes."""
 
 
 def main(connection: Connection, parent: int, setup: SamplerSetup) -> None:
@@ -164,8 +165,8 @@ class _Stream:
     """Whether weights are loaded while completions are being sampled."""
     is_pausing: bool = False
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """By the `sample` of each request that is being sampled: (its tokens by then, version) for each version of the
-    weights, such as [(0, 4), (120, 5)]."""
+    """The versions of each request that is being sampled, by its `sample`: (its tokens by then, version) for each
+    version of the weights, such as [(0, 4), (120, 5)]."""
     began: float = field(default_factory=time.monotonic)
     starved_s: float = 0.0
     environments_s: float = 0.0
@@ -199,11 +200,11 @@ class SamplerChild:
     runner: EpisodeRunner | None = None
     """Plays episodes, where it samples those."""
     version: int = 0
-    """Of the weights that it samples with."""
+    """The version of the weights that it samples with."""
     waiting: deque[Request] = field(default_factory=deque)
     """Requests that are not begun."""
     episodes: OpenEpisodes | None = field(init=False)
-    """Those of the background that are not over."""
+    """The episodes of the background that are not over."""
     arrived: tuple[Path, int] | None = None
     """Weights that are not loaded yet, and their version."""
     has_streamed: bool = False
@@ -236,7 +237,7 @@ class SamplerChild:
                 self._keep(kind, *arguments)
             elif kind == "call":
                 method, *rest = arguments
-                # Only `run`, which plays episodes to their end, is no method of the engine's.
+                # Only `run`, which plays episodes to their end, is not a method of the engine's.
                 called = self.runner if method == "run" else self.engine
                 began = time.monotonic()
                 answer = getattr(called, method)(*rest)
@@ -311,7 +312,7 @@ class SamplerChild:
             elif kind == "pause":
                 stream.is_pausing = True
             elif kind == "close":
-                # As where the trainer has gone: nobody waits for what is being sampled.
+                # As where the trainer has gone: the samples in progress are not wanted any more.
                 raise EOFError
 
     def _load_arrived(self, stream: _Stream, folder: Path, version: int) -> None:

@@ -65,7 +65,7 @@ class _Seat:
     """When it was lost."""
     starts_at: float = 0.0
     error: GuardError | SetupError | None = None
-    """What it was lost for."""
+    """The error by which it was lost."""
 
     @property
     def is_server(self) -> bool:
@@ -94,14 +94,14 @@ class _Seat:
 
 @dataclass
 class _Background:
-    """What is sampled in the background."""
+    """The work in the background."""
 
     stream: tuple[SamplingParams, bool] | None = None
     """The arguments of `SamplerPool.start`."""
     waiting: list[Submitted] = field(default_factory=list)
-    """What no sampler has yet."""
+    """Submitted samples that no sampler has yet."""
     done: list[FinishedSample] = field(default_factory=list)
-    """What samplers have finished that are lost now."""
+    """Samples that were finished by samplers that are lost now."""
 
 
 class SamplerPool:
@@ -128,9 +128,9 @@ class SamplerPool:
         self._background = _Background()
         self._folder: Path | None = None
         self._lock: int | None = None
-        """What holds the folder."""
+        """The descriptor that holds the folder."""
         self._weights: tuple[Path, int] | None = None
-        """Where the weights in training are, and their version; None before the first."""
+        """The folder of the weights in training, and their version; None before the first."""
         self._looked = self._had_one = time.monotonic()
         """When it was looked last which samplers there are to be, and when one was ready last."""
         self.max_model_len = 0
@@ -147,7 +147,7 @@ class SamplerPool:
 
     @property
     def samplers(self) -> list[Sampler]:
-        """Those that are ready."""
+        """The samplers that are ready."""
         return [seat.sampler for seat in self._seats.values() if seat.sampler is not None and seat.is_ready]
 
     # What every rank calls.
@@ -248,7 +248,7 @@ class SamplerPool:
 
     @property
     def faults(self) -> EnvironmentFaults:
-        """What environments have done wrong beside their episodes, on rank 0."""
+        """Faults of environments outside of their episodes, on rank 0."""
         return self.usage.faults
 
     @property

@@ -3,7 +3,7 @@
 Samplers read them and say so; the last one removes them. The pool of samplers is a reader too, which keeps the newest
 for those that are started again. A running vLLM server is told to load them (`ServerRollouts`). Start it with
 `VLLM_SERVER_DEV_MODE=1 vllm serve MODEL --logprobs-mode processed_logprobs --generation-config vllm`; in that mode it
-takes the call that reloads weights, so that nobody but the trainer may reach it.
+takes the call that reloads weights, so that only the trainer may be able to reach it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ServerRollouts(ServerEngine):
         self._salt()
 
     def forget_prefixes(self) -> None:
-        """Make every cached prefix unreachable, whatever weights computed it."""
+        """Make every cached prefix unreachable, no matter which weights computed it."""
         self._times_forgotten += 1
         self._salt()
 
@@ -79,7 +79,7 @@ class _WeightKeeper:
 
     def __init__(self) -> None:
         self.folder: Path | None = None
-        """Where these are; None before the first."""
+        """The folder of the weights in training; None before the first."""
         self._instances: dict[Server, str | None] = {}
         """The start of each server that has them."""
 
@@ -102,13 +102,13 @@ class _WeightKeeper:
 SHARD_BYTES = 4 * 2**30
 """Weights are written in files of about so many bytes, so that no more is held in memory."""
 SHARED_MEMORY = Path("/dev/shm")
-"""Where weights pass through, if there is such a folder: they touch no disk."""
+"""The folder that weights pass through, if there is one: they touch no disk."""
 PREFIX = "truegold-weights-"
-"""Of the folders that they pass through."""
+"""The prefix of the folders that weights pass through."""
 CLAIM_S = 60.0
-"""A folder that nobody holds is given so many seconds to be held by the process that has just made it."""
+"""Seconds in which a new folder that is not held yet is left to the process that has just made it."""
 READER = "reader-"
-"""Files of this prefix beside the weights stand for those who have not read them yet."""
+"""The prefix of files next to the weights that stand for readers which have not read them yet."""
 
 
 def claim_folder() -> tuple[Path, int]:

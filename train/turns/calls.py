@@ -30,7 +30,7 @@ from truegold.verifiers import SetupError, TruegoldError
 THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
 STAND_IN_S = 0.1
-"""After so many seconds a call is taken to wait, and its thread gets a stand-in where other calls are queued."""
+"""Seconds after which a call is taken to wait; its thread then gets a stand-in where other calls are queued."""
 GATHER_S = 0.0005
 """Answers that come within so many seconds of each other are taken together."""
 BLOCKED_S = 1.0
@@ -46,7 +46,7 @@ LONGEST_ERROR = 500
 
 
 class AnswerError(TypeError):
-    """What an environment has returned cannot be used; the message says why."""
+    """The answer of an environment cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Answer:
     key: Hashable
     """The call's, as it was started with."""
     value: Any = None
-    """What it has returned; None where there is an `error`."""
+    """The value that the call has returned; None where there is an `error`."""
     error: str | None = None
-    """What it has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
+    """The error that the call has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
     is_late: bool = False
     """Whether its deadline has passed."""
 
@@ -82,7 +82,7 @@ class _Call:
     is_lost: bool = False
     """Whether its thread was given up."""
     future: Any = None
-    """By which a coroutine on the event loop is cancelled; None for a plain function."""
+    """The future by which a coroutine on the event loop is cancelled; None for a plain function."""
 
 
 class EnvironmentCalls:
@@ -280,7 +280,7 @@ class EnvironmentCalls:
             self._answers.put((call, answer))
 
         if self._is_closed.is_set():
-            # Nobody waits for the answer any more, and the event loop has ended; the coroutine still has to clean up.
+            # No call waits for the answer any more, and the event loop has ended; the coroutine still has to clean up.
             asyncio.run(run())
         else:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())

@@ -4,10 +4,10 @@ extends what is held, another where it does not.
     held       <user> 2+2? <assistant> <think> hm </think> 4 <end>
     rendered   <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>        the template drops earlier thinking
 
-The second turn was sampled after the rendered tokens, so that it is trained after them, in a segment of its own. Put
-into one sequence behind the held tokens, as if nothing had been dropped, its log-probabilities would be those of a
-context that nobody ever saw. The same holds where the text is the same and only its tokens differ, since what was
-sampled is not what the tokenizer makes of its text (re-tokenization drift), which is counted apart.
+The second turn was sampled after the rendered tokens, so that it is trained after them, in a segment of its own. In one
+sequence behind the held tokens, as if nothing had been dropped, its log-probabilities would belong to a context that
+the model never saw. The same holds where the text is the same and only its tokens differ, since the tokenizer may cut a
+text into other tokens than were sampled (re-tokenization drift). That is counted apart.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ class SegmentTokens:
 
 @dataclass(frozen=True)
 class Drift:
-    """Where the tokenizer makes other tokens of the same text than were sampled."""
+    """A place where the tokenizer makes other tokens of the same text than were sampled."""
 
     turn: int
     held: tuple[int, ...]
     """The first tokens that differ, as the model has sampled them."""
     rendered: tuple[int, ...]
-    """The same stretch as the template's text is tokenized."""
+    """The tokens of the same stretch in the template's text."""
 
 
 class Dialogue:

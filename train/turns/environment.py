@@ -13,8 +13,8 @@
 Both may be coroutines (`async def`). An environment serves one episode; a new one is made for each. Where it has a
 method `close`, that is called when the episodes of the step are over, however this one ended.
 
-Whatever an environment is made of and returns is its author's code, down to the `get` of a message. It runs in the
-thread of a call alone, which has a deadline; what leaves that thread are plain texts, numbers, lists and dicts.
+All parts of an environment and of its answers are its author's code, down to the `get` of a message. That code runs
+only in the thread of a call, which has a deadline. Only plain texts, numbers, lists and dicts leave that thread.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ its format has any."""
 
 @dataclass(frozen=True)
 class Reply:
-    """What an environment answers to a turn; the dialogue goes on."""
+    """The answer of an environment to a turn; the dialogue goes on."""
 
     messages: Sequence[Message]
     score: float | None = None
-    """What the turn earned, where turns are scored one by one."""
+    """The score of the turn, where turns are scored one by one."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Done:
     """The end of the dialogue."""
 
     score: float | None = None
-    """What the episode earned, in [0, 1]; None: the row's verifier judges the last completion."""
+    """The score of the episode, in [0, 1]; None: the row's verifier judges the last completion."""
     turn_score: float | None = None
-    """What the last turn earned beside it, where turns are scored one by one."""
+    """The score of the last turn besides the episode's, where turns are scored one by one."""
 
 
 class Environment(Protocol):
@@ -78,7 +78,7 @@ class HeldEnvironment:
 
     make: MakeEnvironment
     _environment: Environment | None = None
-    """None until it is made, and after it was found that nobody waits for it."""
+    """None until it is made, and once its episode is no longer waiting for it."""
     _is_over: bool = False
     """Whether its episode has ended."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -140,7 +140,7 @@ def read_answer(value: object) -> Reply | Done:
 
 
 def _read_score(score: object) -> float | None:
-    """Return a score as a plain number, whatever kind of number an environment counts with."""
+    """Return a score as a plain number, for every kind of number that an environment counts with."""
     if score is None:
         return None
     try:

@@ -40,7 +40,7 @@ class Ending(StrEnum):
     DONE = "done"
     """Its environment said so."""
     TURNS = "turns"
-    """After the last turn that it may have."""
+    """It had its last turn."""
     ROOM = "room"
     """The next prompt leaves the model no room."""
     UNWRITABLE = "unwritable"
@@ -48,7 +48,7 @@ class Ending(StrEnum):
     DEADLINE = "deadline"
     """Its environment did not answer in time."""
     ERROR = "error"
-    """Its environment raised, or returned what is no answer."""
+    """The environment raised, or returned a value that is not an answer."""
     REPLY = "reply"
     """Its environment answered at too great length."""
 
@@ -66,11 +66,11 @@ class Episode:
     ending: Ending | None = None
     """None while it goes on."""
     score: float | None = None
-    """What the environment says that it has earned; None where the row's verifier is to say."""
+    """The score that the environment gives; None where the row's verifier is to judge."""
     turn_scores: list[float | None] = field(default_factory=list)
-    """What each turn has earned, where the environment says."""
+    """The score of each turn, where the environment gives one."""
     error: str | None = None
-    """What the environment did wrong, or what cannot be written."""
+    """The mistake of the environment, or the text that cannot be written."""
     escaped: int = 0
     """Messages of the environment's that spelled special tokens, which were made plain text."""
     last: Completion | None = None
@@ -91,14 +91,14 @@ class Episode:
 
 @dataclass(frozen=True)
 class EnvironmentFaults:
-    """What environments have done wrong beside their episodes, so far."""
+    """Faults of environments outside of their episodes, so far."""
 
     lost_threads: int = 0
     """Threads that they have never given back."""
     close_errors: int = 0
-    """Those that could not be closed: they raised, or did not return in time."""
+    """Environments that could not be closed: they raised, or did not return in time."""
     first_close_error: str | None = None
-    """What the first of them did wrong, behind the id of its row."""
+    """The first error on closing, after the id of its row."""
 
     def __add__(self, other: EnvironmentFaults) -> EnvironmentFaults:
         """Return the faults of both."""
@@ -151,7 +151,7 @@ class EpisodeRunner:
         try:
             return self._go_on(episode, answer.value)
         except Exception as error:
-            # Whatever its answer is made of, it costs this episode alone.
+            # The answer's contents may be at fault, and that costs this episode alone.
             episode.ending, episode.error = Ending.ERROR, describe_error(error)
         return False
 
@@ -207,9 +207,9 @@ class OpenEpisodes:
         self._calls = EnvironmentCalls(runner.config.deadline_s)
         self.clock = _SamplerClock()
         self._open: dict[int, tuple[Episode, Sequence[object]]] = {}
-        """Those that go on, with what decides their seeds."""
+        """The episodes that go on, with the arguments that decide their seeds."""
         self._ready: deque[int] = deque()
-        """Those whose next turn may be sampled."""
+        """The episodes whose next turn may be sampled."""
         self._ended: list[tuple[int, Episode]] = []
 
     def __len__(self) -> int:

@@ -1,13 +1,13 @@
-"""Recorded environments: what an environment answered once is answered again, without it.
+"""Recorded environments: the answers that an environment once gave are given again, without it.
 
     recorder = Recorder(Shop(), "shop.jsonl")            writes one line an episode
     mock = MockEnvironment("shop.jsonl", on_miss="nearest")
 
-A state is what has been done so far: the row and all actions up to it, white space apart. What nobody did before is a
-miss, and follows a policy: `nearest` answers as it was answered to the most similar action in that state or, where the
-state itself is unknown, in the nearest state of the same row; `error` answers with a message that says that nothing is
-known; `end` ends the episode, which is not judged then, since nobody knows what it would have earned. Misses are
-counted (`mock_real_steps` in the metrics), since what is learnt from them is not the world.
+A state is what has been done so far: the row and all actions up to it, white space apart. An action that was not
+recorded is a miss, and follows a policy: `nearest` answers as it was answered to the most similar action in that state
+or, where the state itself is unknown, in the nearest state of the same row; `error` answers with a message that says
+that nothing is known; `end` ends the episode, which is not judged then, since its score is unknown. Misses are counted
+(`mock_real_steps` in the metrics), since they do not show the real environment.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ MISS_POLICIES = ("nearest", "error", "end")
 DONE = "done"
 """The field of a recorded step that ends its episode."""
 UNKNOWN = "Nothing is known of what this does here."
-"""The answer to an action that nobody did before, where the policy is `error`."""
+"""The answer to an action that was not recorded, where the policy is `error`."""
 State = tuple[str, ...]
 """The id of the row, and behind it all actions so far."""
 
 
 class UnknownActionError(LookupError):
-    """Nobody did this when the episodes were recorded, and a miss ends the episode."""
+    """The action was not recorded, and a miss ends the episode."""
 
 
 class Recorder:
@@ -66,12 +66,12 @@ class Recorder:
         """Raises ConfigError for a file that cannot be written."""
         self._environment = environment
         self.tools: Sequence[Mapping[str, Any]] = getattr(environment, "tools", ())
-        """Those of the environment, which the template shows."""
+        """The tools of the environment, which the template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
         """The episode so far; empty where nothing is to be written."""
         try:
-            # Otherwise it would be noticed at the end of the first episode, when nobody listens any more.
+            # Otherwise it would be noticed at the end of the first episode, when the caller no longer listens.
             self._path.open("ab").close()
         except OSError as error:
             raise ConfigError(
@@ -143,9 +143,9 @@ class Recording:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises InputError for a file that cannot be read, and for a line that is no recorded episode."""
+        """Raises InputError for a file that cannot be read, and for a line that is not a recorded episode."""
         self.tools: Sequence[Mapping[str, Any]] | None = None
-        """What the recorded environment had; None before the first episode."""
+        """The tools of the recorded environment; None before the first episode."""
         self.openings: dict[str, list[Message]] = {}
         self.answers: dict[State, Reply | Done] = {}
         self.actions: dict[State, list[str]] = {}

@@ -41,7 +41,7 @@ class TurnTemplate:
         self.stop_token_ids = tuple(stop_token_ids)
         self._system = [{"role": "system", "content": system}] if system else []
         self._arguments = dict(arguments or {})
-        # Some tokenizers do not tell the tokens beside their vocabulary.
+        # Some tokenizers do not tell the tokens outside their vocabulary.
         added = getattr(tokenizer, "added_tokens_decoder", None) or {}
         special = {token.content: index for index, token in added.items() if token.special}
         special |= {token: tokenizer.convert_tokens_to_ids(token) for token in tokenizer.all_special_tokens}

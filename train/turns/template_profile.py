@@ -28,7 +28,7 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS
 ADVICE: Mapping[str, str] = tomllib.loads(
     files("truegold.train.turns").joinpath("template_advice.toml").read_text("utf-8")
 )
-"""What training has to respect, by what a template does."""
+"""Advice on training, by the behaviour of a template."""
 STATED_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 """The settings of generation_config.json by which a checkpoint's makers say how it is sampled."""
 POSITIONS = "max_position_embeddings"
@@ -51,7 +51,7 @@ class Render(Protocol):
 
 @dataclass(frozen=True)
 class Thoughts:
-    """What a template does to the thought of an earlier turn."""
+    """The treatment of an earlier turn's thought by a template."""
 
     is_in_content: bool
     """Whether the thought was passed between think tags in the message's content, and not in the field
@@ -67,7 +67,7 @@ class Thoughts:
 
 @dataclass(frozen=True)
 class TemplateProfile:
-    """What a template does."""
+    """The behaviour of a template."""
 
     has_system: bool
     """Whether it takes a system message."""

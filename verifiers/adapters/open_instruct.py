@@ -19,14 +19,14 @@ except ImportError:
 
     @dataclass
     class VerificationResult:  # type: ignore[no-redef]
-        """What open-instruct's verifiers return."""
+        """The result of open-instruct's verifiers."""
 
         score: float
         cost: float = 0.0
         reasoning: str | None = None
 
     class VerifierFunction:  # type: ignore[no-redef]
-        """What open-instruct's verifiers derive from."""
+        """The base class of open-instruct's verifiers."""
 
         def __init__(self, name: str, weight: float = 1.0, verifier_config: Any = None) -> None:
             self.name, self.weight = name, weight
@@ -41,7 +41,7 @@ class TruegoldVerifier(VerifierFunction):  # type: ignore[misc]
         self.judged = 0
         """Responses that have a score."""
         self.masked = 0
-        """Those that could not be judged."""
+        """Responses that could not be judged."""
 
     def __call__(
         self,

@@ -64,7 +64,7 @@ _PROGRAM = re.compile(
     r"|public (?:class|static)|func \w+\(|fn \w+\(|SELECT .+ FROM )",
     re.MULTILINE,
 )
-"""A line of a program, which is no answer."""
+"""A line of a program, which is not an answer."""
 
 
 _OF_SENTENCES = frozenset(("number", "percentage", "quantity", "set", "time", "date"))
@@ -82,7 +82,7 @@ def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class RowTruth:
-    """What a response is judged by."""
+    """The part of a row that a response is judged by."""
 
     gold: Any
     """The gold, or a list of accepted ones, as `gold.golds_in` reads them."""
@@ -223,7 +223,7 @@ def gold_in(columns: Mapping[str, Any]) -> tuple[str | None, Any]:
     listed = next((name for name in GOLDS_COLUMNS if isinstance(_structure(columns, name), list | tuple)), None)
     worked = [text for text in map(columns.get, SOLUTIONS[1:]) if isinstance(text, str)]
     has_answer = any(answer_in(text, is_working=True) != text for text in worked)
-    # Beside a list of golds or a solution with its answer these may name a class of the row.
+    # Next to a list of golds or a solution with its answer these may name a class of the row.
     exclude: tuple[str, ...] = ("label",) if listed is not None or has_answer else ()
     exclude += ("target",) if has_answer else ()
     name = find_column("gold", [columns], exclude=exclude)

@@ -62,7 +62,7 @@ class Scorer:
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)
-    """Of all batches, whose small ones say little of a share."""
+    """Counts the timeouts of all batches, since a small batch says little of a share."""
     _unjudged: UnjudgedLog = field(init=False, repr=False, compare=False)
     _unread: UnreadTally = field(init=False, repr=False, compare=False)
     _routes: Mapping[str, str] = field(init=False, repr=False, compare=False)

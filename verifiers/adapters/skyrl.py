@@ -24,7 +24,7 @@ try:
 except ImportError:
 
     class BaseTextEnv:  # type: ignore[no-redef]
-        """What SkyRL's environments derive from."""
+        """The base class of SkyRL's environments."""
 
         def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
             """Return the prompt as it is."""

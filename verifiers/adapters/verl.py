@@ -40,7 +40,7 @@ _READ = frozenset((*EXPORTED, *KIND_COLUMNS))
 
 
 class Scored(dict[str, float | str]):
-    """What is logged of a sample. `prime` asks for its score by the place 0, as of a tuple."""
+    """The record that verl logs of a sample. `prime` asks for its score by the index 0, as of a tuple."""
 
     def __missing__(self, key: object) -> float | str:
         if key == 0:

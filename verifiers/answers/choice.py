@@ -73,13 +73,13 @@ _EITHER_BEFORE = re.compile(r"^(?:or|and|maybe|或)\s")
 _EITHER = re.compile(r"\bor\b|/|或")
 _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 _SET_JOIN = re.compile(r"[\s,;/&+、，；()\[\]{}]+|\b(?:and|und|et)\b|[和及与과와とや]|그리고")
-"""What stands between the letters of a set."""
+"""Separators between the letters of a set."""
 _AROUND_SET = re.compile(r"^both\s|\s?(?:only|alone|번|です|입니다)$", re.IGNORECASE)
 _BETWEEN_LABELLED = re.compile(r"[\s,;、，；]+(?:(?:and|und|et|[和与])\s{0,3})?(?=\(?[A-Z][).:]\s?\w)")
 _NUMBERED = re.compile(r"(\d{1,2})[.번番]?")
 _CIRCLED = {0x2460 + index: f" {index + 1} " for index in range(20)}
 _SCRIPTS = {"ㄱㄴㄷㄹㅁㅂㅅ": r"[ㄱ-ㅎ]", "アイウエオカキク": r"[ァ-ヶー]"}
-"""Letters of options in other scripts, and what is no neighbour of such a letter."""
+"""Letters of options in other scripts, and the characters that must not touch such a letter."""
 
 _CHOOSING = re.compile(
     r"\b(?:option|choice|alternative|statement)\b|\b(?:first|second|third|fourth|fifth|last)\s(?:one|of)\b|选项|第[一二三四五]"
@@ -288,8 +288,8 @@ def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | No
 
 
 def _read_words(text: str, written: str, options: Sequence[str], multiple: bool) -> _Reading:
-    """Read a letter in words or beside a text, the place of an option, or its text in words; a text that is another
-    option's contradicts the letter."""
+    """Read a letter in words or next to a text, the place of an option, or its text in words. A text that belongs to
+    another option contradicts the letter."""
     label = _LETTER_AND_TEXT.fullmatch(text)
     if (match := _LONE_LETTER.fullmatch(text) or label) is not None:
         letters = frozenset(next(filter(None, match.groups())).upper())
@@ -310,7 +310,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
 
 
 def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str]) -> _Reading:
-    """Return the letter, and what the texts beside it name instead."""
+    """Return the letter, and the options that the texts next to it name instead."""
     index = ord(letter) - ord("A")
     others: set[str] = set()
     for part in parts:
@@ -336,7 +336,7 @@ def _is_same(text: str, option: str) -> bool:
 
 
 def _is_formula(text: str) -> bool:
-    """Whether a mathematical comparison can be asked about it; a unit's word is no prose."""
+    """Tell whether a text can be compared as mathematics. The word of a unit does not make it prose."""
     return (
         len(text) <= MAX_FORMULA_CHARS
         and _FORMULA_SIGN.search(text) is not None

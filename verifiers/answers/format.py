@@ -74,7 +74,7 @@ _TAG_NAME = re.compile(r"[A-Za-z_][\w|:.-]{0,39}")
 _BOX_TOKENS = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{|\\.|[{}]", re.DOTALL)
 _ANSWER_TAG = re.compile(r"</?answer>")
 _CLOSING = re.compile(r"(?:\s|[.。$*_}]|\\[\])])*")
-"""What may close the sentence or the formula that a box stands in."""
+"""Marks that may close the sentence or the formula around a box."""
 
 Span = tuple[int, int]
 
@@ -85,7 +85,7 @@ KNOWN_PAIRS = (
 )  # fmt: skip
 """Thinking tags that released models have as tokens."""
 CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
-"""A tag has to stay one token beside other text as well."""
+"""Surroundings in which a tag has to stay one token as well."""
 MAX_LENGTH = 10**9
 UNITS = ("tokens", "chars", "words")
 BUFFER_SHARE = 5
@@ -184,7 +184,7 @@ def _tag_span(text: str, tag: str) -> Span | None:
 
 
 def _answer_spans(text: str, kind: str) -> list[Span]:
-    """Where the contents of the final answers stand, in order. A box inside an answer tag is the same answer."""
+    """Return the spans of the final answers' contents, in order. A box inside an answer tag is the same answer."""
     if kind == "text":
         return [(0, len(text))] if text.strip() else []
     tagged = _tagged_spans(text) if kind in ("any", "tag") else []
@@ -194,7 +194,7 @@ def _answer_spans(text: str, kind: str) -> list[Span]:
 
 
 def _tagged_spans(text: str) -> list[Span]:
-    """What stands between each <answer> and the next </answer>; a pattern for the pair would be quadratic."""
+    """Return the span between each <answer> and the next </answer>; a pattern for the pair would be quadratic."""
     spans: list[Span] = []
     start: int | None = None
     for tag in _ANSWER_TAG.finditer(text):
@@ -227,7 +227,7 @@ def _box_spans(text: str) -> list[Span]:
 
 @dataclass(frozen=True, slots=True)
 class TagReport:
-    """What `tag_tokens` tells of a tokenizer."""
+    """The result of `tag_tokens` for one tokenizer."""
 
     tokens: Mapping[str, int]
     """How many tokens each tag is, 1 only where it stays whole in any surroundings."""

@@ -93,7 +93,7 @@ def _note_quantity(measure: t.Measure) -> Note:
 
 
 def _type_of(tree: t.Node) -> str:
-    """Return the type of a tree that is no quantity."""
+    """Return the type of a tree that is not a quantity."""
     if isinstance(tree, t.Group):
         return _type_of_group(tree)
     if isinstance(tree, t.Chain):

@@ -9,8 +9,8 @@
     "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
     "Which book is it?"            gold "The Doctrine of the Mean", "Ctrl+A"               None: names and codes
 
-A gold equal to itself proves nothing: every sentence is. Names, choices, yes and no, and short phrases are words that
-a right answer does use; a sentence is not, because nobody would write it the same way.
+That a gold equals itself proves nothing, since every sentence does. Names, choices, yes and no, and short phrases are
+words that a right answer does use. A sentence is not, because a right answer is hardly ever worded the same way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PREDICATE = re.compile(
 )
 """Words that a sentence has and a phrase has not: "the largest even number", but "the number *is* even"."""
 _ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
-"""The same in Chinese: because, so, proof, since, hence the choice is, solution; or two sentences."""
+"""Chinese words of an argument: because, so, proof, since, hence the choice is, solution; or two sentences."""
 _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
@@ -95,7 +95,7 @@ _NAME_WORD = re.compile(r"[(“\"']?(?:[A-Z][^\W\d_]*(?:['’.&/-][^\W\d_]*)*|\d
 _NAME_CODE = re.compile(r"[A-Z]+\d+[A-Z\d]*")
 """`S15`, `C7M`: a word of a name with digits in it."""
 _NAME_NUMBER = re.compile(r"['’]?\d{2,4}(?:\.\d)?(?:[-–]\d{2,4})?|\d\.\d")
-"""One of these may stand in a name: "2007 Surfing Pro", "Radio 101.9 Davao"."""
+"""A number that may stand in a name: "2007 Surfing Pro", "Radio 101.9 Davao"."""
 _SMALL_WORDS = frozenset(
     "a against an and as at between by de del di du for from in into la le of on over per the through to under upon "
     "van von with".split()

@@ -8,9 +8,9 @@ r"""Compares one number with one number, exactly or within a tolerance.
     gold 5         answer five, x+1, 5 km                          unread: 0
 
 The answer is what the response commits to (`extract`). It may begin with `x =` or `≈` and with a dollar sign, which
-cannot be told from the delimiter of a formula. `info["unit"]` names texts that may stand beside the number and are then
-left out of account: with `"unit": ["km", "kilometres"]` the answer `5 km` is 5, and with `"unit": "%"` the answer `50%`
-is 50. A number's own percent sign divides by 100.
+cannot be told from the delimiter of a formula. `info["unit"]` names texts that may stand next to the number and are
+then ignored: with `"unit": ["km", "kilometres"]` the answer `5 km` is 5, and with `"unit": "%"` the answer `50%` is 50.
+A number's own percent sign divides by 100.
 
 Conversion of units, arithmetic (`2^3`, `\sqrt{4}`, `10-3`), decimal commas (`3,5`) and digits grouped by plain blanks
 (`1 234`) are not covered. The verifier `math` reads more.

@@ -15,7 +15,7 @@ and punctuation are not covered; `5` and `5.0` differ.
 thinking; `response`, all of it. `full`: whether the pattern has to cover the whole text, or to be found somewhere in
 it. `flags`: any of `i` (case does not matter), `m` (`^` and `$` at every line), `s` (`.` is a line break as well).
 
-Patterns are RE2's (google-re2): the time is linear in the text whatever the pattern, so that `(a+)+$` cannot hang a
+Patterns are RE2's (google-re2): the time is linear in the text for every pattern, so that `(a+)+$` cannot hang a
 reward. In return RE2 has no look-around and no back-references, says `\z` for Python's `\Z`, and its `\d`, `\w`, `\s`
 and `\b` are ASCII's. A pattern that cannot be read is a row that could not be judged, and the verdict says why.
 """
@@ -40,7 +40,7 @@ MAX_GOLD_CHARS = 100_000
 MAX_PATTERN_CHARS = 2_000
 """A longer pattern is not read. Stops patterns that are word lists in disguise, slow to compile for every row."""
 MAX_PATTERN_BYTES = 2**20
-"""What one compiled pattern may take up. Stops `(x{1000}){...}`: a large program costs its size for each character."""
+"""The memory of one compiled pattern. Stops `(x{1000}){...}`: a large program costs its size for each character."""
 MAX_TEXT_CHARS = 400_000
 """A longer text fits no pattern. Stops megabytes of output made to stall the reward computation."""
 MAX_STEPS = 400_000_000

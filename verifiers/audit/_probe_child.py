@@ -113,7 +113,7 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
 
 
 def _not_json(verdict: Verdict) -> str | None:
-    """Why the evidence is no JSON, if it is none."""
+    """Return why the evidence is not JSON; None where it is."""
     try:
         json.dumps(dict(verdict.evidence), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -137,7 +137,7 @@ def _judge_pickled(verifier: Verifier, rows: list[Item]) -> Any:
 
 
 def _judge_in_threads(verifier: Verifier, rows: list[Item], threads: int, rounds: int) -> list[list[dict[str, Any]]]:
-    """What each thread observed: every row, `rounds` times; each thread begins with another row."""
+    """Return the verdicts of each thread on every row, `rounds` times. Each thread begins with another row."""
     observed: list[list[dict[str, Any]]] = [[] for _ in range(threads)]
     start = threading.Barrier(threads)
 

@@ -73,11 +73,11 @@ class Example:
 
 @dataclass
 class RuleCount:
-    """What became of one rule over all golds."""
+    """The results of one rule over all golds."""
 
     rule: str
     policy: bool
-    """Whether an error is no fault, only a fact."""
+    """Whether an error is only a fact about the verifier, rather than a fault."""
     rate: Rate = field(default_factory=Rate)
     examples: list[Example] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class Youden:
 
     @property
     def meaning(self) -> str:
-        """What the interval means for a training."""
+        """The meaning of the interval for a training."""
         if self.high < 0:
             return "Below 0: the reward prefers wrong answers, and training on it destroys the policy."
         if self.low <= 0:
@@ -142,7 +142,7 @@ class AuditReport:
     """Different golds, before the limit."""
     seed: int
     info: Mapping[str, Any]
-    """What the verifier got as `info`."""
+    """The `info` that the verifier got."""
     unsaid_form: str | None = None
     """The template of responses that the verifier reads, where it refuses gold by itself and does not say so."""
     most_trials: int | None = None
@@ -323,7 +323,7 @@ class _Trial:
 
     @property
     def key(self) -> str:
-        """What tells it from the gold's other trials."""
+        """The key that tells this trial from the gold's other trials."""
         return f"{self.part} {self.answer}"
 
 

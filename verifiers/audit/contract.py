@@ -40,7 +40,7 @@ STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\t
 """Tried where the caller gives no golds; those that a verifier declines to judge do not count."""
 
 MAX_LOST = 3
-"""After so many lost processes a check ends: each may have cost a whole deadline."""
+"""Lost processes after which a check ends: each may have cost a whole deadline."""
 
 DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
 ALWAYS_CHECKED = (PASSES_ITSELF, TELLS_APART, "returns a verdict", DETERMINISTIC, "evidence is JSON")
@@ -90,7 +90,7 @@ def find_unchecked(checked: Sequence[CheckResult]) -> list[str]:
 
 @dataclass
 class _Session:
-    """What the checks share."""
+    """The state that the checks share."""
 
     probe: VerifierProbe
     new_probe: Callable[[], VerifierProbe]
@@ -271,7 +271,7 @@ def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
         answer, gold = (case.gold, case.answer) if as_gold else (case.answer, case.gold)
         observed = session.probe.judge(session.probe.respond(answer), gold)
         if observed.cpu_s > session.probe.cpu_s and not observed.process_lost:
-            # What is loaded on first use is no cost of a verdict; the blank keeps a cache from answering.
+            # Loading on first use is not a cost of a verdict; the blank keeps a cache from answering.
             observed = session.probe.judge(f"{session.probe.respond(answer)} ", gold)
         finding = _describe_cost(session, observed)
         is_refused_match = case.expected == "match" and observed.score is not None and not observed.paid
@@ -325,7 +325,7 @@ def _check_line(session: _Session, name: str) -> CheckResult:
 
 
 def _compare(session: _Session, verdicts: Iterable[tuple[int, Observed]]) -> Iterator[str] | None:
-    """Where a row got another verdict than at first, once for each row."""
+    """Describe each row whose verdict differs from its first one, once for each row."""
     if not session.rows:
         return None
     changed: dict[int, str] = {}

@@ -134,7 +134,7 @@ def matrix(environment: str, rows: Iterable[Iterable[object]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a gold is; `str` of a value or a sum is its ordinary LaTeX."""
+    """The form of a gold. `str` of a value or a sum is its ordinary LaTeX."""
 
     text: str
     """The gold."""
@@ -177,7 +177,7 @@ class Rational(Form):
 
 @dataclass(frozen=True, slots=True)
 class Irrational(Form):
-    """`coefficient` times the square root of `radicand`, which is no square, or times pi where `radicand` is None."""
+    """`coefficient` times the square root of `radicand`, which is not a square, or times pi if `radicand` is None."""
 
     coefficient: Fraction
     radicand: int | None
@@ -288,7 +288,7 @@ class PlusMinus(Form):
         return f"{self.middle}+{self.offset}" if self.middle else str(self.offset)
 
     def with_offset(self, offset: str) -> str:
-        """The same middle with another offset."""
+        """Return the same middle with another offset."""
         return f"{self.middle} \\pm {offset}" if self.middle else f"\\pm {offset}"
 
 
@@ -309,7 +309,7 @@ class Quantity(Form):
     kind: str = field()
     """percent, money, degrees or with unit"""
     unit: str = ""
-    """Of those with a unit of a closed list: which."""
+    """The unit, for kinds with a closed list of units."""
     power: int = 1
     """2 or 3 where the unit is squared or cubed."""
 
@@ -318,7 +318,7 @@ class Quantity(Form):
         return fixed(value, self.amount.decimals) if self.amount.kind == "decimal" else latex(value)
 
     def attach_unit(self, amount: str) -> str:
-        """That many of the unit."""
+        """Return an amount with the unit."""
         signs = {"percent": f"{amount}\\%", "money": f"\\${amount}", "degrees": f"{amount}^\\circ"}
         return signs.get(self.kind, f"{amount}\\text{{ {self.unit}}}{self.exponent}")
 

@@ -83,7 +83,7 @@ class Rule:
     kinds: frozenset[str]
     """The kinds of gold it is for."""
     description: str
-    """What it does to a gold, in a sentence for reports."""
+    """The change that the rule makes to a gold, in a sentence for reports."""
     makers: tuple[str | Maker, ...]
     """Templates and functions that make its texts; a rule may make several."""
     when: Callable[[Any], object] | None

@@ -66,16 +66,16 @@ class Observed:
     failure: str | None
     """Why there is no verdict, if there is none."""
     not_json: str | None = None
-    """Why the evidence is no JSON, if it is none."""
+    """Why the evidence is not JSON; None where it is."""
     cpu_s: float = 0.0
     process_lost: bool = False
     """Whether the process was lost with it: a crash, a kill or a deadline."""
     weakness: str | None = None
-    """What the evidence says a response made for it could do about its verdict."""
+    """The influence that a response has on its own verdict, as the evidence states it."""
 
     @property
     def outcome(self) -> tuple[float | None, Reason | None, str | None, str | None]:
-        """What must not change from one time to the next."""
+        """The part of a verdict that must be the same every time."""
         return self.score, self.reason, self.extracted, self.failure
 
     @property
@@ -214,7 +214,7 @@ class VerifierProbe:
         return reply["response"], reply["failure"]
 
     def _started(self) -> float:
-        """Return the time, once the process is there: that it starts is no cost of a verdict."""
+        """Return the time once the process is there: its start is not a cost of a verdict."""
         self._ensure_child()
         return time.monotonic()
 

@@ -22,7 +22,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS, SHOWN_CHARS = 60, 300
-"""What a message shows of a value, and evidence of an input or an output. Stops verdicts of megabytes."""
+"""Characters that messages show of a value, and evidence of an input or an output. Stops verdicts of megabytes."""
 
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
 """Files that a program of the tests may bring along. Stops a row that fills its folder with gigabytes."""
@@ -116,21 +116,21 @@ LIMIT_FAILURES: Mapping[ProgramEnd, Failure] = {
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of one test case."""
+    """The result of one test case."""
 
     passed: bool
     reason: Reason = Reason.MATCH
     """`match` where it passed, else why it did not."""
     weight: float = 1.0
     shown: Mapping[str, str] = field(default_factory=dict)
-    """What evidence says of it."""
+    """The details that evidence shows of the case."""
     share: float = 0.0
     """The part of its weight that a case is worth which did not pass: a checker may give points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a checker says of an output."""
+    """The opinion of a checker on an output."""
 
     share: float
     """1 where the output is accepted, 0 where it is refused, and in between for points."""
@@ -148,7 +148,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of a suite."""
+    """The results of a suite."""
 
     cases: Sequence[CaseResult]
     """The cases that were run, in order."""
@@ -160,7 +160,7 @@ class Judged:
     """How the suite was judged: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
     inserted."""
     weakness: str | None = None
-    """What a program that is made for it could do about its own verdict; None where tests and solution were apart."""
+    """How a program that is made for it could change its own verdict; None where tests and solution were apart."""
 
 
 class CannotJudge(Exception):

@@ -53,11 +53,12 @@ MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 
 ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
-"""What tests or the problem's text do not widen. A relative error is allowed as far as printing goes: with 1e-6 of it
-1234567.89 would be 1234568.89. An absolute error may be a part of a small number: with 1e-6, 0.0 would be 0.0000005."""
+"""Tolerances where neither the tests nor the problem's text widen them. A relative error is allowed as far as printing
+goes: with 1e-6, 1234568.89 would pass for 1234567.89. An absolute error may be a part of a small number: with 1e-6,
+0.0000005 would pass for 0.0."""
 
 _NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
-"""What rounding makes of a sum whose terms cancel."""
+"""The rounding error of a sum whose terms cancel."""
 
 _PRESETS: Mapping[str, Mapping[str, Json]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},

@@ -42,7 +42,7 @@ MAX_SOURCE_CHARS = 400_000
 """A longer source is not read. Stops sources whose syntax tree takes gigabytes."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
-"""What the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
+"""Errors that the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
 
 CACHED_STUBS = 1_024
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
@@ -56,7 +56,7 @@ _LINE_NUMBER = re.compile(r"[ \t]*[L\[]?(\d{1,5})(?:[ \t]*[|:.)│→\]]|(?=[ \t
 """The number of a line: `12 | x`, `12: x`, `12  x`, `L12: x`, `[12] x`."""
 
 _PATCH_LINE = re.compile(r"^(?:diff --git |index [0-9a-f]+\.\.|(?:new|deleted) file mode |\*\*\* ).*\n", re.MULTILINE)
-"""A line of a patch that is no line of its file."""
+"""A line of a patch that does not belong to its file."""
 
 _CONFLICT = re.compile(r"^<{7}.*\n(?:(?!={7}$|<{7}).*\n)*={7}\n((?:(?![<>]{7}).*\n)*)>{7}.*$", re.MULTILINE)
 """Two versions as `git merge` and `SEARCH ... REPLACE` write them, of which the second one counts."""
@@ -64,7 +64,7 @@ _CONFLICT = re.compile(r"^<{7}.*\n(?:(?!={7}$|<{7}).*\n)*={7}\n((?:(?![<>]{7}).*
 _COMMAND = re.compile(
     r"^(?:!|%%?[a-z]|\$ |(?:pip3?|conda) install |(?:In|Out) ?\[[\d ]*\]:)[^\n]*$", re.MULTILINE | re.ASCII
 )
-"""A line of a notebook that is no Python: `!pip install numpy`, `%matplotlib inline`, `Out[1]: 3`."""
+"""A line of a notebook that is not Python: `!pip install numpy`, `%matplotlib inline`, `Out[1]: 3`."""
 
 _READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
 _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
@@ -200,7 +200,7 @@ def stub_names(stub: str, entry_point: str) -> str:
 
 
 def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
-    """Return the stub with `body` behind it, None where that is no function with a body."""
+    """Return the stub with `body` behind it; None where the two are not a function with a body."""
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1

@@ -26,7 +26,7 @@ mark that ends the answer (`<|im_end|>`, `[DONE]`), in this order:
     data         a notebook, or a JSON object whose `code`, `solution` or `program` is a program
 
 A cut-off response gives what there is of its last block, less an unfinished statement at its end. Python that does not
-parse is repaired where that is safe (`python_source`). What a block holds beside the solution stays in it.
+parse is repaired where that is safe (`python_source`). Other code in the solution's block stays in it.
 
 Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
 
@@ -75,10 +75,10 @@ MAX_VERSIONS = MAX_BODIES = MAX_INLINE = 8
 """Programs between prose, blocks tried as the inside of a function, and pieces in backticks that are read."""
 
 MAX_TOKEN_CHARS = 40
-"""What is read at the end of a text for one more token."""
+"""Characters at the end of a text that are searched for one more token."""
 
 MAX_BLOCKS, MAX_FENCES = 64, 1_000
-"""Only so many of the last blocks and fences are looked at. Stops a response that is nothing but fences."""
+"""The last blocks and fences that are looked at. Stops a response that is nothing but fences."""
 
 MAX_FENCES_IN_STRING = 8
 """Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
@@ -169,7 +169,7 @@ _FIRST_WORD = re.compile(
 """The language of `python title="a.py"`, `{.python}`, `[python]`, `add.py` and `Python代码`."""
 
 _SENTENCE_END = " \t.,;:!?)。．，、；：！？）」』】*_"
-"""What may stand behind a closing fence."""
+"""Marks that may follow a closing fence."""
 
 _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
@@ -182,7 +182,7 @@ _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
 """Markdown's mark of a quotation, `> `, before a fence and before any line."""
 
 _DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
-"""What stands before a JSON object that ends the response."""
+"""Texts that may come before a JSON object that ends the response."""
 _PROGRAM_KEYS = (
     *("code", "solution", "program", "source_code", "python_code", "answer"),
     *("arguments", "function", "tool_calls", "content"),
@@ -599,7 +599,7 @@ class _Fence:
     mark: str
     """Its backticks or tildes."""
     info: str
-    """What stands behind them."""
+    """The text behind the fence's mark."""
 
     def closes(self, opening: _Fence) -> bool:
         return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
@@ -717,7 +717,7 @@ def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
 
 
 def worked_program(solution: str) -> str:
-    """Return the only code block of a solution that has one and is no program as a whole; else the solution."""
+    """Return the only code block of a solution that has just one and is not a program as a whole; else the solution."""
     if "```" not in solution and "~~~" not in solution:
         return solution
     blocks = fenced_blocks(solution)

@@ -8,7 +8,7 @@
 Values are equal as in Python (`1 == 1.0 == True`), with three differences: where a float is expected, a number within
 `abs_tol` (1e-6, of a small number less) or `rel_tol` (1e-9, because a large float often stands for a count) will do;
 nan equals nan; lists, tuples, deques, arrays and ranges with equal items are alike. Elements of sets and keys of dicts
-are compared exactly. An iterator is no list, and an object of an unknown class equals nothing.
+are compared exactly. An iterator is not a list, and an object of an unknown class equals nothing.
 
     values       Values are compared as above.
     strict       Types have to be the same: 1, 1.0 and True differ, and so do [1] and (1,).

@@ -37,11 +37,11 @@ from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, 
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
-"""Only so much of a text is made plain. Stops text made to be slow to normalise."""
+"""Characters of a text that are made plain at most. Stops text made to be slow to normalise."""
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms that mean something: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
-"""What typesets a text and says nothing."""
+"""Commands that typeset a text without changing its meaning."""
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""\overline{A} is not the letter A."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
@@ -49,12 +49,12 @@ UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
-r"""A \cap B, 2\pi A: beside a command of mathematics a letter is no option's."""
+r"""A \cap B, 2\pi A: next to a command of mathematics a letter does not name an option."""
 LETTERS = 10
-"""So many letters are looked for in prose where the options are not known."""
+"""Letters that are looked for in prose where the options are not known."""
 _DELIMITERS = str.maketrans("${}\\", "    ")
 MAX_LINES = 60
-"""Only so many lines are looked through for restated options."""
+"""Lines that are searched for restated options at most."""
 MAX_MENTIONS = 30
 """A line with more letters chooses none. Stops thousands of them."""
 MIN_TEXT_LETTERS = 3
@@ -138,7 +138,7 @@ _NOUN_IS_DENIED = re.compile(
 )
 """the incorrect statement is; 不正确的一项是: a question for the wrong option is answered with a denial."""
 MAX_RETRACTION_CHARS = 400
-"""Only so much behind an announced option is searched."""
+"""Characters after an announced option that are searched at most."""
 _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -165,7 +165,7 @@ _LIST = re.compile(
     r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",
     re.IGNORECASE,
 )
-"""Letters beside each other: A, C and E; (A)(C); ACE正确."""
+"""Letters next to each other: A, C and E; (A)(C); ACE正确."""
 _LETTER_OF_LIST = re.compile(r"(?<![A-Z])[A-J](?![A-Z])")
 MAX_LIST_LETTERS, MAX_LISTS = 26, 16
 _EITHER = re.compile(
@@ -352,7 +352,7 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option whose text stands beside a letter: `(C) Paris` may contradict itself."""
+    """Return the letter of the option whose text stands next to a letter: `(C) Paris` may contradict itself."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 

@@ -33,9 +33,9 @@ from truegold.verifiers.extract.stated_values import is_plain
 from truegold.verifiers.written_numbers import plain_number
 
 MAX_CLAUSE_CHARS = 200
-"""So much before and behind a value is read."""
+"""Characters before and after a value that are read."""
 MAX_TAIL_CHARS = 400
-"""So much behind an answer is searched for a sentence that takes it back."""
+"""Characters after an answer that are searched for a sentence that takes it back."""
 MAX_TAIL_SENTENCES = 4
 
 _TABLE: Final = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ _INSERTED = re.compile(r",[^,]{1,40},")
 _COPULAS = (" is ", " are ", " was ")
 _ENDING = " .$*)\\]}!"
 _LEFT_OUT = ("this", "that", "it", "value", "answer", "possibility", "case", "root", "out")
-"""What a sentence ends with that leaves something out: `the test excludes this`."""
+"""Last words of a sentence that leaves something out: `the test excludes this`."""
 _ASIDE_MARKS = frozenset("(（[—–")
 _NEW_SENTENCE = re.compile(r"[\s$)*\]}\\]*?(?:[.!?…;,—–(（\[，。！\n]|-\s)")
 _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")

@@ -20,7 +20,7 @@ from truegold.verifiers.extract.stated_values import ANY_OF, has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
 MAX_CLOSINGS = 12
-"""Only so many sentences are cut off. Stops a response of a million courtesies."""
+"""Sentences that are cut off at most. Stops a response of a million courtesies."""
 MAX_CLOSING_CHARS = 300
 MAX_TAIL_CHARS = 4_000
 MAX_CHEER_WORDS = 6
@@ -30,7 +30,7 @@ _SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！�
 _MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
 _RULE = re.compile(r"[-*_=~#>`\s.!…]*")
 _CODE = re.compile(r"```(?!(?:text|plaintext|math|latex|tex|markdown|md|answer)?[ \t]*\n)")
-"""The opening fence of a program, whose last line is no answer."""
+"""The opening fence of a program, whose last line is not an answer."""
 _QED = re.compile(r"\W{0,3}Q\.?\s?E\.?\s?[DF]\.?\W{0,3}")
 _SIGN_OFF = re.compile(r"[*_]{0,3}(?:[^\W\d_]+\s?){1,3},[*_]{0,3}")
 _NAME = re.compile(r"[-—–*_\s]{0,4}(?:[^\W\d_]+\.?\s?){1,3}[*_]{0,3}")

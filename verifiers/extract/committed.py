@@ -87,11 +87,11 @@ MAX_PROBLEMS = 64
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
 _THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
-"""One of these stands in every such tag."""
+"""Marks of thinking tags; each tag has one of them."""
 SPECIAL_END = ANY_OF["special_ends"]
 """The tokens that end a turn, of a form that no text has."""
 PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
-"""Those that text may hold too."""
+"""The tokens that end a turn, of a form that text may have too."""
 
 _NEXT_PROBLEM = re.compile(
     rf"<\|im_start\|>[ \t]{{0,2}}(?:user|system|assistant)?\b|{SPECIAL_END}|{PLAIN_END}|\n(?=[ \t]{{0,4}}(?:"
@@ -103,7 +103,7 @@ _NEXT_PROBLEM = re.compile(
 )
 _CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
               "Human", "问", "题目")  # fmt: skip
-"""One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
+"""Marks of cuts; each cut has one of them. Looking for them is far quicker than looking for the cuts."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
 _HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
@@ -111,10 +111,10 @@ _NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
 _ANSWER_MARKS = ("\\boxed", "nswer", "####")
 _IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
 _SELF_TALK = re.compile(ANY_OF["self_talk"])
-"""What a solution asks itself."""
+"""Questions that a solution asks itself."""
 
 MAX_POSED_LINES = 200
-"""Only so many lines behind the first answer are looked at."""
+"""Lines after the first answer that are looked at, at most."""
 
 MIN_POSED_WORDS = 5
 """A shorter line, such as `What about y?`, belongs to the solution."""
@@ -124,7 +124,7 @@ MIN_LOOP_CHARS = 15
 _EMPHASIS = "*_` \t"
 
 _ANSWER_LINE = "\nAnswer: "
-"""What announces an answer in the same way everywhere."""
+"""A line that announces an answer in the same way everywhere."""
 _OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
 _EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
 _WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
@@ -146,16 +146,16 @@ _PREDICATE = re.compile(
 )
 """5번은 정답이다: a value of which a sentence says that it is the answer."""
 MAX_PREDICATE_TAIL = 4_000
-"""So much of the end of a response is searched for such a sentence."""
+"""Characters at the end of a response that are searched for a sentence that says so."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
-"""One of these stands in every mark; looking for them is far quicker than the patterns."""
+"""Hints of marks; each mark has one of them. Looking for them is far quicker than the patterns."""
 MAX_BOXES = 16
-"""Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
+"""The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
 """More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
 MAX_DENIAL_CHARS = 160
-"""What is read before and behind a box for words that deny it."""
+"""Characters before and after a box that are searched for words that deny it."""
 MAX_OPTION_CHARS = 40
 """In a longer answer a letter names no option."""
 MAX_TOUCHING_CHARS = 2
@@ -163,7 +163,7 @@ MAX_TOUCHING_CHARS = 2
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
 _CLOSING_MARKS = "$*)]\\"
-"""What may close the formula or the emphasis around a box."""
+"""Marks that may close the formula or the emphasis around a box."""
 _SUMMARY = re.compile(
     r"^[#*\s]{0,8}(?:final|summary|conclusions?|answers?|results?)\b[^\n]{0,40}$", re.IGNORECASE | re.MULTILINE
 )
@@ -192,7 +192,7 @@ _MARKUP = re.compile(
     r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
     r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
 )
-"""What typesets the text between two boxes and says nothing."""
+"""Marks that typeset the text between two boxes without changing its meaning."""
 _LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
 r"""The `y =` before a box, of `x = \boxed{1}, y = \boxed{2}`."""
 _CONNECTIVES = {
@@ -213,14 +213,14 @@ MAX_BARE_CHARS = 200
 MAX_BARE_WORDS = 1
 """A bare line with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
 MAX_TRIED = 8
-"""Only so many announcements are read, from the last one on. Stops hundreds that announce nothing."""
+"""The last announcements that are read, at most. Stops hundreds that announce nothing."""
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 _JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
 _PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("[[", "]]"), ("<<", ">>"))
 _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
 MAX_HASHES = 16
-"""Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
+"""The last `####` that are looked at, at most. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _SHORT_SENTENCE = re.compile(
     r"(?i:this|that|it|we|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
@@ -236,7 +236,7 @@ MAX_VALUE_WORDS = 3
 MAX_TAIL_CHARS = 4_000
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 _JSON_MARKS = ('":', "':", '" :')
-"""One of these stands in every object."""
+"""Marks of JSON objects; each object has one of them."""
 MAX_TABLE_CHARS = 4_000
 _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
@@ -344,12 +344,12 @@ def with_plain_marks(text: str) -> str:
 
 
 class Boxed(NamedTuple):
-    """What the boxes of a text commit to."""
+    """The answer that the boxes of a text commit to."""
 
     text: str | None
     """The answer; None where every box is empty or cut off."""
     end: int
-    """Where the last box ends."""
+    """The position where the last box ends."""
     cut_off: bool
     """A box after it was opened and never closed."""
 
@@ -433,7 +433,7 @@ def _is_doubted(text: str, box: _Box) -> bool:
 
 
 def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
-    """Return the content of the last box, joined with those of the boxes that stand beside it."""
+    """Return the content of the last box, joined with those of the boxes next to it."""
     if len(boxes) == 1 and several < 2:
         return boxes[0].text
     contents = [boxes[-1].text]
@@ -480,7 +480,7 @@ def _key(content: str) -> str:
 
 
 def _connective(gap: str, several: int) -> str | None:
-    """Return the word that puts two boxes beside each other, or None where they do not stand together."""
+    """Return the word that joins two boxes, or None where they do not stand together."""
     if len(gap) > MAX_GAP_CHARS:
         return None
     plain = _MARKUP.sub(" ", _LABEL.sub("", gap)).strip().casefold()

@@ -36,17 +36,17 @@ PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("deni
 _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
 
 MAX_GOVERNING_CHARS = 160
-"""So much before and behind a value is read. Stops long lines made to be slow."""
+"""Characters before and after a value that are read. Stops long lines made to be slow."""
 MAX_TOUCHING_CHARS = 80
-"""So much before a value is searched for what stands right beside it."""
+"""Characters before a value that are searched for words right next to it."""
 MAX_LATER_CHARS = 2_000
-"""So much behind an answer is searched for words that deny its value."""
+"""Characters after an answer that are searched for words that deny its value."""
 MAX_NUMBERS = 8
 """Numbers of a line that are looked at."""
 _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
-"""What may stand between a word and a formula."""
+"""Marks that may stand between a word and a formula."""
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
-"""Where one of hundreds of alternatives may begin: they are tried at a fifth of the places of a text."""
+"""The places where one of hundreds of alternatives may begin: they are tried at a fifth of the places of a text."""
 _BOUNDARY = re.compile(r"(?:^|(?<=[|:>]))\\b")
 """The mark of a word's beginning before an alternative."""
 _CAPITAL = re.compile(r"(?<![\\?])[A-Z]")
@@ -191,7 +191,7 @@ _MAIN_VALUE = re.compile(
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
 _NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
-"""What makes something near it of a letter."""
+"""Words before a letter that say that the value is only near it."""
 _STRUCK = _any_of("struck")
 _CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
 """A word between two numbers, which are not one value then."""
@@ -365,7 +365,7 @@ def is_mere_subject(sentence: str, value: str) -> bool:
 
 
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
-    """Return whether the words beside a value deny or doubt it, or make it a mere bound.
+    """Return whether the words next to a value deny or doubt it, or make it a mere bound.
 
     first: whether its first occurrence counts, as behind an announcement, or its last one.
     """
@@ -442,7 +442,7 @@ def is_link_denied(link: str) -> bool:
 
 
 def occurrences(sentence: str, value: str) -> list[int]:
-    """Return where a value stands that is no part of a longer number."""
+    """Return the positions of a value where it is not part of a longer number."""
     pattern = re.escape(value)
     if value[:1].isdigit():
         pattern = rf"(?<![\d−-])(?<!\d[.,]){pattern}"

@@ -14,9 +14,9 @@ import re
 import unicodedata
 
 MAX_JUDGED_CHARS = 8_000
-"""Only so much of the end of a text is searched for verdicts."""
+"""Characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""So many options must be judged, and so many where the problem is not known."""
+"""The fewest options that have to be judged, and the fewest where the problem is not known."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
@@ -32,7 +32,7 @@ _LABEL = re.compile(
 )
 _VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
 _FITS = re.compile(r"(不)?符合(?:题意|要求)")
-"""What says whether an option is the answer, be it right or wrong in itself."""
+"""Words that say whether an option is the answer, be it right or wrong in itself."""
 _NOUN = r"(?:[该此这本]|the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
 _FIRST = re.compile(
     rf"[\W_]*(?:(?:this|it|that)\s)?(?:is|was|that['’]s|it['’]s)?\s?{_NOUN}{_VERDICT}"

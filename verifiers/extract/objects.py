@@ -26,7 +26,7 @@ MAX_CHARS = 20_000
 MAX_NESTING = 3
 """An answer inside of so many objects is still read."""
 MAX_OBJECTS = 8
-"""Only so many objects of a response are read. Stops thousands that are opened and never closed."""
+"""Objects of a response that are read at most. Stops thousands that are opened and never closed."""
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value] | bool | None"
 
@@ -62,11 +62,11 @@ _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 
 
 class _NoObject(Exception):
-    """The text is no object."""
+    """The text is not an object."""
 
 
 def answer_in_json(text: str) -> str | None:
-    """Return the answer that a JSON object states; None for a text that is no such object."""
+    """Return the answer that a JSON object states; None for a text that is not such an object."""
     if len(text) > MAX_CHARS:
         return None
     if fence := _FENCE.match(text):
@@ -119,7 +119,7 @@ def _plain_object(text: str) -> str:
 
 
 class Stated(NamedTuple):
-    """What the objects of a text say that the answer is."""
+    """The answer that the objects of a text state."""
 
     text: str
     behind: str

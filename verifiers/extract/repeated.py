@@ -20,9 +20,9 @@ MAX_CLOSING_CHARS = 120
 MIN_VALUES = 3
 """Fewer different values are a correction."""
 MAX_ASIDE_CHARS = 3
-"""A sentence that says more than its value is no closing: `So 5 does not fit`."""
+"""A sentence that says more than its value is not a closing: `So 5 does not fit`."""
 MAX_REPEATED = 64
-"""Only so many repetitions are looked at, from the last one on."""
+"""The last repetitions that are looked at, at most."""
 
 _AROUND = f"{MARKS}$.。"
 _BEGINS = re.compile(r".*(?:\n|[.?!](?=\s)|[。！？])\s{0,9}", re.DOTALL)

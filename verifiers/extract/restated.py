@@ -19,9 +19,9 @@ from truegold.verifiers.extract.stated_values import ANY_OF, has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN, number_in_words
 
 MAX_PROBLEM_CHARS = 20_000
-"""Only so much of a problem is searched for numbers."""
+"""Characters of a problem that are searched for numbers at most."""
 MAX_TAIL_CHARS = 2_000
-"""Only so much of the end of a response is read."""
+"""Characters at the end of a response that are read."""
 MAX_EXPLANATIONS = 4
 
 _NUMERAL = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")

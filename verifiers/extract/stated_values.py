@@ -28,13 +28,13 @@ from truegold.verifiers.currencies import CODES, LONE_SIGNS, PREFIXED
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
 """Alternatives of patterns, by what they tell."""
 ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
-"""The same, ready to stand in a pattern."""
+"""The alternatives of each pattern, joined by `|`."""
 
 MAX_FORMULA_CHARS = 800
 """The longest inline formula. Stops lines of opened formulas from being run through again and again."""
 
 MAX_LINE_CHARS = 2_000
-"""A longer line is no statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
+"""A longer line is not a statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
 
 MAX_PLAIN_WORDS = 2
 """With more words an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""

@@ -82,7 +82,7 @@ _LABELLED_TEXT = re.compile(r"[A-J]\.\s+(\S[^.!?\n]{0,80})\.?")
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
 MAX_RETRACTION_CHARS = 400
-"""Only so much behind an announcement is searched."""
+"""Characters after an announcement that are searched at most."""
 _STRONG, _WEAK = stated_values.ANY_OF["retracted"], stated_values.ANY_OF["doubted"]
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
@@ -96,7 +96,7 @@ _EITHER_IN_JAPANESE = re.compile(r"(?<=\d)か(?=\d)")
 _WORDS_AROUND = re.compile(r"[^\W\d_]{2,}\s[^\W\d_]+|[一-鿿]")
 _ENDING = " \t\r\n$.。\\)]}*_!"
 MAX_SCANNED_TAIL = 2_000
-"""Only so much behind an answer is searched for a second thought."""
+"""Characters after an answer that are searched for a second thought at most."""
 _RECONSIDERED = re.compile(
     r"[^\w(]{0,12}\(?(?:wait|hmm+|oops|oh no|hold on|but wait|corrected|等等|等一下|不对)\b", re.IGNORECASE
 )
@@ -107,7 +107,7 @@ _CONFIRMED_LATER = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands: `12 than 11` is no value."""
+"""A word outside of commands: `12 than 11` is not a value."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
@@ -119,9 +119,9 @@ _DOUBTED = re.compile(
 )
 _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
 MAX_SCANNED_LINES = 200
-"""Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
+"""The last lines that are searched, at most. Stops a response of a million lines `Answer:`."""
 MAX_ANNOUNCED_CHARS = 20_000
-"""Only so much of the end is searched. Stops the patterns, which are slow, from being run over a long text."""
+"""Characters at the end that are searched. Stops the patterns, which are slow, from being run over a long text."""
 _LINK = (
     r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
     r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
@@ -149,12 +149,12 @@ _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
 _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 _EMPHASIS = "*_` \t"
 _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
-"""What an announcement leaves on its line when the answer is on the next one."""
+"""Texts after an announcement that say that the answer is on the next line."""
 MAX_CONFIRMING_CHARS = 40
-"""What is read behind a question for the words that answer it."""
+"""Characters after a question that are searched for the words that answer it."""
 _OTHERWISE = re.compile(r"\W*(?:otherwise|else|if not|否则|否則|sonst|sinon|altrimenti|иначе)\b", re.IGNORECASE)
 MAX_TAIL_CHARS = 4_000
-"""Only so much of the end is searched for the last line or the last displayed formula."""
+"""Characters at the end that are searched for the last line or the last displayed formula."""
 MAX_DISPLAY_LINES = 12
 _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
@@ -176,7 +176,7 @@ _REASON = re.compile(
 )
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
-"""Words to whoever grades the response are no answer."""
+"""Words to a grader of the response are not an answer."""
 
 
 def narrow(text: str) -> str | None:
@@ -326,8 +326,8 @@ def _value_of(text: str) -> str | None:
 
 
 Announcement: TypeAlias = tuple[str, str]
-"""What follows an announcement, on its line or on the next, and its sentence, which may deny the answer; empty where
-nothing in it can."""
+"""The text after an announcement, on its line or on the next, and its sentence, which may deny the answer. The sentence
+is empty where nothing in it can."""
 
 
 def announced(text: str) -> Iterator[Announcement]:

@@ -39,7 +39,7 @@ _CHINESE_NUMERAL = re.compile(r"[零〇一二两三四五六七八九十百千�
 _TYPESETTING = re.compile(r"\\(?:text|mathrm|mathbf|left|right|displaystyle|[dt]?frac)(?![A-Za-z])|[\s$\\{}()*_`~,]")
 _COMMAND = re.compile(r"\\[A-Za-z]{2,20}")
 _BETWEEN = re.compile(r",(?!\d{3}(?!\d))|[;、]|\b(?:and|or)\b")
-"""What stands between the values of a gold; `1,250` is one."""
+"""Separators between the values of a gold; `1,250` is one value."""
 _BRACKETS = "$.() []{}\\"
 _MARKS = "$.。*_` ()"
 
@@ -72,7 +72,7 @@ def names_gold(response: str, gold: str | None, problem: str | None = None) -> b
 
 
 def several_values(gold: str) -> list[str]:
-    """Return the values that commas, semicolons or words put beside each other in a gold; none of a gold with one."""
+    """Return the values of a gold that commas, semicolons or words separate; none for a gold with one value."""
     parts = [part.strip(_BRACKETS) for part in _BETWEEN.split(gold)]
     return parts if len(parts) > 1 and all(parts) else []
 

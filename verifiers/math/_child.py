@@ -18,7 +18,7 @@ from truegold.verifiers.sandbox.child_process import Conversation, die_with_pare
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20
-"""What one comparison may take besides what sympy holds. Stops expressions that expand until the machine swaps."""
+"""Memory of one comparison, besides that of sympy itself. Stops expressions that expand until the machine swaps."""
 
 PROBE_DIGITS = 40
 """Two numbers are worked out to so many digits before they are believed to be equal."""
@@ -94,7 +94,7 @@ def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
     except (MemoryError, RecursionError):
         raise
     except Exception as error:
-        # Whichever way sympy gives up on a pair, nothing shows the two equal.
+        # However sympy gives up on a pair, nothing shows the two equal.
         evidence = {"error": f"{type(error).__name__}: {error}"[:MAX_SHOWN_CHARS]}
         return {"reason": Reason.MISMATCH, "evidence": evidence}
     evidence = {"gold_value": str(gold_value)[:MAX_SHOWN_CHARS], "answer_value": str(answer_value)[:MAX_SHOWN_CHARS]}

@@ -1,6 +1,6 @@
 """Ball arithmetic: numbers to any precision, each with a bound on its error.
 
-MPFR and MPC calculate at a fixed precision; beside each number goes the binary exponent of a running bound on its error
+MPFR and MPC calculate at a fixed precision. Each number carries the binary exponent of a running bound on its error
 (as in Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, kept to powers of two). So a difference that
 is not zero can be told from rounding, and `10^{-200}` from 0. Arguments that would make a library function slow are
 refused before it is called.
@@ -37,7 +37,7 @@ MAX_GAMMA = 1e6
 
 
 MAX_KNOWN_RATIONALS = 512
-"""So many small rationals are remembered for each precision."""
+"""Small rationals that are remembered for each precision."""
 
 MAX_DEGREE = 10**6
 """The largest degree of a root; above it the general power is taken, which has budgets of its own."""
@@ -48,7 +48,7 @@ MAX_BOUND = 10**12
 MAX_IRRATIONAL_BOUND = 10**6
 """The largest bound that is whole only once it is worked out, as \\sqrt{16}^3."""
 _SUM_STEPS, _TERM_STEPS = 10, 5
-"""What a sum costs besides its terms, and each of them besides its own evaluation."""
+"""The steps of a sum besides its terms, and those of each term besides its own evaluation."""
 MAX_SPECIAL_BITS = 400
 """The most bits of the functions of `special`. Stops zeta, which takes a fifth of a second for 1,600."""
 _MAX_SPECIAL_EXPONENT = 12

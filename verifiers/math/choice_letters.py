@@ -41,7 +41,7 @@ _PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}[\s}]*$")
 _SEVERAL_LETTERS = re.compile(
     r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b"
 )
-"""What tells that an answer names several letters, or takes its letter back: A or B, A/B, not B."""
+"""Signs that an answer names several letters, or takes its letter back: A or B, A/B, not B."""
 MAX_HEAD_CHARS = 60
 """How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
 MAX_CHOICE_CHARS = 400

@@ -23,7 +23,7 @@ MAX_BITS = 20_000
 
 MAX_FACTORIAL = 2_000
 MAX_FACTORIAL_MODULO = 20_000
-"""These two stop 100000! in full, and 10^9! factor by factor."""
+"""The largest factorial modulo a number. With `MAX_FACTORIAL` it stops 100000! in full, and 10^9! factor by factor."""
 
 MAX_FACTORED = 10**8
 """The largest number whose divisors are counted. Stops the factoring of large ones."""

@@ -1,4 +1,4 @@
-r"""Tells whether two expressions stand for the same value, whatever their variables are.
+r"""Tells whether two expressions stand for the same value, for all values of their variables.
 
     exact       both are rational, or rational functions that agree modulo a large prime at a random point
     numeric     constants that agree to 320 bits, each within its own error
@@ -45,10 +45,10 @@ POINT_BITS = 128
 """Expressions are compared at several points, each to so many bits."""
 
 MAX_BITS = 1_600
-"""Where a difference is lost in rounding, it is worked out once more to so many bits."""
+"""The precision in bits to which a difference that is lost in rounding is worked out once more."""
 
 AGREEING_POINTS = 2
-"""Where fewer points agree, nothing is concluded."""
+"""Nothing is concluded from fewer points that agree."""
 
 ENOUGH_POINTS = 4
 """Once so many points of different signs and sizes agree, no more are tried."""
@@ -57,15 +57,15 @@ MAX_VARIABLES = 12
 """Expressions with more variables are not sampled. Stops those with hundreds of them."""
 
 CACHED_VALUES = 1_024
-"""So many values of constants are remembered, with their trees, of which the largest take megabytes together."""
+"""Values of constants that are remembered, with their trees; the largest take megabytes together."""
 
 _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3.0, 3.0), (0.5, 0.95), (0.2, 6.0))
-"""Where the coordinates of the points lie."""
+"""The ranges of the points' coordinates."""
 
 _WIDE_REGIONS = (
     (2.0, 9.0), (10.0, 50.0), (-40.0, -3.0), (90.0, 900.0), (1e3, 9e3), (0.2, 6.0), (-900.0, -50.0), (2e4, 9e4),
 )  # fmt: skip
-"""The same for whole parts: near zero, many of them are the same."""
+"""The ranges of the coordinates where whole parts are taken: near zero, many of them are the same."""
 
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
 _PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
@@ -76,10 +76,10 @@ _SIZES = (10**5, 10**9)
 _SAME_GROWTH = 0.06
 """The ratio of n log n + n and n log n changes by 4 % between the sizes, that of n and n log log n by 24 %."""
 _PAIR_STEPS = 10
-"""What the comparison of two values costs besides their evaluation."""
+"""The steps of comparing two values, besides their evaluation."""
 
 _COORDINATE_STEPS = 6
-"""What it costs to choose one coordinate of a point."""
+"""The steps of choosing one coordinate of a point."""
 
 _LOCAL = threading.local()
 
@@ -293,14 +293,14 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
 
 
 class _Kinds(NamedTuple):
-    """What the two sides say of the values that their variables may have."""
+    """The kinds of values that the variables of the two sides may have."""
 
     whole: frozenset[str]
-    """These stand in factorials, in bounds of sums, in powers of negative numbers."""
+    """Variables that stand in factorials, in bounds of sums, or in powers of negative numbers."""
     complex: frozenset[str]
-    """These have a real part or a conjugate."""
+    """Variables whose real part or conjugate is taken."""
     positive: frozenset[str]
-    """These are factors below gold's root, as L and g are in \\sqrt{L/g}."""
+    """Factors below gold's root, as L and g are in \\sqrt{L/g}."""
     has_steps: bool
     """A side has whole parts."""
 

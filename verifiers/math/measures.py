@@ -1,8 +1,8 @@
 """Knows units of measure (`units.toml`) and currencies: their spellings, and which convert into each other.
 
 `5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. All units
-are products of base units: `N m` is `J`, and `W/(m K)` is `W/(m °C)`; alone, `20 °C` is `293.15 K`. A noun that is no
-unit (`5 apples`) is a label. It says what is counted, or it is a unit that the table lacks: `5 apples` answers a gold
+are products of base units: `N m` is `J`, and `W/(m K)` is `W/(m °C)`; alone, `20 °C` is `293.15 K`. A noun that is not
+a unit (`5 apples`) is a label. It says what is counted, or it is a unit that the table lacks: `5 apples` answers a gold
 of 5, and nothing is concluded of `5 apples` and `5 pears`. Not covered: currencies and decibels are not converted, nor
 months and years into days.
 """
@@ -27,7 +27,7 @@ MAX_POWER = 12
 MAX_UNIT_CHARS = 30
 """Longer words are no unit. Stops 立方立方立方..., whose heads are taken off one by one."""
 REMEMBERED_WORDS = 4_096
-"""So many words are remembered with their units."""
+"""Words that are remembered with their units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Unit:
     label: str = ""
     """The nouns that are no unit that this table knows, in the singular; empty for `units`, which may be any."""
     zero: mpq = field(default_factory=mpq)
-    """What is added to a number of this unit before it is multiplied: 273.15 for degrees Celsius."""
+    """The number that is added to a number of this unit before it is multiplied: 273.15 for degrees Celsius."""
     per: str = field(default="", compare=False)
-    """The noun of `dollars per share`, which is no unit."""
+    """The noun of `dollars per share`, which is not a unit."""
 
     @property
     def is_label(self) -> bool:
@@ -70,7 +70,7 @@ class Unit:
 
 
 class Conversion(NamedTuple):
-    """What a number of one unit is multiplied by to be one of another: `factor` times a power of pi."""
+    """The factor that turns a number of one unit into one of another: `factor` times a power of pi."""
 
     factor: mpq
     pi_power: int = 0
@@ -92,7 +92,7 @@ MULTIPLIERS: dict[str, int] = {
 
 _TABLES = tomllib.loads(files(__package__).joinpath("units.toml").read_text(encoding="utf-8"))
 _PREFIXES: dict[str, tuple[str, mpq]] = {}
-"""From each symbol of a prefix to the one that a metric unit lists, and what it multiplies by."""
+"""The symbol that a metric unit lists, and the factor, by each symbol of a prefix."""
 _PREFIX_WORDS: dict[str, mpq] = {}
 for _power, (_symbols, _names) in _TABLES["prefixes"].items():
     _factor = mpq(10) ** int(_power)
@@ -105,15 +105,15 @@ POWERS_BEFORE, POWERS_BEHIND = (
 )
 """Words that make a power of the unit behind them (`square`) and before them (`squared`)."""
 _ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
-"""What an angle is in radians: a number, and the power of pi beside it."""
+"""Angles in radians: a number, and the power of pi that it is multiplied by."""
 _IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})
 """Units that may be left out, as rad is in `rad/s`, but not be replaced: Hz is 1/s too, and no rad/s."""
 _STANDARD_GRAVITY = Unit(mpq("9.80665"), (("m", 1), ("s", -2)))
 _METRIC: dict[str, _MetricUnit] = {}
-"""From symbols to metric units."""
+"""The metric units by their symbols."""
 _METRIC_WORDS: dict[str, Unit] = {}
 _EXACT: dict[str, Unit] = {}
-"""From the spellings of other units to them."""
+"""Other units by their spellings."""
 
 
 def without_accents(word: str) -> str:
@@ -147,7 +147,7 @@ def multiply_units(a: Unit, b: Unit) -> Unit:
 
 
 def _defined(text: str) -> Unit:
-    """Return the unit of a definition such as `0.001 kg` and `5/18 m s^-1`; a name that is no unit is a base unit."""
+    """Return the unit of a definition such as `0.001 kg` and `5/18 m s^-1`; any other name is a base unit."""
     unit = LABEL
     for part in text.split():
         if part[0].isdigit():
@@ -232,7 +232,7 @@ def may_count_the_same(a: Unit, b: Unit) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def unit_of(word: str) -> Unit | None:
-    """Return the unit that `word` spells, or None; `M` is no metre, but `Meters` are."""
+    """Return the unit that `word` spells, or None; `M` is not a metre, but `Meters` are."""
     if (unit := _unit_of_symbol(word)) is not None or (len(word) < 3 and word.isascii()) or len(word) > MAX_UNIT_CHARS:
         return unit
     lower = without_accents(word.lower())

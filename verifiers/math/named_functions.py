@@ -40,7 +40,7 @@ _LETTERS = {
     "J": "besselj", "Y": "bessely", "I": "besseli", "K": "besselk", "E": "expint", "W": "lambertw", "\\psi": "psi",
 }  # fmt: skip
 _ORDERED = frozenset({"polylog", "besselj", "bessely", "besseli", "besselk", "expint", "lambertw", "psi"})
-"""Functions that have an order beside their argument."""
+"""Functions that have an order besides their argument."""
 PREFIX = "named"
 NAMED = frozenset(f"{PREFIX}{name}" for name in (*_NAMES.values(), *_LETTERS.values()))
 _WRAP = r"\\(?:operatorname\*?|mathrm|text|textrm|mathsf|mathit|mathbf)\s{0,2}\{\s{0,2}"

@@ -46,9 +46,9 @@ _MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 MAX_STEPS = 25_000
-"""What a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
+"""Steps that a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
 MAX_GOLD_STEPS = MAX_STEPS // 2
-"""Where a budget is used up, gold is at fault if it costs more than this on its own; else the answer is."""
+"""If a budget is used up, gold is at fault where it costs more than this on its own; else the answer is."""
 SECONDS_A_STEP = 1e-6
 _UNLIMITED = 1 << 60
 T = TypeVar("T")
@@ -60,7 +60,7 @@ MAX_REMEMBERED_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What counts as the same answer; the defaults are what most data sets of mathematics mean."""
+    """The rules for when two answers are the same; the defaults are what most data sets of mathematics mean."""
 
     rounding: bool | Literal["measured"] = True
     """A gold with two or more decimals, or with one and at least three digits, counts as rounded. An exact answer
@@ -73,13 +73,13 @@ class Policy:
     tolerance: float | None = None
     """Numbers may differ by this relative error."""
     answer_digits: int | None = None
-    """Where gold is exact, a decimal answer with at least so many significant digits, all right, is accepted too."""
+    """Significant digits that a decimal answer needs to be accepted for an exact gold; all of them have to be right."""
     units: Literal["convert", "strict", "ignore"] = "convert"
     """convert: a unit that one side leaves out is understood, another one is converted (5 cm is 50 mm) or else wrong.
     strict: where gold has a unit, the answer needs one. ignore: only the numbers count."""
     letters: Literal["auto", "units", "variables"] = "auto"
-    """What the letter of a gold of `5T` is. auto: a unit behind a blank (`5 T`), and where the answer has a unit; else
-    a variable. units: a unit in any case, so that 5 answers. variables: a variable in any case."""
+    """The meaning of the letter in a gold of `5T`. auto: a unit behind a blank (`5 T`), and where the answer has a
+    unit; else a variable. units: a unit in any case, so that 5 answers. variables: a variable in any case."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so a bare gold of 50 is not 50%; gold with a percent sign may be answered without it.
     either: N% also matches N."""
@@ -92,13 +92,14 @@ class Policy:
     parameters: Literal["rename", "strict"] = "rename"
     """rename: k\\pi with integer k is n\\pi with integer n."""
     base: Literal["optional", "required", "value"] = "optional"
-    """What answers a gold of 2516_8. optional: 2516 as well. required: only with the subscript. value: 1358 as well."""
+    """Accepted answers to a gold of 2516_8. optional: 2516 as well. required: only with the subscript. value: also
+    1358."""
     log: Literal["either", "natural", "ten"] = "either"
     """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
     colon: Literal["auto", "ratio", "time"] = "auto"
-    """What `4:30` is. auto: a time of day where both sides may be one, else a ratio."""
+    """The meaning of `4:30`. auto: a time of day where both sides may be one, else a ratio."""
     factors: Literal["auto", "commute", "ordered"] = "auto"
-    """Whether AB is BA. auto: not where the problem speaks of matrices, or a side has A^{-1} or A^T beside another
+    """Whether AB is BA. auto: not where the problem speaks of matrices, or a side has A^{-1} or A^T as well as another
     capital letter. ordered: capital letters never commute."""
     mixed: Literal["sum", "product"] = "sum"
     """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
@@ -107,7 +108,7 @@ class Policy:
     \\sqrt{\\omega^2} is \\omega; coordinates, times, charges and angles may be negative. auto: where a problem is of
     physics."""
     options: tuple[str, ...] = ()
-    """Where gold is the letter of a choice, the texts of the choices: its text answers as well as its letter."""
+    """The texts of the choices, where gold is a choice's letter: the choice's text answers as well as its letter."""
 
     def changed_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -169,7 +170,7 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
         "a list of at most 26 texts",
     ),
 }
-"""For each option, whether a value is allowed, and what the message says that it may be."""
+"""The check of each option's value, and the allowed values as the message names them."""
 
 
 class Spent(Exception):
@@ -177,7 +178,7 @@ class Spent(Exception):
 
 
 class _Account(threading.local):
-    """What the verdict that this thread is working on may still cost."""
+    """The steps left to the verdict that this thread is working on."""
 
     steps_left: int = _UNLIMITED
     is_open: bool = False
@@ -276,11 +277,11 @@ class TooLarge(Exception):
 
 
 class UnreadableAnswer(Exception):
-    """The text is no answer that the reader knows."""
+    """The text is not an answer that the reader knows."""
 
 
 class _Topics(NamedTuple):
-    """What a problem speaks of."""
+    """The topics of a problem."""
 
     percent: bool
     ratio: bool
@@ -317,7 +318,7 @@ def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str
         if not _has_variable(problem if is_glued else _IN_UNITS.sub(" ", problem), letters[1]):
             policy = replace(policy, letters="units")
         elif policy.units == "convert":
-            # `5` does not answer `5 V` beside the letter V, `5 volts` does.
+            # Where V is a letter, `5` does not answer `5 V`, but `5 volts` does.
             policy = replace(policy, units="strict")
     return policy
 

@@ -9,7 +9,7 @@ Shapes hold several: BareList, Group (anything in brackets: a tuple, an interval
 decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, TimeOfDay, Day, Named (a
 constant set, the empty set, a truth value), Text (words).
 
-Nobody changes a node once it is built, and nodes compare by identity, so that trees can be shared and remembered.
+A node is never changed once it is built, and nodes compare by identity, so that trees can be shared and remembered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from truegold.verifiers.math.policy import charge
 
 _NO_NAMES: frozenset[str] = frozenset()
 CACHED_FACTS = 1_024
-"""So many nodes are remembered, with all that hangs below them."""
+"""Nodes that are remembered, with all that hangs below them."""
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
@@ -36,13 +36,13 @@ LETTER_CONSTANTS = frozenset({"e", "i"})
 NATURALS_ONLY = "naturals"
 """Stands among the parameters of a family whose letters are not any integers."""
 BAR, DOT, HAT, VECTOR_MARK = "\u0304", "\u0307", "\u0302", "\u20d7"
-"""Behind the letter of a name: a bar, a dot, a hat, an arrow over it."""
+"""Marks after the letter of a name: a bar, a dot, a hat, an arrow over it."""
 ARROWS = frozenset({"=>", "to", "<=>"})
 """Relations between statements."""
 DOTS = "…"
 """The name of what is left out."""
 ANY_LABEL = "?"
-"""What `labelled` returns for a label that is no name."""
+"""The result of `labelled` for a label that is not a name."""
 MAX_SHOWN_CHARS = 200
 _DERIVATIVE = re.compile(r"[d∂](?:\d|\^\(\d\))?(.+)/[d∂](.+)")
 
@@ -61,7 +61,7 @@ class Num(Node):
     decimals: int | None = None
     """How many digits stood behind the point; None where the number was written without one."""
     last_power: int | None = None
-    """Of `5.99e24`, the power of ten that its last digit counts; None for other numbers."""
+    """The power of ten that the last digit of `5.99e24` counts; None for other numbers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -224,7 +224,7 @@ class Day(Node):
     month: int | None
     day: int | None
     weekday: int | None
-    """From 0, a Monday, to 6."""
+    """The day of the week: 0 for Monday, 6 for Sunday."""
 
 
 @dataclass(slots=True, eq=False)
@@ -269,7 +269,7 @@ VALUE_TYPES: frozenset[type[Node]] = frozenset(VALUES)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one walk over a tree finds out."""
+    """The properties of a tree that one walk finds out."""
 
     symbols: frozenset[str]
     """The free variables."""

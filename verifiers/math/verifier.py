@@ -147,7 +147,7 @@ _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
 _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
-"""One of these stands in every text that applies a named function."""
+"""Marks of named functions; each text that applies one has one of them."""
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
@@ -165,7 +165,7 @@ def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy
 
 
 def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool = False) -> Verdict:
-    """Return the verdict on an extracted answer; `boxed` says that prose in it is no sentence with a number in it."""
+    """Return the verdict on an extracted answer. `boxed` says that its prose is not a sentence around the answer."""
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
     if is_placeholder(gold):
@@ -285,7 +285,7 @@ def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, p
     has_other = (gold.direction is not None and answer.direction not in (None, gold.direction)) or (
         gold.substance and answer.substance and gold.substance.isdisjoint(answer.substance)
     )
-    # A change of 20 % up is no change of 20 %.
+    # A change of 20 % up is not a change of 20 %.
     is_left_out = gold.direction is not None and answer.direction is None
     is_unclear = is_left_out and MAY_BE_DIRECTED.search(answer_text) is not None
     lacks_sign = is_left_out and "%" in gold.quantity
@@ -320,7 +320,7 @@ def _compare_with_letter(
 def _compare_with_letter_and_value(
     letter: str, value: str, answer_text: str, extracted: str, policy: Policy
 ) -> Verdict | None:
-    """Compare with `(C) 42`: the letter alone, the value alone, or both; a letter beside another value is wrong."""
+    """Compare with `(C) 42`: the letter alone, the value alone, or both; a letter with another value is wrong."""
     answer_letter, answer_value = choice_and_value(answer_text) or (letter, answer_text)
     verdict = _compare_with_letter(letter, answer_text, extracted, policy, letter)
     is_contradicted = any(map(str.isdigit, answer_text)) and not names_gold(answer_text, value)
@@ -452,7 +452,7 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
     if outcome.same is None and worker.might_know(gold_tree, answer_tree):
         return _ask_sympy(gold_tree, answer_tree, extracted, shown)
     if outcome.same is None and worker.is_unfinished(answer_tree):
-        # The answer is no final answer, and the evidence says so.
+        # The answer is not a final answer, and the evidence says so.
         return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
     return _verdict_of(outcome, extracted, *shown)
 

@@ -30,7 +30,7 @@ GREEK: dict[str, str] = _TABLES["greek"]
 CANONICAL_GREEK = spellings(_TABLES["greek_variants"])
 GREEK_NAMES = frozenset(GREEK) | CANONICAL_GREEK.keys() | {"ell", "hbar"}
 FUNCTIONS = {name: name for name in WORDS["functions"]} | spellings(_TABLES["functions"])
-"""From spelling to name."""
+"""The name of each function by its spellings."""
 TEXT_FUNCTIONS = {name: FUNCTIONS[name] for name in FUNCTIONS.keys() - WORDS["no_text_functions"]} | {
     "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth",
 }  # fmt: skip
@@ -39,7 +39,7 @@ OPERATORS = FUNCTIONS | spellings(_TABLES["command_tokens"]["func"])
 """Functions in `\\operatorname`, which are not words in plain letters."""
 CONSTANTS = spellings(_TABLES["constants"])
 RELATIONS = spellings(_TABLES["relations"])
-"""From symbol or command to relation."""
+"""The relations by symbol or command."""
 IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS["text_commands"]
 MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
@@ -67,24 +67,24 @@ COMMAND_TOKENS: dict[str, tuple[str, str]] = {
         for name, text in spellings(table).items()
     },
 }
-"""From the commands of LaTeX that are one token to the kind and the text of that token."""
+"""The kind and the text of the token that a command of LaTeX is, for commands that are one token."""
 
 STOP_WORDS = WORDS["stop"]
 """Words that do not count when two phrases are compared."""
 FORMULAS = {name.replace(" ", ""): formula for formula, names in _TABLES["formulas"].items() for name in names}
-"""From the name of a substance, without blanks, to its formula."""
+"""The formula of a substance by its name, without blanks."""
 ELEMENTS = {symbol: protons for protons, symbol in enumerate(_TABLES["words"]["elements"].split(), 1)}
-"""From the symbol of an element to the number of its protons."""
+"""The number of protons by the symbol of an element."""
 ELEMENT_NAMES = dict(zip(_TABLES["words"]["element_names"].split(), ELEMENTS, strict=True)) | {
     "aluminum": "Al", "cesium": "Cs", "sulphur": "S",
 }  # fmt: skip
-"""From the name of an element to its symbol."""
+"""The symbol of an element by its name."""
 NAMED_WORDS = spellings(_TABLES["values"])
-"""From words that are a value to its name."""
+"""The name of a value by the words for it."""
 SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {
     letter: rf"\{name} " for name, letter in GREEK.items()
 }
-"""From characters to what is read in their place."""
+"""The text that is read in place of a character, by the character."""
 BOUNDS, LABELS = spellings(_TABLES["bounds"]), spellings(_TABLES["labels"])
 HALVES_OF_DAY = spellings(_TABLES["halves_of_day"])
 HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
@@ -100,15 +100,15 @@ EXCLUSIVE = {
     for kind, indices in enumerate(kinds)
     for index in indices.split()
 }
-"""From an index to the group of those that exclude each other, and which of them it is."""
+"""The group of indices that exclude each other, and which of them an index is, by the index."""
 DIRECTIONS = spellings(_TABLES["directions"])
-"""From words to the direction that they name."""
+"""The directions by the words that name them."""
 BEARINGS: dict[str, int] = {word: int(angle) for word, angle in spellings(_TABLES["bearings"]).items()}
-"""From words to degrees from the east, against the clock."""
+"""The bearings in degrees from the east, against the clock, by their words."""
 OPPOSITES = {
     word: (axis, side)
     for axis, pair in enumerate(_TABLES["opposites"]["pairs"])
     for side, words in zip((1, -1), pair, strict=True)
     for word in words.split()
 }
-"""From a word to the pair of opposites that it belongs to, and on which side of it."""
+"""The pair of opposites that a word belongs to, and its side in the pair, by the word."""

@@ -126,7 +126,7 @@ stop = _worker.stop
 
 @dataclass(frozen=True, slots=True)
 class SympyReply:
-    """What the child found out."""
+    """The result of the child's comparison."""
 
     reason: Reason
     """MATCH or MISMATCH, or why there is neither."""
@@ -150,7 +150,7 @@ def is_unfinished(node: Node) -> bool:
 
 
 def compare(gold: Node, answer: Node, cpu_s: float = CPU_S, deadline_s: float = DEADLINE_S) -> SympyReply:
-    """Compare two trees of values; whatever they hold, the outcome is a reply and no exception."""
+    """Compare two trees of values. The outcome is a reply for all trees, and never an exception."""
     try:
         reply = _worker.ask({"gold": encode(gold), "answer": encode(answer), "cpu_s": cpu_s}, deadline_s)
     except DeadlinePassed:

@@ -23,7 +23,7 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 DEADLINE_S = 10.0
-"""What one verdict may take, unless `deadline_s` says otherwise: Math-Verify's own are 5 s for each part."""
+"""Seconds for one verdict, unless `deadline_s` says otherwise: Math-Verify's own are 5 s for each part."""
 MAX_CHARS = 1_000_000
 """A longer text is refused before it is sent."""
 _NEEDS = ("The verifier math_verify needs the package math-verify", "pip install 'truegold[math-verify]'")

@@ -72,7 +72,7 @@ class Item:
     """One response to judge, with everything that its verifier needs."""
 
     response: str
-    """What is judged, as the model wrote it."""
+    """The response as the model wrote it."""
     gold: Any
     """The reference answer, or a list of accepted ones, whose first stays here (`golds_in`); None for verifiers
     that need none."""
@@ -86,7 +86,7 @@ class Item:
     """Why what was handed over as gold is none; None where it is one."""
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a verifier that is no name, and for options of a mapping that the verifier lacks."""
+        """Raise ConfigError for a verifier that is not a name, and for options of a mapping that the verifier lacks."""
         if type(self.verifier) is not str:
             require_name(self.verifier)
         if isinstance(self.verifier_args, Mapping):
@@ -107,7 +107,7 @@ class Item:
 
 
 class TimedVerdict(NamedTuple):
-    """A verdict and what it cost, which is no part of it: equal rows have equal verdicts and different costs."""
+    """A verdict and its cost, which are kept apart: equal rows have equal verdicts and different costs."""
 
     verdict: Verdict
     cpu_ms: float | None
@@ -157,7 +157,8 @@ def _judge(verifier: Verifier, item: Item) -> Verdict:
 
 
 def _gold_and_arguments(golds: list[str], verifier: str, verifier_args: str) -> tuple[str | None, str]:
-    """Return the gold of a row and its arguments as JSON; what is no object of JSON stays, which is told later."""
+    """Return the gold of a row and its arguments as JSON. Arguments that are not a JSON object stay as they are, and
+    are reported later."""
     if len(golds) > 1:
         try:
             arguments = json.loads(verifier_args)
@@ -221,7 +222,7 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 
 
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
-    # Whoever stops reading verdicts stops the processes behind them.
+    # A caller that stops reading verdicts stops the processes behind them.
     with closing(timed_verdicts):
         for timed in timed_verdicts:
             yield timed.verdict
@@ -239,7 +240,7 @@ def _checked(rows: Iterable[Item]) -> Iterator[Item]:
 
 @dataclass
 class _Tally:
-    """What one verifier did."""
+    """The counts of one verifier."""
 
     judged: int = 0
     timeouts: int = 0
@@ -375,7 +376,7 @@ class VerifierPool:
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
 
     def submit(self, batch: list[Item], tally: TimeoutTally) -> Future[list[TimedVerdict]]:
-        """Have a batch judged by whichever process is free next, and its deadlines counted."""
+        """Have a batch judged by the next process that is free, and its deadlines counted."""
         return self._threads.submit(self._judge, batch, tally)
 
     @property
@@ -405,7 +406,7 @@ class VerifierPool:
 
 
 class VerifierSeat:
-    """Where one child process sits, and its successor when it has died."""
+    """The place of one child process, and of its successor when it has died."""
 
     def __init__(self, item_deadline_s: float) -> None:
         self._item_deadline_s = item_deadline_s

@@ -7,12 +7,12 @@ r"""Decides whose fault it is that a response could not be judged: `score_avoida
     not there
     a suite that runs                os.kill(getppid())   None, and 0 for an empty program:           the response's
 
-A training leaves out what could not be judged, so that a policy which can write what cannot be judged escapes the loss
-of a wrong answer. What a response could have avoided therefore scores 0 there, with its reason and the evidence
-`"avoidable": True`. Nothing that a response holds decides it: *controls* do, wrong answers to the same row in the forms
-that verifiers read (`response_forms`), and gold in the same form. Where both have a score, the row, its suite, the
-verifier and the machine can judge. Of a verifier of the user's, another response to the row with a score says the same.
-The response is judged once more beside them, since a machine fails now and then.
+A training leaves out responses that could not be judged. A policy that learns to write such responses would escape the
+loss of a wrong answer. A failure that the response could have avoided therefore scores 0 there, with its reason and the
+evidence `"avoidable": True`. Nothing in the response decides it: *controls* do, wrong answers to the same row in the
+forms that verifiers read (`response_forms`), and gold in the same form. If both have a score, the row, its suite, the
+verifier and the machine are able to judge. For a user's verifier, a score of another response to the row says the same.
+The response is judged once more with them, since a machine fails now and then.
 
 Outside of trainings such verdicts keep None, and are shown as what they are.
 """
@@ -29,7 +29,7 @@ from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verdict
 
 WRONG_ANSWERS = ("90210", "A", "I do not know.")
-"""What no row has for gold; where one has, its score is a score all the same."""
+"""Answers that hardly any row has for gold. Where one has, its score is a score all the same."""
 EMPTY_PROGRAM = "```\npass\n```"
 """The control of a verifier of programs; in other languages than Python it does not compile."""
 SANDBOX_TRIES = 2
@@ -40,7 +40,7 @@ AVOIDABLE = "avoidable"
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
-"""By the form of response: wrong answers to a row, and gold where the row has one."""
+"""Wrong answers to a row, and gold where the row has one, by the form of response."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:

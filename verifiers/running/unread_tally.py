@@ -1,4 +1,5 @@
-"""Counts responses that end in a form which is not read, and says so once it is no accident: `UnreadTally`.
+"""Counts responses that end in a form which is not read, and reports the form once chance cannot explain it:
+`UnreadTally`.
 
     tally = UnreadTally()
     for item, verdict in zip(items, verdicts):
@@ -33,7 +34,7 @@ FEWEST_AT_END = 8
 SHARE = 0.05
 """A form that is not read is worth a line from this share of the responses on."""
 NEARLY_ALL = 0.8
-"""Where so many are not read there is a line, whether gold stands in them or not."""
+"""A line is given from this share of unread responses on, whether gold stands in them or not."""
 CHANCE = 0.05
 """The probability that gold stands at the end so much more often than another row's gold by chance."""
 COVERED = 0.8
@@ -47,7 +48,7 @@ _UNANNOUNCED = (*GUESSED, "whole_response")
 """Forms of an answer that may be another text than the answer."""
 
 Kind = tuple[str, str]
-"""What is counted together: a word for what is alike, and the text that is."""
+"""A group of responses that are counted together: a word for the common property, and its text."""
 _ALL: Kind = ("", "")
 
 
@@ -57,12 +58,12 @@ class UnreadCount:
 
     ended: int = 0
     unread: int = 0
-    """Those with the reason `unread`."""
+    """Responses with the reason `unread`."""
     with_gold: int = 0
-    """Those with gold at the end, of those that were not read, have no answer, or of which a wrong value was taken from
-    words that announce none. They are counted from the second gold on."""
+    """Responses with gold at the end that were not read, that have no answer, or whose wrong value was taken from words
+    that announce none. They are counted from the second gold on."""
     with_another: int = 0
-    """The same with another row's gold at the end."""
+    """Such responses with another row's gold at the end."""
     example: str = ""
     """The first that was not read, or the first of them with gold at the end."""
     example_has_gold: bool = False

@@ -1,4 +1,4 @@
-"""Runs programs that nobody has read, in processes of their own that can do nothing else. No Docker, no privileges.
+"""Runs untrusted programs in processes of their own that can do nothing else. No Docker, no privileges.
 
     from truegold.verifiers.sandbox import run_program
 

@@ -221,7 +221,7 @@ class Conversation:
             while unsent:
                 unsent = unsent[self._out.write(unsent) or 0 :]
         except ConnectionError:
-            # The parent is gone, and nobody else could use a reply.
+            # The parent is gone, and no other process could use a reply.
             os._exit(0)
 
 
@@ -248,7 +248,7 @@ def die_with_parent(parent: int | None = None) -> None:
 
 
 def die_with_process(pid: int) -> None:
-    """End this process when process `pid` ends, whichever of its threads started this one. Only Linux can do that."""
+    """End this process when process `pid` ends, no matter which of its threads started this one. Linux only."""
     if sys.platform != "linux":
         return
     try:

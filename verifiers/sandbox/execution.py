@@ -11,12 +11,12 @@ from truegold.verifiers.sandbox.limits import Limits
 
 
 class Tier(StrEnum):
-    """What holds a program in."""
+    """The confinement of a program."""
 
     FULL = "full"
     """Namespaces of its own (user, mount, pid, network, IPC, UTS), Landlock where there is one, seccomp, limits."""
     CONTAINER = "container"
-    """Where namespaces are not allowed, as in most containers: Landlock, seccomp, limits, a private folder."""
+    """Landlock, seccomp, limits and a private folder, for machines without namespaces, as in most containers."""
     WEAK = "weak"
     """Limits only: a program can read and send what the user can. Never chosen by itself."""
 
@@ -49,11 +49,11 @@ class Execution:
     """How long it waited while it could not run: asleep, or for input. None where the back end does not measure it."""
     peak_mb: float | None = None
     result: bytes = b""
-    """What the job left besides its output, as lines of JSON or files."""
+    """Results of the job besides its output, as lines of JSON or files."""
 
     @property
     def own_s(self) -> float:
-        """What it took by itself, as on a machine without others: CPU time and waiting; else the time on the clock."""
+        """The time of the program alone, as on an idle machine: CPU time and waiting; else the time on the clock."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property
@@ -69,7 +69,7 @@ class Program:
     language: str
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What it finds in its working folder."""
+    """Files in the program's working folder."""
     reads_once: bool = False
     """Whether its input is a pipe, which is empty once it is read; else it is a file."""
 
@@ -79,7 +79,7 @@ class Job:
     """One process."""
 
     role: str
-    """What it does with its payload; `inside/roles.py` lists the roles."""
+    """The role that handles the payload; `inside/roles.py` lists the roles."""
     payload: bytes
     limits: Limits
     stdin: bytes = b""
@@ -88,7 +88,7 @@ class Job:
     warm: Sequence[str] = ()
     """Packages that its program imports; the zygote imports them once for all jobs."""
     result_bytes: int = 0
-    """What its results may take up, where that is more than a program may write elsewhere."""
+    """Bytes of the job's results, where that is more than a program may write elsewhere."""
 
 
 class SandboxError(Exception):
@@ -101,7 +101,7 @@ class MachineBusy(SandboxError):
     def __init__(self, message: str, execution: Execution | None = None) -> None:
         super().__init__(message)
         self.execution = execution
-        """What it had done until then."""
+        """The run of the program until then."""
 
 
 class Prepared(Protocol):

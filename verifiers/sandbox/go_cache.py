@@ -30,7 +30,7 @@ BUILD_S = 900.0
 """The time for all packages. What takes longer is left to the programs that import it."""
 
 FOLDER_FOR_ALL = Path("/var/cache")
-"""Where root puts the folder: in the tier `container` root's programs run as somebody who may not enter root's home."""
+"""Root's folder for the cache: in the tier `container` root's programs run as a user who may not enter root's home."""
 
 _DONE = "truegold-done"
 """An empty file that says that the packages were compiled."""

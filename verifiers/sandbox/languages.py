@@ -33,7 +33,7 @@ _EDITIONS = re.compile(
 """`gnu c++20`, `cpp2a`, `java 1.8`, `python 2.7`, `pypy3`: a group for each family tells which one is meant."""
 
 _JUDGE_REMARK = re.compile(r"\s*\([^()]{0,40}\)\s*$|[-_ ](?:64|32)(?:[-_ ]?bit)?$")
-"""What judges write behind a language: `(GCC 13-64, winlibs)`, `-64`."""
+"""Remarks that judges write after a language: `(GCC 13-64, winlibs)`, `-64`."""
 
 CACHED_NAMES = 1024
 _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}

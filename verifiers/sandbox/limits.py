@@ -19,7 +19,7 @@ WALL_FACTOR = 20.0
 """The clock may run so many times what a program may take by itself, so that the machine may be busy."""
 
 BOX_MB = 64
-"""What a program may write to its working folder."""
+"""Megabytes that a program may write to its working folder."""
 
 COMPILE_MEMORY_MB = 2048
 COMPILE_OUTPUT_MB = 64.0
@@ -48,7 +48,7 @@ class Limits:
     memory_mb: int = 1024
     """Resident memory of all its processes."""
     output_mb: float = 16.0
-    """What it may write to stdout, and as much again to stderr."""
+    """Megabytes that the program may write to stdout, and as many again to stderr."""
     compile_cpu_s: float = 60.0
     """CPU seconds for compiling, in languages that are compiled."""
     threads: int = 128

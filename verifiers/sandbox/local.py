@@ -89,7 +89,7 @@ class Backend(Protocol):
 
     @property
     def tier(self) -> str:
-        """What holds programs in there, as verdicts name it."""
+        """The tier that confines programs there, as verdicts name it."""
         ...
 
     @property
@@ -235,13 +235,13 @@ class Ready:
 
 
 def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits: Limits | None = None) -> Execution:
-    """Run a program that nobody has read and return what became of it: its end, its output, and what it used.
+    """Run an untrusted program and return its end, its output, and the resources that it used.
 
         run_program("print(sum(map(int, input().split())))", stdin=b"3 4").stdout       b"7\\n"
         run_program("while True: pass", limits=Limits(cpu_s=1)).end                     ProgramEnd.CPU_LIMIT
         run_program("int main() { return 3; }", "cpp").status                           3
 
-    Where the language is compiled and the program does not compile, that is what became of it.
+    If a program does not compile, the result is that of the compiler.
 
     It protects the machine, in the tiers `full` and `container`: the program cannot read other files than the
     interpreter's and the system's, cannot write outside a folder of its own that is gone afterwards, has no network,

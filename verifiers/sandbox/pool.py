@@ -54,7 +54,7 @@ GRACE_S = 60.0
 
 STDERR_BYTES = 2**14
 RESULT_BYTES = 256 * MB
-"""What is read of a job's results; a job that writes more wrote too much."""
+"""Bytes of a job's results that are read; a job that writes more wrote too much."""
 
 MAX_JOBS = 2
 """A zygote runs one job, or a pair, at a time."""
@@ -70,7 +70,7 @@ _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
 """Packages whose users have zygotes of their own, without any others."""
 
 PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
-"""What the group `plain` can do."""
+"""Roles that the group `plain` can take."""
 
 JOBS_PER_CORE = 4
 """How many jobs may run for each core, when all but one of them wait."""
@@ -110,7 +110,7 @@ _LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in Progra
 
 
 class ZygoteReply(TypedDict, total=False):
-    """What a zygote says: one of these. Before `jobs` comes `waiting`, where they have waited for a while."""
+    """A message of a zygote: one of these. `waiting` comes before `jobs` where they have waited for a while."""
 
     ready: bool
     jobs: list[JobReport]
@@ -126,7 +126,7 @@ class TierNotPossible(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What tells one sandbox from another."""
+    """The properties that tell one sandbox from another."""
 
     tier: Tier | None = None
     """None for the strongest that this machine gives."""
@@ -493,7 +493,7 @@ class WorkFolder:
 
 
 def remove_abandoned() -> None:
-    """Remove every folder of this kind that nobody holds."""
+    """Remove every folder of this kind that is no longer locked."""
     for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime < JUST_MADE_S:

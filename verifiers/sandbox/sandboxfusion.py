@@ -55,7 +55,7 @@ BOUND_MEMORY = frozenset({"python", "cpp", "rust", "php", "bash", "ruby", "perl"
 """The others reserve address space that they never use, and would not start within a bound on it."""
 
 CAPTURED_BYTES = 2**20
-"""What the service keeps of an output."""
+"""Bytes of an output that the service keeps."""
 
 WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
 
@@ -63,7 +63,7 @@ CHECK_S = 0.1
 """How long a program runs that was only to be compiled."""
 
 QUEUE_S = 60.0
-"""What a request may take besides compiling and running, most of it in the service's own queue."""
+"""Seconds for a request besides compiling and running, most of them in the service's own queue."""
 
 STDERR_BYTES = 2**14
 
@@ -83,7 +83,7 @@ MAX_REPLY_BYTES = 64 * 2**20
 """A longer reply is not read. Stops a service without a bound on output from filling this process's memory."""
 
 SHOWN_CHARS = 200
-"""What an error shows of a text from outside. Stops a page of HTML, or a program's output, from filling a report."""
+"""Characters that an error shows of a text from outside. Stops a page of HTML, or an output, from filling a report."""
 
 _sleep = time.sleep
 
@@ -104,12 +104,12 @@ class Trouble(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SandboxFusion:
-    """Implements `Backend`. Raises ConfigError where `url` is no http(s) address."""
+    """Implements `Backend`. Raises ConfigError where `url` is not an http(s) address."""
 
     url: str = field(repr=False)
     """The service, with or without /run_code, and with credentials if it wants any."""
     local: Local = field(default_factory=Local, repr=False)
-    """Where test code and the programs of the tests run."""
+    """The sandbox for test code and the programs of the tests."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", self.url.rstrip("/").removesuffix("/run_code"))
@@ -125,7 +125,7 @@ class SandboxFusion:
 
     @property
     def tier(self) -> str:
-        """What verdicts name as the tier."""
+        """The tier as verdicts name it."""
         return "remote"
 
     @property

@@ -53,7 +53,7 @@ class Toolchain:
     """Folders outside the system's own that the toolchain lives in."""
     environment: Mapping[str, str] = field(default_factory=dict)
     make_ready: Callable[[], None] = lambda: None
-    """What has to be done once on a machine before the first program is compiled."""
+    """Work to be done once on a machine before the first program is compiled."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Language:
 
     name: str
     file: str
-    """What the source is called."""
+    """The file name of the source."""
     find: Callable[[], Toolchain | None]
     """Looks for its toolchain on this machine."""
     package: str = ""
-    """What to install where there is none, as Debian calls it."""
+    """Debian's package to install where the toolchain is missing."""
 
     @cache  # noqa: B019  (There is only a handful of languages, which live as long as the process.)
     def toolchain(self) -> Toolchain | None:
@@ -138,7 +138,7 @@ def _java(version: int = 0) -> Toolchain | None:
         run=[str(home / "bin" / "java"), *small, "-Xss64m", "-Xmx{memory}m", "-ea", "-cp", ".", "{main}"],
         made=["*.class"],
         expose=[*_outside_system(str(home)), *map(str, Path("/etc").glob("java*"))],
-        # A program finds libraries beside itself by way of /proc, which there is none of.
+        # A program finds libraries next to itself by way of /proc, which does not exist there.
         environment={"LD_LIBRARY_PATH": f"{home}/lib"},
     )
 

@@ -23,7 +23,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 TOKEN_PATH = "/t/"
-"""What a path with a token begins with."""
+"""The beginning of a path with a token."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SENT = "truegold.token"
 """The key under which a request keeps the token of its path."""

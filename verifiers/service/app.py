@@ -58,7 +58,7 @@ RETRY_S = 1
 """When a client that was refused may come again."""
 
 CLIENT_GONE = 499
-"""The status of an answer that nobody is there to read, as nginx has it."""
+"""The status of a request whose client has gone, as nginx has it."""
 _STATUSES = {UnjudgedCause.SUITE: 422, UnjudgedCause.BUSY: 429, UnjudgedCause.GONE: CLIENT_GONE}
 """The statuses of requests without a result; the others' is 503."""
 
@@ -262,10 +262,10 @@ def _refusal(status: int, error: str) -> JSONResponse:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a service is told."""
+    """The settings of a service."""
 
     token: str | None = None
-    """What clients have to send (`access`); nothing where not given."""
+    """The token that clients have to send (`access`); None where they need none."""
     networks: tuple[Network, ...] = ()
     """Clients of these networks need no token, and without a token there are no others."""
     workers: int = 0
@@ -281,7 +281,7 @@ class Settings:
     request_s: float = 300.0
     """Seconds for one request, the time in the queue included."""
     verifiers: tuple[str, ...] = ()
-    """Verifiers beside the built-in ones that a request may name: import strings run code, so that each is listed."""
+    """Verifiers besides the built-in ones that a request may name. Each is listed, because import strings run code."""
 
 
 class Desk:
@@ -381,7 +381,7 @@ async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | Non
     finally:
         for future in waited:
             if not future.cancel() and not future.cancelled():
-                future.exception()  # Else asyncio complains that nobody has read it.
+                future.exception()  # Else asyncio complains that it was never retrieved.
 
 
 class Metrics:

@@ -274,7 +274,7 @@ def _why_unjudged(timed: TimedVerdict, allowance: Allowance) -> tuple[UnjudgedCa
     error = " ".join(str(evidence.get("error", timed.verdict.reason)).split())
     if timed.verdict.reason is not Reason.VERIFIER_ERROR:
         return UnjudgedCause.SANDBOX, error
-    # Of a process that died nobody knows the CPU time.
+    # The CPU time of a process that died is unknown.
     return (UnjudgedCause.MACHINE if timed.cpu_ms is None else UnjudgedCause.SUITE), error
 
 

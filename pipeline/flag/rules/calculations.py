@@ -39,7 +39,8 @@ _EQUATION = re.compile(
     rf"(?<![\w.,\d^_=<>}})\]|])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?:\s?%)?"
     r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
 )
-"""Not behind a letter, a power or another equals sign, and not before what goes on, as in "2 + 3 = 5x" or "= 5 * 2"."""
+"""An equation that does not stand behind a letter, a power or another equals sign, and does not go on, as in "2 + 3 =
+5x" or "= 5 * 2"."""
 _CUT_OFF = re.compile(
     r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
 )
@@ -110,7 +111,7 @@ def _read_calculations(solution: str) -> Iterator[Calculation]:
 
 
 def _evaluate(text: str) -> Fraction | None:
-    """Return the value of an expression of numbers, or None where the text is no such expression."""
+    """Return the value of an expression of numbers, or None where the text is not such an expression."""
     matches = list(_TOKEN.finditer(text.strip()))
     if "".join(match[0] for match in matches) != text.strip() or len(matches) > 4 * MAX_TERMS:
         return None

@@ -35,7 +35,7 @@ PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("pattern
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspicion about a row. ValueError where the confidence is no probability."""
+    """One suspicion about a row. ValueError where the confidence is not a probability."""
 
     reason: str
     """A code that reports count by."""

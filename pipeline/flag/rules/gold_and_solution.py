@@ -31,11 +31,11 @@ MAX_CHARS = 200
 """Longer golds are prose, which `verify_gold` speaks of."""
 
 _HEADING = re.compile(rf"\s*(?:{any_of('gold_headings')})\s*(?=\S*\d)", re.IGNORECASE)
-"""What stands before an answer: "####", "Answer:", "The answer is", "ans=", "= "."""
+"""Words before an answer: "####", "Answer:", "The answer is", "ans=", "= "."""
 _MARKUP = re.compile(r"</?[a-z_]{1,20}>|<\|[^|<>]{1,20}\|>|</?s>|^\*\*|\*\*$|^`|`$", re.IGNORECASE)
 """Tags, tokens of a chat template, bold type."""
 _REMARK = re.compile(rf"(?<=\S)\s*(?:{any_of('gold_remarks')})\s*\Z", re.IGNORECASE | re.DOTALL)
-"""What stands behind an answer: "(rounded)", "[verified]", "# check"."""
+"""Remarks behind an answer: "(rounded)", "[verified]", "# check"."""
 _SENTENCE = re.compile(
     r"\s*(?:it|they|there|he|she|we|you|this|that|total)\b(?:\s[a-z']+){0,4}[\s:]+(?P<value>-?\$?(?:\d[\d,.]*\d|\d))(?![-\w])"
     r"(?:\s[a-z']+){0,4}\s*\.?",
@@ -68,7 +68,7 @@ MAX_SHOWN = 5
 """The wrong calculations that the evidence names."""
 
 _OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
-"""Where a problem speaks of bases, `44 * 55 = 3506` may be true."""
+"""The words of a problem that speaks of bases, in which `44 * 55 = 3506` may be true."""
 
 
 @detector("arithmetic_error", version="3")

@@ -58,7 +58,7 @@ _HALF_CONDITION = re.compile(
     r"(?:If|When|Since|Suppose|After|Given|While)\b(?:(?!\b(?i:how|what|which|find)\b)[^,?:])*|(?:What|How|Which|Who|When)",
     re.ASCII,
 )
-"""Such a last sentence breaks off: "If there are 6 servings of", "What"."""
+"""A last sentence that breaks off: "If there are 6 servings of", "What"."""
 
 # missing_figure
 MAX_SHAPE_CHARS = 5_000
@@ -92,14 +92,14 @@ MAX_CELL_CHARS = 30
 MAX_ROW_CHARS = 150
 """Longer parts of a line are no cells, and longer lines no rows."""
 _ENUMERATED = re.compile(r"(?:\(?(?:[A-Ja-j]|\d{1,2}|[ivxIVX]{1,4})[.)、:：]|[（(][A-J\d]{1,2}[）)]|[①-⑳])")
-"""The start of an option or of a part of a problem, which is no row of a table."""
+"""The start of an option or of a part of a problem, which is not a row of a table."""
 _LABELLED_ROW = re.compile(
     r"(?:[^\d|]{0,40}[^\W\d_][^\d|]{0,10}?[:：=\s-]|[^|]{1,40}[:：])\s*(?:[€£¥]?-?\d[\d.,/]*+\s?+%?+[\s,，;、]*+){1,20}\D{0,12}"
     r"|.{1,30}[:：|\s]\s*(?:[*#xX●○■□◆★☆|]\s?){2,}"
 )
 """A row of a table without columns: "Mon 3", "Height (cm): 2, 5, 9", "Cats: ****"."""
 _COLUMNS = tuple((re.compile(mark), least) for mark, least in ((r"\s*\|\s*", 2), (r" {2,}", 2), (r"\s*[,，]\s*", 3)))
-"""What stands between the cells of a line, and how many lines with as many cells make a table."""
+"""The separators between the cells of a line, and how many lines with as many cells make a table."""
 _LABELLED_VALUES = re.compile(
     r"(?:[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d[\d.]*\s?[^\W\d_]{0,6}\s?[,，;；、]\s?(?:and\s)?){2}[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d"
 )
@@ -116,7 +116,7 @@ _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
     r"\s*[.:：]?\s*(?![(（]?\d{1,2}[.)）]\s)(?:\$\$?[^$]{0,300}[-+=<>\\^\d]|\\[(\[]|[\"“]|[-+(]?\d)|\s*[:：]\s*(?P<rest>\S[^\n?？]*[\d=+])"
 )
-"""What is "shown below", right behind these words: a formula, a number, a quotation; anything behind a colon."""
+"""Contents "shown below", right behind such words: a formula, a number, a quotation; anything behind a colon."""
 
 # no_question
 MIN_TOLD_WORDS = 8
@@ -198,7 +198,7 @@ def _signs_of_a_cut(text: str, is_stem: bool) -> Iterator[str]:
 
 
 def _may_be_incomplete(row: Row) -> bool:
-    """Whether it is neither code, which may end in an open signature, nor a choice, whose stem is no sentence."""
+    """Whether it is neither code, which may end in an open signature, nor a choice, whose stem is not a sentence."""
     return row["domain"] != "code" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 

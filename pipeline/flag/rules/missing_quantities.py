@@ -80,7 +80,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_WITHIN = re.compile(r"(?<!\bMrs)(?<!\bMr)(?<!\bMs)(?<!\bDr)\.\s+[A-Z]")
-"""What shows that "how many" opened no question: "She asked how many came. What is the mean?"."""
+"""A sentence that begins after "how many", which opened no question: "She asked how many came. What is the mean?"."""
 _VARIABLE = re.compile(r"(?<![\w'’.-])[b-hj-z](?![\w'’.-])")
 """A quantity that has a letter for its number."""
 _AMOUNT = rf"(?:\$\s?)?(?:\d[\d,]*(?:\.\d+)?|{any_of('plain_numbers')})"
@@ -97,7 +97,7 @@ _RANGE = re.compile(
 )
 """A range: "6 to 8 songs"."""
 _RULE = re.compile(rf"\b{any_of('rule_words')}\b", re.IGNORECASE)
-"""Where a story has conditions, a bound may be one of them."""
+"""Words of a story with conditions: a bound may be one of them."""
 _BOUND_ASKED = re.compile(rf"\b{any_of('bounds_asked')}\b", re.IGNORECASE)
 _VAGUE_EACH = re.compile(
     r"\b(?:each|every)\s+[a-z]+\s[^.,?!]{0,40}?\b(?:has|had|have|having|holds?|contain(?:s|ed|ing)?|gets?|got)\s+"
@@ -128,7 +128,7 @@ _VAGUE_MEASURE = re.compile(
 )
 _TIME_UNITS = frozenset("seconds minutes hours days weeks months years".split())
 _CLOCK_OR_REST = re.compile(r"\b(?:left|now|remain\w*|still|rest)\b|\d\s?[ap]\.?m\b", re.IGNORECASE)
-"""What gives the measure: the rest, or the hours from when to when."""
+"""Words that give the measure: the rest, or the hours from when to when."""
 # Asked for: "for many years?".
 _VAGUE_SPAN = re.compile(
     r"\b(?:for|in|after|during|over)\s+(?:several|many|a\s+few|some)\s+(?:seconds|hours|minutes|days|weeks|months|years)\b",
@@ -208,7 +208,7 @@ def _asks_openly(row: Row) -> bool:
 
 @detector("missing_quantity", version="4")
 def missing_quantity(row: Row) -> list[Finding]:
-    """What is asked depends on a number that the prompt does not give."""
+    """The question depends on a number that the prompt does not give."""
     prompt = row["prompt"]
     if not _asks_openly(row):
         return []
@@ -372,7 +372,8 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
 
 @detector("foreign_question", version="1")
 def foreign_question(row: Row) -> list[Finding]:
-    """Who is asked about, what is counted, and all else that the question speaks of, the story never mentions."""
+    """The story never mentions anything that the question speaks of: the person, the thing that is counted, and all
+    else."""
     story = _story(row["prompt"]) if _asks_openly(row) else None
     counted = _COUNTED.search(story.asked) if story else None
     if story is None or counted is None or len(story.before.split()) < MIN_TOLD_WORDS or re.search(r"\d", story.asked):

@@ -25,14 +25,14 @@ from truegold.pipeline.text.quantities import read_number
 
 # fractional_count
 _MEASURED = rf"(?:more\s+)?(?:{any_of('measured_kinds')}\s+)*{any_of('measured_things')}"
-"""What comes in parts: "miles", "more cups"."""
+"""Things that come in parts: "miles", "more cups"."""
 _HOW_MANY = re.compile(rf"\bhow\s+many\s+(?!{_MEASURED}\b)(?P<noun>[a-z]+(?:\s+[a-z]+)?)", re.IGNORECASE)
 _HOW_MANY_CHINESE = re.compile(
     r"(?:多少|几)(?P<noun>个(?!小时|月|百分|单位|星期|世纪)|[张人只本头匹条支辆盒箱棵朵枝把台架艘套件双])"
 )
 _RATE = re.compile(rf"\b{any_of('rate_words')}\b|平均|每|约|倍", re.IGNORECASE)
 _HAS_FRACTIONS = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bhalf\b|\bquarters?\b|分之|半")
-"""Where a prompt speaks of parts of things, a part of a thing is a sensible answer."""
+"""Parts of things in a prompt: a part of a thing is then a sensible answer."""
 
 _NAMES_UNIT = re.compile(r"\\text\s*\{|\d\s*[a-z]{2,}")
 r"""A gold with a unit: "2.5 kg", "2.5\text{ kg}"."""
@@ -46,7 +46,7 @@ _NEGATIVE_COUNT = re.compile(
 )
 """A negative number of things behind a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
 _MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
-"""A story of these has numbers below zero."""
+"""Measures that a story may have below zero."""
 
 _NEGATIVE_MEASURE = re.compile(
     r"(?:(?<=\s)|(?<=^)|(?<=\s\$))[-−]\d[\d,]*(?:\.\d+)?(?:\$?\s+"
@@ -64,7 +64,7 @@ _PART_OF_ONE = re.compile(
 _MEAN = re.compile(
     r"\b(?:average|mean|expected|estimated?|approximately|about|per|rate|ratio)\b|平均|约|期望", re.IGNORECASE
 )
-"""Where a prompt speaks of means, a part of a person is one."""
+"""Words for means in a prompt: a part of a person is then one."""
 _BROKEN_INTEGER = re.compile(
     r"\b(?:integers?|whole\s+numbers?|primes?(?:\s+numbers?)?)\s+\$?(?:\d+,\s*\d+,\s*(?:\\l?dots|\.\.\.),\s*)?\d+\.\d*[1-9]",
     re.IGNORECASE,

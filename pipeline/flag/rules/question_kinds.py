@@ -47,9 +47,9 @@ _NOT_SEPARATE = re.compile(
 _ANSWER_TOLD = re.compile(
     r"\banswer\s+(?:of|to)\s+the\s+(?:above|previous|first)\s+(?:question|problem)\s+is\b", re.IGNORECASE
 )
-"""What tells the answer of an earlier question: then only the last one is asked."""
+"""A sentence that tells the answer of an earlier question: then only the last one is asked."""
 _BETWEEN_ANSWERS = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
-"""What stands between the answers of a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
+"""The separators between the answers of a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
 
 _SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
 
@@ -67,7 +67,7 @@ _MATHEMATICS = re.compile(
     FORMULA + rf"|[=<>≤≥∠△]|\d\s?[-+*/^]\s?\d|\b[b-hj-zA-HJ-Z]\b|\b{any_of('proved_things')}\b"
     r"|[整质素奇偶有理实复]数|函数|数列|方程|不等式|[角边]形|直线|平面|向量|矩阵|集合|定理"
 )
-"""What a proof is about; prose of law and science shows and proves as well, without an order to the reader."""
+"""The subjects of a proof; prose of law and science shows and proves as well, without an order to the reader."""
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant

@@ -43,7 +43,7 @@ _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Words that are one letter away from a number word, and real."""
 _SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
 _TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
-"""The one slip of a short number word that is a word as well: nobody tows several of something."""
+"""The one slip of a short number word that is a word as well: people do not tow several of something."""
 _MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
 """Letters and digits in one word: "f1ve"."""
 _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
@@ -69,7 +69,7 @@ _TALK = re.compile(rf"\b{any_of('generator_talk')}", re.IGNORECASE)
 # repeated_text
 _DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
 _LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
-"""Up to 41 characters, sixteen times in a row."""
+"""A text of up to 41 characters, sixteen times in a row."""
 _REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
 """A loop of digits alone is a periodic decimal, one of underscores a blank to fill."""
 MAX_LOOP_CHARS = 4_000
@@ -85,7 +85,7 @@ MIN_PAIR_CHARS = 40
 _ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)
 _ANY_ORDER = re.compile(rf"(?:please\s+|\w+ly\s+)?(?:{any_of('foreign_orders')}|divide|reverse|speak)\b", re.IGNORECASE)
 _FOREIGN_THING = re.compile(rf"\b{any_of('foreign_things')}\b", re.IGNORECASE)
-"""What no problem is about: such an order may have a number, "into a 16-bit audio waveform"."""
+"""Things that no problem is about: an order that names one may have a number, "into a 16-bit audio waveform"."""
 _CONTENT = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
@@ -179,7 +179,7 @@ def garbled_word(row: Row) -> list[Finding]:
 
 @detector("generator_talk", version="1")
 def generator_talk(row: Row) -> list[Finding]:
-    """The prompt still has what a model that wrote or rewrote the problem said beside it."""
+    """The prompt still has words of the model that wrote or rewrote the problem, from before or after it."""
     match = _TALK.search(row["prompt"][:MAX_TALK_CHARS])
     return [] if match is None else [Finding("generator_talk", evidence={"says": match[0]})]
 

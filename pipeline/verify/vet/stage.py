@@ -115,7 +115,7 @@ SUITES_SCHEMA = pa.schema(
     ]
 )
 _ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
-"""What sources call the identifier of a problem, the likeliest first."""
+"""The names that sources have for the identifier of a problem, the likeliest first."""
 
 _NOT_IN_TABLE = ("key", "repaired")
 

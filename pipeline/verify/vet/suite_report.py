@@ -155,7 +155,7 @@ def _escape(text: str) -> str:
 
 
 MIN_PROMPTS = 5
-"""In fewer prompts nothing is said to repeat itself."""
+"""The fewest prompts in which something can be said to repeat itself."""
 MIN_SHARE = 0.5
 """The share of the prompts that a line stands in, to be called boilerplate."""
 MIN_LINE_CHARS = 12

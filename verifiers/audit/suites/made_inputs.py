@@ -6,7 +6,7 @@
     seen "24-01-2000", "01-12-1999"     texts of digits and dashes in these places
     seen ([1, 2], 2), ([7], 1)          the number is the length of the list
 
-Whatever all seen values share is kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
+Properties that all seen values share are kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
 brackets that match, the sort of character in each place; and between arguments, that one is the length of another, that
 both have the same length, or that one is at most the other or its length. Ranges are widened by half of what was seen,
 and signs and emptiness never change: a problem may not allow what its tests do not show.
@@ -25,7 +25,7 @@ from itertools import pairwise, permutations
 from typing import Any, TypeVar
 
 MIN_SEEN = 2
-"""With fewer cases nothing can be told of what inputs share."""
+"""The fewest cases that show what inputs share."""
 
 TRIES = 12
 """Attempts for each input that is asked for."""
@@ -51,14 +51,14 @@ _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": ope
 
 @dataclass(slots=True)
 class Shape:
-    """What the values seen at one position share."""
+    """The common properties of the values seen at one position."""
 
     values: list[Any]
     """All that were seen there."""
     parts: Shape | None = None
     """The shape of the items of lists, sets and the values of dictionaries."""
     rules: list[Callable[[Any], bool]] = field(default_factory=list)
-    """What held for every value."""
+    """Rules that held for every value."""
 
     @property
     def kind(self) -> type | None:

@@ -140,7 +140,7 @@ class Change:
     line: int
     """The line that changes, counted from 1."""
     description: str | None = None
-    """What became of the line, where its text does not show it."""
+    """A description of the change, where the line's text does not show it."""
     is_fallback: bool = False
     """Whether another value is given where there is no answer."""
 

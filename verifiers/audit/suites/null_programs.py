@@ -54,7 +54,7 @@ class NullProgram:
     """A program that solves nothing."""
 
     name: str
-    """What it does, in a few words."""
+    """The program's behaviour, in a few words."""
     source: str
     attacks_tests: bool = False
     """Whether it games the tests (ends the run, equals everything, prints success) rather than answers nothing."""

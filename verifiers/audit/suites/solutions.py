@@ -200,7 +200,7 @@ def _check_headroom(state: VetState, trial: Trial) -> None:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What is wrong and how to repair it; without findings the solution passes."""
+    """The faults of a solution and how to repair it. Without findings the solution passes."""
 
     findings: list[SuiteFinding] = field(default_factory=list)
     without: set[int] = field(default_factory=set)
@@ -322,7 +322,7 @@ _ADVICE = {
     "FileNotFoundError": "give the files that it needs with the tests, or correct the solution or the tests",
     "": "correct the solution or the tests",
 }
-"""What a person could do, by the error that a solution ends with."""
+"""Advice to a person, by the error that a solution ends with."""
 
 
 def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:

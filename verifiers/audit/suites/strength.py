@@ -44,7 +44,7 @@ without end, which planted faults often make, from taking the whole limit each; 
 
 # What a report says.
 MIN_MUTANTS = 4
-"""With fewer mutants the share that survives says nothing."""
+"""The fewest mutants for which the share of survivors says something."""
 SHOWN_SURVIVORS = 10
 """The most survivors that evidence shows."""
 CREDITED = 0.5
@@ -55,7 +55,7 @@ counted, six would not have stood: up to half of their survivors were none."""
 MAX_INPUTS = 200
 """Inputs that are made for it."""
 MIN_INPUTS = 20
-"""With fewer of them, that two programs agree says nothing."""
+"""The fewest inputs on which the agreement of two programs says something."""
 MAX_INPUT_CHARS = 2_000
 """Longer inputs are not read out of tests: in a report they would not be read either."""
 MAX_CONFIRMED = 5
@@ -165,23 +165,23 @@ class Witness:
     input: str
     """The arguments, as they are written in a call."""
     expected: str
-    """What the worked solution returns."""
+    """The result of the worked solution."""
     got: str
-    """What the program with the fault does."""
+    """The result of the program with the fault."""
     case: str
     """The case to add, as an assertion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """What became of the mutants."""
+    """The mutants that were tried, those that no case rejects, and how many count."""
 
     tried: int = 0
     """The mutants that were tried."""
     survivors: Sequence[Mutant] = ()
     """The mutants that pass all cases and should not. Of programs that read stdin some may do what the program does."""
     witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
-    """For survivors an input that they should have failed on."""
+    """An input for each survivor that it should have failed on."""
     equivalent: int = 0
     """Mutants that do what the program does on all inputs that were made. They do not count."""
     undecided: int = 0
@@ -278,7 +278,7 @@ def _compare(state: VetState, limits: Limits) -> _Comparison | None:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What the worked solution returns on inputs that were made, to hold faulty programs against."""
+    """The results of the worked solution on inputs that were made, to be compared with those of faulty programs."""
 
     state: VetState
     reference: str

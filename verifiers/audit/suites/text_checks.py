@@ -288,7 +288,7 @@ def _find_whole(text: str, needle: str, start: int) -> int:
     start = text.find(needle, start)
     while start >= 0:
         end = start + len(needle)
-        # A point before a digit continues a number such as 1.5, and is no full stop.
+        # A point before a digit continues a number such as 1.5, and does not end a sentence.
         has_decimals = text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()
         is_part = _are_one_word(needle[0], text[start - 1 : start]) or _are_one_word(needle[-1], text[end : end + 1])
         if not (has_decimals or is_part):

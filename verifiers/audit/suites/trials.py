@@ -45,7 +45,7 @@ MAX_OUTPUT_CHARS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class CaseAttempt:
-    """What a program made of one case."""
+    """The result of a program on one case."""
 
     passed: bool
     reason: Reason = Reason.MATCH
@@ -73,7 +73,7 @@ class Trial:
     cpu_s: float | None = None
     """The most that any one process used, to be held against the limit."""
     spent_s: float = 0.0
-    """What all processes used."""
+    """The CPU time of all processes together."""
     isolation: str = SEPARATE_PROCESSES
     error: str | None = None
     """Why the program could not be tried at all."""

@@ -38,7 +38,7 @@ Spec = Mapping[str, Any]
 
 
 class VetReason(StrEnum):
-    """What vetting can find; a closed vocabulary, so that reports can count by it."""
+    """The findings of a vetting; a closed vocabulary, so that reports can count by it."""
 
     UNREADABLE = "unreadable_tests"
     """The verifier cannot read the tests; the evidence has its message."""
@@ -49,7 +49,7 @@ class VetReason(StrEnum):
     MISSING_PACKAGE = "missing_package"
     """The worked solution or the tests import a package that programs do not have here."""
     REFERENCES_DISAGREE = "references_disagree"
-    """Of several worked solutions some pass and some do not."""
+    """Some of the worked solutions pass and some do not."""
     FLAKY = "flaky_cases"
     """The same program sometimes passes a case and sometimes fails it."""
     ORDER_DEPENDENT = "order_dependent"
@@ -97,7 +97,7 @@ class VetReason(StrEnum):
 
 
 class Severity(StrEnum):
-    """What follows from a finding, the gravest first."""
+    """The consequences of a finding, the gravest first."""
 
     DROP = "drop"
     REPAIR = "repair"
@@ -106,7 +106,7 @@ class Severity(StrEnum):
 
 
 class SuiteOutcome(StrEnum):
-    """What should become of a suite."""
+    """The recommendation for a suite."""
 
     KEEP = "keep"
     REPAIR = "repair"
@@ -121,9 +121,9 @@ class SuiteFinding:
     reason: VetReason
     severity: Severity
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """What shows it; JSON-able."""
+    """The evidence of the finding; JSON-able."""
     suggestion: str | None = None
-    """What a person could do."""
+    """Advice to a person."""
 
 
 def outcome_of(findings: Iterable[SuiteFinding]) -> SuiteOutcome:
@@ -203,7 +203,7 @@ def apply_repair(
 
 
 class VetState:
-    """What the steps of a vetting share. BadSuite where the tests cannot be read."""
+    """The state that the steps of a vetting share. Raises BadSuite where the tests cannot be read."""
 
     def __init__(self, info: Mapping[str, Any], prompt: str | None, options: VetOptions) -> None:
         self.info: Mapping[str, Any] = info

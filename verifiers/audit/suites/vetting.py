@@ -40,7 +40,7 @@ from truegold.verifiers.verdict import Reason
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """What a vetting says of a suite. A figure is None where it is not known: without a solution, without a case that
+    """The result of vetting a suite. A figure is None where it is not known: without a solution, without a case that
     can be read, or with nothing to compare."""
 
     outcome: SuiteOutcome
@@ -55,7 +55,7 @@ class Vetting:
     references: int = 0
     """The worked solutions that were tried."""
     kills: Kills = field(default_factory=Kills)
-    """What became of the planted faults."""
+    """The results on the planted faults."""
     paid: Sequence[str] = ()
     """The null programs that pass, by name."""
     headroom: float | None = None

@@ -84,7 +84,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class StatedCheck:
-    """What a value that a program states has to be."""
+    """The condition on a value that a program states."""
 
     text: str
     """The call, as evidence shows it."""
@@ -117,9 +117,9 @@ class StatedTests:
     """A test program that states values, and what they have to be."""
 
     head: str
-    """What stands before the solution."""
+    """The text before the solution."""
     tail: str
-    """What stands after it."""
+    """The text after the solution."""
     checks: tuple[StatedCheck, ...]
 
 

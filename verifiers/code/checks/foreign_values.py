@@ -67,7 +67,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v
 
 
 class NoLiteral(ValueError):
-    """A text is no data that is written down."""
+    """A text is not a literal."""
 
 
 class LetterCode(str):
@@ -363,7 +363,7 @@ def _agree_in_any_order(expected: list[Value], value: list[Value], same: Callabl
 
 
 def _agree_alone(expected: Value, value: Value, language: str, is_strict: bool, tolerance: float) -> bool:
-    """Return whether a value that is no collection is the expected one."""
+    """Return whether a value that is not a collection is the expected one."""
     is_c = language in ("c", "cpp")
     match expected:
         case None | bool():

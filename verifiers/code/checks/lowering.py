@@ -173,13 +173,13 @@ class _Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """What a call returned."""
+    """The value that a call returned."""
 
     call: int
 
 
 _UNUSABLE = object()
-"""What a name stands for that nothing here understands."""
+"""Stands for the value of a name that is not understood here."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)

@@ -117,14 +117,14 @@ _JAVA_IMPORTS = "".join(
 
 @dataclass(frozen=True, slots=True)
 class CallTarget:
-    """What is called."""
+    """The function that is called."""
 
     entry_point: str
     """`add` or `Solution().add`."""
     in_place: int = -1
     """The argument whose change is the result; -1 for what is returned, or the first where nothing is."""
     signature: Signature = field(default_factory=Signature)
-    """What the suite states of the types."""
+    """The types, as the suite states them."""
     arity: int | None = None
     """How many arguments the tests have, for a second try where there are several functions of the name."""
 

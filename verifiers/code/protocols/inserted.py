@@ -53,14 +53,14 @@ IN_SOURCE = "the program could read the word that is printed at the end in its o
 NO_END = "exit status 0 is all that passing takes: there is no room for a last line in these tests"
 
 STATED = b"\x01"
-"""What a line begins with that states a value."""
+"""The first character of a line that states a value."""
 
 KEPT_IMPORTS = 256
 MAX_PRINTED = 500_000
 """Hexadecimal digits that are read of all values which a program prints in its language."""
 
 INNER_FILE = "inserted"
-"""What the test program is called where the harness is a program of its own that runs it."""
+"""The name of the test program where the harness is a program of its own that runs it."""
 
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
@@ -175,7 +175,7 @@ class Harness:
     source: str
     files: Mapping[str, bytes] = field(default_factory=dict)
     weakness: str | None = None
-    """What a solution that is made for it could do, besides what sharing a process with the tests allows."""
+    """How a solution that is made for it could cheat, besides what sharing a process with the tests allows."""
 
 
 def put_harness_around(code: str, language: str, word: str) -> Harness:

@@ -58,17 +58,17 @@ from truegold.verifiers.sandbox.pool import warm_modules
 from truegold.verifiers.verdict import Reason
 
 ROOM_FACTOR = 2
-"""Where many or large results are expected, so many times as much may come, with other spaces and other types."""
+"""The factor by which results may be larger than the expected ones: they may have other spaces and other types."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
 """The parts that all lines of results, or of what tests report, may have. Stops gigabytes once they are read."""
 
 LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
-"""What lists and objects count, beside their items: about the memory and the time that they take. Bytes count too, as
-those of integers of thousands of digits."""
+"""Parts that a list and an object count as, besides their items, and bytes that count as one part: about the memory and
+the time that they take. Bytes count too, because integers may have thousands of digits."""
 
 TOO_LARGE = "ResultTooLarge"
-"""What a call is taken to have raised whose result does not fit, here or where it was made."""
+"""The exception that a call counts as having raised if its result does not fit, here or where it was made."""
 
 TWO_PROCESSES = "two_processes"
 NONCE_BYTES = 16
@@ -94,7 +94,7 @@ class TestedProgram:
     """A Python program, and how it is run."""
 
     program: str
-    """What the response gave."""
+    """The program that the response gave."""
     prelude: str
     """Imports, classes and helpers that the problem provides; they are run before it in its namespace."""
     local: Local
@@ -129,15 +129,15 @@ class ExpectedResults:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcomes:
-    """What came of a batch of calls."""
+    """The outcomes of a batch of calls."""
 
     outcomes: Sequence[object]
-    """For each call its value, `Raised`, or `NotReturned`."""
+    """The outcome of each call: its value, `Raised`, or `NotReturned`."""
     failure: Failure | None
     """Why the process ended early, if it did."""
     load_error: str | None = None
     has_objects: bool = False
-    """Whether something came that is no data, which only Python can compare."""
+    """Whether a result is not plain data, so that only Python can compare it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,7 +469,7 @@ def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_al
 
 
 _Message = dict[str, Json]
-"""What the tests reported, by the names of `_SHAPES`."""
+"""A report of the tests, by the names of `_SHAPES`."""
 
 
 def _messages(execution: Execution) -> Iterator[_Message]:
@@ -500,8 +500,8 @@ _SHAPES: Mapping[str, Callable[[object], bool]] = {
     "ok": lambda value: isinstance(value, bool),
     "done": lambda value: isinstance(value, dict) and all(type(value.get(key)) is int for key in ("passed", "total")),
 }
-"""What the lines of `inside/test_code/test_run.py` and `inside/test_session/tests.py` hold. A line of another shape was
-written by a program."""
+"""The shapes of the lines that `inside/test_code/test_run.py` and `inside/test_session/tests.py` write. A line of
+another shape was written by a program."""
 
 
 def _judge_messages(

@@ -32,7 +32,7 @@ SHOWN_BYTES = 2000
 
 
 class NotCompiled(Exception):
-    """The program is no program of its language. The text is the compiler's last word."""
+    """The program is not valid in its language. The text is the compiler's last word."""
 
 
 class CaseRun(NamedTuple):

@@ -61,7 +61,7 @@ class SuiteProgram:
     code: str
     language: str
     files: Mapping[str, bytes]
-    """What it finds when it is compiled, such as headers."""
+    """Files that the program finds when it is compiled, such as headers."""
     full_points: float
     """The points of a right answer, for programs that give points."""
 

@@ -65,7 +65,7 @@ def header() -> bytes:
 
 
 def uses_testlib(source: str) -> bool:
-    """Return whether a program includes testlib.h, from whatever folder."""
+    """Return whether a program includes testlib.h, from any folder."""
     return _INCLUDE.search(source) is not None
 
 

@@ -8,9 +8,10 @@
         BadSuite: tests.cases[0].output must be text, got 3
 
 `tests` holds one of the forms, or one of the shapes that data sets have (`shapes` lists them), as an object or as JSON
-text; without `tests`, `info` itself is looked at. What the tests leave open (`SUITE_OPTIONS`) may stand in `info`
-beside them. Other keys are left alone. Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its
-like (`inside.wire`) stand for what JSON has no form for. Not covered: tests that have to be decompressed or unpickled.
+text; without `tests`, `info` itself is looked at. Options that the tests leave open (`SUITE_OPTIONS`) may stand next to
+them in `info`. Other keys are left alone. Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its
+like (`inside.wire`) stand for values that JSON cannot express. Not covered: tests that have to be decompressed or
+unpickled.
 
     "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
 
@@ -45,7 +46,7 @@ Codecs = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StdioCase:
-    """What a program reads and ought to print."""
+    """The input and the expected output of a program."""
 
     input: str
     output: str
@@ -85,7 +86,7 @@ class Calls:
     codecs: Codecs = field(default_factory=dict)
     """Classes of the problem whose objects travel, with the names of their attributes."""
     signature: Signature | None = None
-    """What the suite states of the function's types."""
+    """The types of the function, as the suite states them."""
     in_place: int = -1
     """The argument whose change is the result; -1 where that is what the function returns."""
     plain_args: bool = field(default=False, compare=False)
@@ -108,7 +109,7 @@ class _CodeTests:
     prelude: str = ""
     """Python that is run before the program."""
     stub: str = ""
-    """What a completion-style problem gives of the program."""
+    """The part of the program that a completion-style problem gives."""
     codecs: Codecs = field(default_factory=dict)
     """Classes of the problem whose objects travel, with the names of their attributes."""
 
@@ -129,7 +130,7 @@ class Inserted:
 
     code: str
     marker: str = "#<INSERT>"
-    """What the solution replaces in the code."""
+    """The text in the code that the solution replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),
     *("stub", "starter_code", "codecs", "signature", "in_place", "marker", "metadata"),
 )
-"""What may stand in `info` for the tests of all rows, or beside `tests`."""
+"""Keys that may stand in `info` for the tests of all rows, or next to `tests`."""
 
 _USUAL_LIMITS = Limits()
 _ENTRY_POINT = re.compile(r"[^\W\d]\w{0,200}(?:\(\))?(?:\.[^\W\d]\w{0,200}(?:\(\))?){0,8}")

@@ -40,9 +40,9 @@ class Unusable(Exception):
 Arguments = dict[str, Any]
 
 LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
-"""What LeetCode has loaded before a solution runs (`List`, `ListNode`), and what its data sets build arguments with."""
+"""Code that LeetCode loads before a solution runs (`List`, `ListNode`), and that its data sets build arguments with."""
 INT64 = 2**63
-"""From here on, and below its negative, an integer does not fit into 64 bits."""
+"""The first integer that does not fit into 64 bits with a sign."""
 SETUP = ("test_imports", "test_setup_code")
 """Columns of code that stands before the tests of a list."""
 MAX_NESTED = 50
@@ -89,7 +89,7 @@ def _arguments(normal_tests: Mapping[str, Any], tests: Any, column: str) -> Argu
 
 
 def parse_tests(value: Any, column: str) -> Any:
-    """Return what a column holds, read as JSON where it is a text; raise Unusable where a text is no JSON."""
+    """Return the content of a column, read as JSON where it is a text. Raises Unusable where a text is not JSON."""
     if not isinstance(value, str):
         return value
     if not value.strip():

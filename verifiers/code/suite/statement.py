@@ -35,7 +35,7 @@ _SMALL_NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a problem's text says; each text is the first sentence that says it, or None."""
+    """The statements of a problem's text; each field is the first sentence that makes the statement, or None."""
 
     several_answers: str | None = None
     any_order: str | None = None

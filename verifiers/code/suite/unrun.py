@@ -70,7 +70,7 @@ class _Definition:
     is_run: bool = False
     """Whether the test runner calls it."""
     names: set[str] = field(default_factory=set)
-    """What its body names, without the functions defined in it."""
+    """The names that its body uses, without those of the functions defined in it."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)

@@ -25,7 +25,7 @@ MAX_CELLS = 100
 """The most cells of a matrix that is worked out. Stops products of large matrices."""
 MAX_DETERMINANT_ROWS = 4
 _LITTLE = mpq(1, 1 << 150)
-"""What is smaller is a zero that was rounded."""
+"""A smaller number is a zero that was rounded."""
 _UNIT_VECTORS = ("i", "j", "k")
 _TUPLE_OPENINGS = frozenset("(<[")
 _Rows = tuple[tuple[tree.Node, ...], ...]
@@ -101,7 +101,7 @@ def rank(rows: list[list[mpq]]) -> int:
 
 
 def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
-    """Return a node as the vector, matrix or value that it is beside the other side."""
+    """Return a node as a vector, matrix or value, as the other side requires."""
     if isinstance(other, tree.Matrix) and isinstance(node, tree.Group) and (rows := _rows_of(node)) is not None:
         return tree.Matrix(rows)
     if isinstance(node, tree.Matrix) and node.bars and isinstance(other, tree.VALUES):
@@ -116,7 +116,8 @@ def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
 
 
 def _with_unit_matrices(node: tree.Node, size: int) -> tree.Node:
-    """Return the matrix that 3I_2 is beside one with two rows; the letter alone is the one of that size."""
+    """Return the matrix that 3I_2 is when compared with a matrix of two rows. The letter I alone is the unit matrix of
+    that size."""
     names = {name for name in tree.symbols(node) if name in ("I", "E", f"I_{size}", f"E_{size}")}
     if not names or size**2 > MAX_CELLS:
         return node
@@ -131,7 +132,7 @@ def _is_array(node: tree.Node) -> bool:
 
 
 def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
-    """Return the sum cell by cell; the node itself where a term is no array or has another shape."""
+    """Return the sum cell by cell; the node itself where a term is not an array or has another shape."""
     arrays = [rows for term in terms if (rows := _cells(term)) is not None]
     if not arrays:
         return tree.Add(tuple(terms))
@@ -212,7 +213,7 @@ def _size_of_vector(node: tree.Node) -> int:
 
 
 def _coordinates(node: tree.Node, size: int) -> tuple[tree.Node, ...] | None:
-    """Return (2, -3) for 2i-3j; None for an expression that is no combination of the unit vectors."""
+    """Return (2, -3) for 2i-3j; None for an expression that is not a combination of the unit vectors."""
     names = {name for part in tree.walk(node) if (name := _unit_vector_name(part)) is not None}
     if not names or not names <= set(_UNIT_VECTORS[:size]):
         return None

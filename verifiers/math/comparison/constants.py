@@ -1,11 +1,11 @@
-r"""Compares what holds arbitrary constants: antiderivatives, and general solutions of differential equations.
+r"""Compares expressions with arbitrary constants: antiderivatives, and general solutions of differential equations.
 
     \frac12\sin^2 x + C        -\frac14\cos 2x + C       they differ by a constant
     \ln|x| + C                 \ln(C|2x|)                \ln C is as arbitrary as C
     Ce^{2x}                    e^{2x+C}
     C_1e^x + C_2e^{-x}         A\cosh x + B\sinh x       the same combinations
 
-x^2+2x and (x+1)^2 are different: only beside an arbitrary constant may another one be left out. Constants that are
+x^2+2x and (x+1)^2 are different: a constant may be left out only where there is an arbitrary one. Constants that are
 multiplied are named C_1 and c_2: C alone may be a capacitance, and 2C is not C there. Not covered: equations that are
 not solved for the unknown, and constants in denominators.
 """
@@ -26,7 +26,7 @@ from truegold.verifiers.math.identity import same_value
 ARBITRARY = re.compile(r"[CKABDck](?:_\d)?")
 """C, C_1, A, k."""
 UNMISTAKABLE = re.compile(r"[CK](?:_\d)?|c_\d")
-"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
+"""Names of arbitrary constants that at least one side has to use; A and B may be given by the problem."""
 _MULTIPLIED = re.compile(r"[ABCDK](?:_\d)?|[ck]_\d")
 """Small letters without a number are given where they multiply."""
 _LATER = re.compile(r"[A-Za-z]_[2-9]")
@@ -40,7 +40,7 @@ _LITTLE = mpq(1, 1 << 150)
 
 
 def arbitrary_names(names: frozenset[str]) -> set[str]:
-    """Return the names that arbitrary constants may have: C and C_2 beside C_1, but not the C_2 of C_2v alone."""
+    """Return the names that arbitrary constants may have: C, and C_2 next to C_1, but not the C_2 of C_2v alone."""
     return {
         name
         for name in names
@@ -151,7 +151,8 @@ def _same_antiderivatives(gold: tree.Node, gold_name: str, answer: tree.Node, op
 
 
 def _may_be_integral(node: tree.Node) -> bool:
-    """Tell whether c and k beside this are constants of integration: x^2+bx+c and (x-h)^2+k have them as parameters."""
+    """Tell whether c and k added to this are constants of integration; x^2+bx+c and (x-h)^2+k have them as
+    parameters."""
     has_function = any(isinstance(part, tree.FunctionCall) and tree.symbols(part) for part in tree.walk(node))
     return (
         has_function

@@ -77,7 +77,7 @@ from truegold.verifiers.math.tree import (
 )
 
 _PAIR_STEPS = 2
-"""What it costs to find out which shape two sides have."""
+"""The steps that it takes to find out the shapes of two sides."""
 _MAY_HOLD_RELATIONS = frozenset({Chain, BareList, Group})
 """Only these hold relations that give a letter its value."""
 _AMOUNT_TYPES = VALUE_TYPES | {Measure}

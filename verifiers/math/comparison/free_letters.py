@@ -6,7 +6,7 @@ r"""Gives gold's names to the letters that an answer was free to choose.
     f(x) = ax + b                 f(x) = mx + c         the parameters of a family of functions
     e = 5                                               a variable, where e is else a constant
 
-2x + 1 and 2y + 1 are different: nobody said that x may be called otherwise. Not covered: C for -C, and k+1 for k.
+2x + 1 and 2y + 1 are different: the problem gave x its name. Not covered: C for -C, and k+1 for k.
 """
 
 from __future__ import annotations

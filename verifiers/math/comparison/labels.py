@@ -61,7 +61,7 @@ def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> 
 
 
 def along_axis(label: tree.Node, value: tree.Node, other: tree.Node) -> tree.Node | None:
-    r"""Return mg for the value mg\hat z of F where the other label is F_z; None where it is no component of F."""
+    r"""Return mg for the value mg\hat z of F where the other label is F_z; None where it is not a component of F."""
     stem, _, axis = _name_of(other).partition("_")
     units = {name for name in tree.symbols(value) if name.endswith(tree.HAT) or name.startswith("e_")}
     if not axis or stem != _name_of(label) or len(units) != 1 or not units <= {f"{axis}{tree.HAT}", f"e_{axis}"}:

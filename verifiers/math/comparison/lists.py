@@ -27,7 +27,7 @@ MIRRORED = TURNED | {
     "subset": "supset", "supset": "subset", "subseteq": "supseteq", "supseteq": "subseteq", "in": "ni", "ni": "in",
     **{operator: operator for operator in ("~", "sim", "cong", "perp", "||", "==", "<=>")},
 }  # fmt: skip
-"""The same for all relations."""
+"""Each relation, of numbers or of others, read from right to left."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _SHOWN_TERMS = 3
 """Before the dots of a sequence stand at least so many terms."""
@@ -39,7 +39,7 @@ class Comparison(Protocol):
 
     @property
     def policy(self) -> Policy:
-        """What counts as the same answer."""
+        """The policy of the comparison."""
 
     def same(self, gold: tree.Node, answer: tree.Node) -> Sameness:
         """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
@@ -87,7 +87,7 @@ def _by_size(elements: list[tree.Node]) -> list[tree.Node] | None:
 
 
 def labels_of(elements: list[tree.Node]) -> list[str | None]:
-    """Return the label of each element: a name, or the noun of `3 apples` beside labels that are words."""
+    """Return the label of each element: a name, or the noun of `3 apples` where other labels are words."""
     labels = [_label_of(element) for element in elements]
     if len(set(labels)) < len(labels) and None not in labels:
         # P(A) and P(B) have one name.

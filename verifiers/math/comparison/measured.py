@@ -23,15 +23,15 @@ from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
 
 NEAR, NEARER = mpq(1, 100), mpq(1, 400)
-"""Measured numbers may differ by this share of gold; the smaller share counts for golds of many figures, and whole
-golds with a unit, beside which a whole answer has to be equal."""
+"""Measured numbers may differ by this share of gold. The smaller share counts for golds of many figures, and for whole
+golds with a unit, where a whole answer has to be equal."""
 EXACT = 100
-"""An answer whose last figure counts so many times less than gold's is exact beside it: 0.1429c for 0.14c."""
+"""An answer is exact if its last figure counts so many times less than gold's: 0.1429c for 0.14c."""
 MANY_FIGURES = 6
 MIN_FIGURES = 2
 """An answer needs so many figures, and gold where an answer with more of them only rounds to it."""
 MIN_WHOLE_FIGURES = 3
-"""A whole number without a unit counts as rounded from so many figures on, and so does a decimal beside a fraction."""
+"""A whole number without a unit counts as rounded from so many figures on; so does a decimal answer to a fraction."""
 MAX_TERMS = 4
 
 
@@ -40,7 +40,7 @@ class Spelled(NamedTuple):
 
     value: mpq
     last: mpq
-    """What its last figure counts; 0 for an exact value, such as a fraction or a root."""
+    """The value of one in its last figure; 0 for an exact value, such as a fraction or a root."""
     whole: bool
     """It is written without a point and without a power of ten."""
     measured: bool

@@ -69,7 +69,7 @@ def same_progressions(gold: tree.Node, answer: tree.Node) -> bool:
 
 
 def _parts(node: tree.Node, declared: frozenset[str] = frozenset(), label: str | None = None) -> Iterator[_Repeating]:
-    """Yield what is listed; for what is no value, 0, which never repeats."""
+    """Yield the values that are listed; 0, which never repeats, for an element that is not a value."""
     inner: tuple[tree.Node, ...] = ()
     if isinstance(node, tree.Family) and tree.NATURALS_ONLY not in node.parameters and not node.conditions:
         inner, declared = (node.body,), declared | node.parameters

@@ -167,7 +167,7 @@ def _factors(node: tree.Node) -> tuple[tree.Node, ...]:
 
 
 def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
-    """Compare a gold that is no relation with each part of the answer: 42 with both sides of `6*7 = 42`."""
+    """Compare a gold that is not a relation with each part of the answer: 42 with both sides of `6*7 = 42`."""
     operators = set(answer.operators)
     if "~" in operators and operators <= {"=", "~"}:
         return _same_before_approximation(comparer, gold, answer)

@@ -36,7 +36,7 @@ from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
 
 _PIECE_STEPS = 4
-"""What it costs to see what two pieces have in common."""
+"""The steps that it takes to intersect two pieces."""
 
 MINUS_INFINITY = tree.negated(tree.INFINITY)
 
@@ -55,7 +55,7 @@ class PieceEnd:
     closed: bool
     """The end belongs to the piece."""
     position: mpfr | None
-    """Where the end lies, which may be infinite; None where a parameter leaves that open."""
+    """The position of the end, which may be infinite; None where a parameter leaves it open."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Piece:
 
 
 class NoSet(Exception):
-    """The node is no set of real numbers, or one that needs solving."""
+    """The node is not a set of real numbers, or it needs solving."""
 
 
 SameEnd: TypeAlias = Callable[[tree.Node, tree.Node], bool]
@@ -137,7 +137,7 @@ def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def _common_unordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return what a < x and x < b have in common, whatever a and b are."""
+    """Return the numbers that a < x and x < b have in common, for any a and b."""
     if len(a) == 1 and len(b) == 1:
         lows = [p.low for p in (a[0], b[0]) if not is_infinite(p.low.node)]
         highs = [p.high for p in (a[0], b[0]) if not is_infinite(p.high.node)]
@@ -211,7 +211,7 @@ def _solved_absolute(inside: tree.Node, operator: str, bound: tree.Node, name: s
 
 
 def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
-    """Return c, b and a of ax^2 + bx + c. Raises NoSet for what is no such polynomial."""
+    """Return c, b and a of ax^2 + bx + c. Raises NoSet for a node that is not such a polynomial."""
     for part in tree.walk(node):
         exponent = rational(part.exponent) if isinstance(part, tree.Pow) else None
         is_whole_power = exponent is not None and (exponent in range(MAX_EXPONENT + 1) or not tree.symbols(part))
@@ -336,7 +336,7 @@ def _pieces_of_chain(node: tree.Chain) -> list[Piece]:
 
 
 def _subject_index(node: tree.Chain) -> int:
-    """Return the index of the part that is bounded: the only one that is no constant, or the only name."""
+    """Return the index of the part that is bounded: the only one that is not a constant, or the only name."""
     variables = [i for i, part in enumerate(node.parts) if _is_variable(part)]
     names = [i for i in variables if isinstance(node.parts[i], (tree.Sym, tree.FunctionCall))]
     if len(variables) == 1:
@@ -383,7 +383,8 @@ def _pieces_of_builder(node: tree.SetOf) -> list[Piece]:
 
 
 def _pieces_of_conditions(node: tree.BareList) -> list[Piece]:
-    """Join conditions on one variable by `or`, cut them by `and`; a comma does whichever leaves something."""
+    """Join conditions on one variable by `or`, intersect them by `and`. A comma intersects them, or joins them where
+    they have nothing in common."""
     letters = [tree.symbols(element) for element in node.elements if isinstance(element, tree.Chain)]
     if len(letters) > 1 and all(letters) and not frozenset.intersection(*letters):
         raise NoSet  # Conditions on a and on b are no set of numbers.

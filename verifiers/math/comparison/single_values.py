@@ -75,13 +75,13 @@ MAX_APPROXIMATION = 5
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
-"""A gold with fewer decimals and fewer digits is no rounded value."""
+"""A gold with fewer decimals and fewer digits is not a rounded value."""
 
 EXTRA_DECIMALS = 2
 """A decimal answer needs so many decimals more than gold before it can be taken for the exact value."""
 
 MONEY_TOLERANCE = 0.0005
-"""Where golds are measured, amounts with cents may differ by so much; others have to be equal."""
+"""Amounts with cents may differ by so much where golds are measured; others have to be equal."""
 
 CENTS = 2
 """Amounts of money that are final have so many decimals, or none."""
@@ -106,7 +106,7 @@ _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "s
 _COPULAS = ("is", "are", "was", "were")
 _SHORT_WORD = 4
 MAX_INVERTED_WORDS = 2
-"""Of more words, their order says who does what."""
+"""Words of a statement that may come in the other order; with more, the order says who does what."""
 MAX_PHRASE_WORDS = 4
 """More words are a sentence, which can be put otherwise: rules cannot tell."""
 
@@ -174,7 +174,7 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
     if (answer_number := _as_number(answer)) is None:
         return _fits(decimal, answer, cut=True)
     if answer_number.decimals is None:
-        # A whole number is no more exact than gold.
+        # A whole number is not more exact than gold.
         return answer_number.value.denominator != 1 and _fits(decimal, answer, cut=True)
     return answer_number.decimals >= decimal.decimals + EXTRA_DECIMALS and _fits(decimal, answer)
 
@@ -230,7 +230,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return Sameness(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
         if policy.units != "ignore" and symbols(gold_value) != symbols(answer_value):
-            # `0 K` is no zero: its letter may be a unit, as another reading tells.
+            # `0 K` is not zero: its letter may be a unit, as another reading tells.
             return OTHER_UNIT
         outcome = same_values(gold_value, answer_value, policy)
         if not outcome.same and gold_unit is None and answer_unit is not None and policy.units != "ignore":
@@ -238,7 +238,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return outcome
     if gold_unit.is_label or answer_unit.is_label:
         outcome = same_values(gold_value, answer_value, policy)
-        # Nobody here knows what a frob is, nor whether these apples are that fruit.
+        # It is unknown here what a frob is, and whether these apples are that fruit.
         return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
     return _same_converted(gold_value, gold_unit, answer_value, answer_unit, policy)
 
@@ -348,7 +348,7 @@ def same_clocks(gold: Node, answer: Node) -> Sameness:
     if gold_clock is not None and answer_clock is not None:
         is_open = "" in (gold_clock.half, answer_clock.half)
         difference = gold_clock.minutes - answer_clock.minutes
-        # Beside 22:30, 10:30 is in the morning.
+        # Compared with 22:30, 10:30 is in the morning.
         is_open &= "24" not in (gold_clock.half, answer_clock.half)
         return Sameness(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
     clock, other = (gold_clock, answer) if gold_clock is not None else (answer_clock, gold)
@@ -453,7 +453,7 @@ def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def _is_misspelled(clock: Node, other: Node) -> bool:
-    """Tell whether 8:60 beside the time 4:30 may be a time with an impossible minute rather than a ratio."""
+    """Tell whether 8:60, compared with the time 4:30, may be a time with an impossible minute rather than a ratio."""
     if clock_of(clock) is None or not isinstance(other, Ratio) or len(other.parts) != 2:
         return False
     hour, minute = map(rational, other.parts)

@@ -123,7 +123,7 @@ _SIMPLE = re.compile(
 )
 
 REMEMBERED_TEXTS = 4_096
-"""So many texts are remembered: the ladder asks for a number before the reader does."""
+"""Texts that are remembered: the ladder asks for a number before the reader does."""
 
 _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
@@ -134,7 +134,7 @@ MAX_NAME = 5
 MAX_PRODUCT = 3
 """A longer run of letters among formulas is a word."""
 MAX_LABEL_TOKENS = 12
-"""What stands before the `=` of a quantity is no longer."""
+"""The most tokens before the `=` of a quantity."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
 """A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
@@ -161,7 +161,7 @@ _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notati
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
 """#### 5, '5', 5<|im_end|>, 5 ∎: golds as they stood in a response."""
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
-"""What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
+"""The words of a sentence that says something of a formula: `odd` of `The function $f(x+1)-1$ is odd`."""
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
@@ -183,7 +183,7 @@ _MAY_HOLD_UNIT = re.compile(
     rf"(?<![A-Za-z\\])(?:[A-Za-z]{{2}}|[{''.join(filter(unit_of, ascii_letters))}](?![A-Za-z]))|[^\x00-\x7f]"
     r"|\\(?!(?:[dt]?frac|sqrt|left|right|cdot|times|pi|infty|cup|cap|in|ln|log|sin|cos|tan)(?![A-Za-z]))[A-Za-z]"
 )
-"""What a text without units need not have: a letter that may be one, several letters, other commands."""
+"""Signs of a possible unit: a letter that may be one, several letters, other commands. Texts with a unit have one."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -278,7 +278,7 @@ class Unread(NamedTuple):
     """Why a text has no tree."""
 
     too_large: bool
-    """The text is beyond a budget; else it is no answer that the reader knows."""
+    """The text is beyond a budget; else it is not an answer that the reader knows."""
     why: str
 
 
@@ -740,7 +740,7 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
 
 
 def _with_positive(node: Node, names: set[str]) -> Node:
-    """Return the tree with |m| for each letter m of the names, wherever it is no label."""
+    """Return the tree with |m| for each letter m of the names, except where it is a label."""
     if isinstance(node, BareList):
         return BareList(tuple(_with_positive(part, names) for part in node.elements), node.joined)
     if isinstance(node, Chain):
@@ -789,7 +789,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
 
 
 def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy: Policy) -> Iterator[tuple[Node, Node]]:
-    """Yield readings in which letters are units: `5 N` beside `5 kg m/s^2`, but not a gold of `5T` beside 5."""
+    """Yield readings in which letters are units: `5 N` compared with `5 kg m/s^2`, but not a gold of `5T` with 5."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
     answers = _in_letter_units(answer_text, answer_tree, notation)

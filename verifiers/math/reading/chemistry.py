@@ -25,19 +25,19 @@ MAX_REACTION_CHARS = 400
 REMEMBERED_KEYS = 2_048
 
 Key: TypeAlias = tuple[object, ...]
-"""What two spellings of one substance share."""
+"""A key that two spellings of one substance share."""
 
 
 class Reaction(NamedTuple):
-    """What an equation of substances says."""
+    """The content of an equation of substances."""
 
     arrow: str
     sides: tuple[tuple[frozenset[Key], ...], ...]
-    """What stands before the arrow, and behind it; each substance may be read in several ways."""
+    """The substances before the arrow, and those after it; each may be read in several ways."""
 
 
 MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|sp|[a-z]{3}|[+-]\d?\}?$|^e")
-"""One of these stands in every text that is chemistry."""
+"""Marks of chemistry; each text of chemistry has one of them."""
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
 _BLANK = re.compile(r"[\s~]|\\[,;:! ]")
 _STATE = re.compile(r"_?\{?\((g|l|s|aq)\)\}?$|\\(?:up|down)arrow\s*$")
@@ -62,7 +62,7 @@ _PLUS = re.compile(r"\s\+\s|(?<![\^\s{])\s?\+(?=[\dA-Z(\\])")
 
 
 def same_chemistry(gold: str, answer: str) -> bool | None:
-    """Compare two normal texts; None where one is no chemistry, or where another reading may show them to be one."""
+    """Compare two normal texts; None where one is not chemistry, or where another reading may show them to be one."""
     gold_reaction, answer_reaction = reaction(gold), reaction(answer)
     if gold_reaction is not None and answer_reaction is not None:
         pairs = zip(gold_reaction.sides, answer_reaction.sides, strict=True)
@@ -96,7 +96,7 @@ def _same_substance(golds: frozenset[Key], answers: frozenset[Key]) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_KEYS)
 def reaction(text: str) -> Reaction | None:
-    """Return the reaction that a normal text is; None where a side is no list of substances."""
+    """Return the reaction that a normal text is; None where a side is not a list of substances."""
     if "+" not in text or len(text) > MAX_REACTION_CHARS or len(arrows := _ARROW.findall(text)) != 1:
         return None
     sides = tuple(tuple(map(substances, _PLUS.split(side))) for side in _ARROW.split(text))

@@ -28,7 +28,7 @@ _NUMERAL_SIGNS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES))
 _NUMERAL = rf"[{_NUMERAL_SIGNS}\d.]{{1,30}}(?:点[{_NUMERAL_SIGNS}]{{1,20}})?"
 """三十二, 三点五, 32, 3.5."""
 _MAY_HOLD_PHRASE = re.compile(rf"[{_NUMERAL_SIGNS}分根负比余的半每时又成折下]|无.*解")
-"""One of these stands in every text that is rewritten."""
+"""Marks of texts that are rewritten; each of them has one."""
 
 _REMAINDER = re.compile(rf"([A-Za-z])?\s*除以\s*({_NUMERAL})\s*[，,]?\s*余(?:数[是为]?)?\s*({_NUMERAL})")
 """x除以7余3, 除以7，余数是3."""
@@ -64,7 +64,7 @@ _POWER = re.compile(rf"({_NUMERAL}|[A-Za-z])的(?:({_NUMERAL})次(?:方|幂)|(�
 _RATIO = re.compile(rf"({_NUMERAL})\s?比\s?({_NUMERAL})(?:\s?比\s?({_NUMERAL}))?")
 """1比2, 1比2比3."""
 _CLOCK = re.compile(rf"[{_NUMERAL_SIGNS}\d]{{1,3}}点(?:[{_NUMERAL_SIGNS}\d]{{1,3}}分|半|整)")
-"""三点十分, which is no 3.10."""
+"""三点十分, which is not 3.10."""
 _DECIMAL = re.compile(rf"([{_NUMERAL_SIGNS}]{{1,20}})点([{_NUMERAL_SIGNS}]{{1,20}})(?![分钟时])")
 """三点一四; the 三点十 of 下午三点十分 is a time of day."""
 _MINUS = re.compile(rf"负\s?(?={_NUMERAL})")

@@ -1,7 +1,7 @@
 """Reads operators, from relations down to powers: a precedence climber, one method for each level.
 
-This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once
-where it is no operator.
+This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once where
+it is not an operator.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
 """Reads tokens as an answer, which may be a list, at a depth within another answer."""
 
 _STEPS_A_TOKEN = 4
-"""What it costs to read a token, whether or not the reading succeeds."""
+"""The steps of reading a token, whether or not the reading succeeds."""
 
 END = Lexeme("stop", "", False)
 _PADDING = (END,) * 5
-"""So many tokens behind the last one let the grammar look ahead without a bound."""
+"""Tokens after the last one, by which the grammar looks ahead without a bound."""
 
 _OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "accent", "open", "brace", "big", "begin"})
 _ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
@@ -113,7 +113,7 @@ class Cursor:
             raise UnreadableAnswer(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
 
     def enter(self) -> None:
-        """Go one level deeper; whoever enters takes the level off again. Raises TooLarge."""
+        """Go one level deeper; the caller takes the level off again. Raises TooLarge."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
@@ -127,7 +127,7 @@ class Grammar(Cursor):
 
     __slots__ = ()
     atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], Node]]]
-    """What reads an atom, by the kind of its first token."""
+    """The function that reads an atom, by the kind of its first token."""
 
     def read_whole(self) -> Node:
         """Read one relation, set or expression that takes up all tokens. Raises UnreadableAnswer and TooLarge."""
@@ -355,7 +355,7 @@ class Grammar(Cursor):
         return Pow(without_group(base), exponent)
 
     def _read_special_exponent(self, base: Node) -> Node | None:  # noqa: PLR0911, one for each form
-        """Read what is no exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None where it is one."""
+        """Read a mark in place of an exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None for an exponent."""
         braced = self.next_is("brace")
         inner = self.peek(1) if braced else self.peek()
         if braced and inner.kind == "open" and isinstance(base, Sym):
@@ -461,7 +461,7 @@ class Grammar(Cursor):
 
 
 def chain_of(parts: list[Node], operators: list[str]) -> Chain:
-    r"""Return relations in a row; beside a number, `\sim` and `\cong` are an `\approx`."""
+    r"""Return relations in a row; where a part is a number, `\sim` and `\cong` are an `\approx`."""
     if not _LIKENESSES.isdisjoint(operators) and any(type(part) is Num or not symbols(part) for part in parts):
         operators = ["~" if operator in _LIKENESSES else operator for operator in operators]
     return Chain(tuple(parts), tuple(operators))

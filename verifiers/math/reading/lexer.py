@@ -7,7 +7,7 @@ may separate items.
 Budgets are kept here, before anything is built; TooLarge names the one that was met.
 
 A run of letters is a product of variables (`xy`), a function (`sin`), a function with its variable (`sinx`), a constant
-(`pi`) or a word (`hours`). Text commands hold words only: the `m` of `5\text{ m}` is no variable.
+(`pi`) or a word (`hours`). Text commands hold words only: the `m` of `5\text{ m}` is not a variable.
 
 Number literals are `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...` and `1.5e10`.
 """
@@ -58,7 +58,7 @@ kind_of: Callable[[Lexeme], str] = itemgetter(0)
 text_of: Callable[[Lexeme], str] = itemgetter(1)
 """These two are mapped over tokens, which takes a fraction of what a comprehension does."""
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
-"""What a token of a kind adds to how deep the ones behind it stand; other kinds add nothing."""
+"""The change that a kind of token makes to the depth of the tokens after it; other kinds change nothing."""
 MAX_DIGITS = 1_000
 """The longest number. Stops arithmetic on numbers as long as the text allows."""
 MAX_SCIENTIFIC = 3_000
@@ -90,9 +90,9 @@ FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
 }  # fmt: skip
 _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
-"""What is left of `\\pi` and `\\circ` where a program took them for words."""
+"""Remains of `\\pi` and `\\circ` where a program took them for words."""
 _CONSTANT_WORDS = frozenset({"constant", "const"})
-"""Behind a plus these are the constant of integration."""
+"""Words that are the constant of integration after a plus."""
 _WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 """Codes that are never a product of letters."""
@@ -130,7 +130,7 @@ _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
 _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
-r"""\mathbf{F}, which is a vector beside a cross."""
+r"""\mathbf{F}, which is a vector where there is a cross."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 _NAMED = frozenset({"name", "const", "unbrace"})
 _BRACES = frozenset({"brace", "unbrace"})
@@ -150,7 +150,7 @@ _ESCAPES = {
 _NEGATED = {"=": "!=", "in": "notin"}
 _NEGATION = ("logic", "not")
 _IDLE_ESCAPES = frozenset(",;:! /@()[]")
-"""Behind a backslash these are small spaces and the delimiters of a formula."""
+"""Characters that after a backslash are small spaces or delimiters of a formula."""
 
 
 class Lexeme(NamedTuple):
@@ -163,11 +163,11 @@ class Lexeme(NamedTuple):
     spaced: bool
     """A blank stands before the token."""
     value: mpq = mpq(0)
-    """What a number is worth; 0 for any other token."""
+    """The value of a number; 0 for any other token."""
     decimals: int | None = None
     """How many digits stood behind the point of a number."""
     last_power: int | None = None
-    """Of `5.99e24`, the power of ten that its last digit counts."""
+    """The power of ten that the last digit of `5.99e24` counts."""
 
 
 plain_token: Callable[[str, str, bool], Lexeme] = lru_cache(maxsize=4_096)(Lexeme)
@@ -336,7 +336,7 @@ _MARKS = {
     **_pairs("bar", "|"),
     "&": (Lexeme("cell", "", False), Lexeme("cell", "", True)),
 }
-"""Characters that are one token, whatever follows."""
+"""Characters that are one token, independent of what follows."""
 
 _OPENERS = _pairs("brace", "{") | _pairs("open", "([")
 _CLOSERS = _pairs("unbrace", "}") | _pairs("close", ")]")
@@ -377,7 +377,8 @@ def with_bold_vectors(text: str) -> str:
 
 
 def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return the tokens with a name for a subscript that is no expression: \rho_+, E_{\text{in}}, E_{j=3}, p_\perp."""
+    r"""Return the tokens with a name for a subscript that is not an expression: \rho_+, E_{\text{in}}, E_{j=3},
+    p_\perp."""
     named: list[Lexeme] = []
     skipped_to = 0
     for index, token in enumerate(tokens):
@@ -394,7 +395,7 @@ def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _end_of_subscript(tokens: list[Lexeme], start: int) -> int:
-    """Return where a subscript that is no expression ends; 0 for one that is."""
+    """Return where a subscript that is not an expression ends; 0 for one that is."""
     first = tokens[start]
     if first.kind != "brace":
         behind = tokens[start + 1].kind if start + 1 < len(tokens) else "stop"
@@ -440,7 +441,7 @@ def _joins_sets(token: Lexeme) -> bool:
 
 
 def _without_idle_gaps(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Leave out wide blanks beside what separates or connects anyway; the others separate."""
+    """Leave out wide blanks next to a token that separates or connects anyway; the other blanks separate."""
     kept: list[Lexeme] = []
     for token, following in zip(tokens, [*tokens[1:], Lexeme("close", "", False)], strict=True):
         before = kept[-1].kind if kept else "open"
@@ -529,7 +530,7 @@ class _Scanner:
         if self.level:
             add_word(run, spaced, self.tokens)
         elif is_raised and run.lower() in STOP_WORDS:
-            # The `be` of `be^{2x}` is no word.
+            # The `be` of `be^{2x}` is not a word.
             self.tokens.extend(plain_token("name", c, spaced and not i) for i, c in enumerate(run))
         else:
             add_letters(run, spaced, self.tokens)

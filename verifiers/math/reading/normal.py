@@ -36,9 +36,9 @@ from truegold.verifiers.math.tree import HAT
 from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, SIGNS
 
 MAX_BOXES = 4
-"""So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
+"""Boxes around each other that are taken off. Stops two thousand of them, each searched for its end."""
 MAX_ENDING_CHARS = 64
-"""Only so much of the end is taken off. Stops pages of full stops, each of which would be tried as its beginning."""
+"""Characters at the end that are taken off. Stops pages of full stops, each tried as the beginning of the end."""
 MAX_RESPELLED_CHARS = 4_000
 """A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
 DOLLAR = "\ue001"
@@ -71,7 +71,7 @@ _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑
 _MARKED_LETTER = re.compile("(?<![^\\W\\d_])(?:[A-Za-zα-ω][\u0302\u20d7]|[ĉĝĥîĵŝŵŷẑ])(?![^\\W\\d_])")
 """A lone letter with a hat or an arrow, rather than one of a word."""
 _GREEK_WITH_INDEX = re.compile(r"(?<=[α-ορ-ωΑ-Ω])(\d{1,2})(?![\d.,])")
-"""The index of ε0 and ω12; of 2π3 it is no index."""
+"""The index of ε0 and ω12; in 2π3 the 3 is not an index."""
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
 """①③, ①、③."""
 _CHINESE_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
@@ -84,7 +84,7 @@ r"""The marks around a formula: \(, \), \[, \], $$."""
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
 r"""Blanks, spacing commands, marks and line breaks at the end; `\right.` and an ellipsis stay."""
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
-"""The same at the start, where a point before a digit stays."""
+"""Blanks, spacing commands and marks at the start, where a point before a digit stays."""
 _SIMPLE = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
 r"""-3, 2.5, 3/4, \frac{3}{4}, x: the commonest answers, which have only one spelling."""
 _ENDING_MARKS = frozenset(".,;:?\\!")
@@ -101,7 +101,7 @@ _DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
 """The blank of `2 3`, which are two numbers."""
 REMEMBERED_LOOKS = 2_048
 _WORD_LETTERS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
-"""What all phrases have besides the `h` of `3h20`: two letters that are no command."""
+"""Two letters that are not a command, which all phrases have except the `h` of `3h20`."""
 _INDEX_IN_LETTERS = re.compile(r"(?<![A-Za-z\\])([A-Za-z])_([A-Za-z]{3,})(?=\s*=)")
 """The v_rel of `v_rel = 0.14c`."""
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
@@ -110,7 +110,7 @@ _CHARS_A_STEP = 10
 
 
 _LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+(?:\\noindent\s*)?$")
-r"""What sets a page and says nothing: \noindent, line breaks at the end."""
+r"""Commands that only set the page: \noindent, line breaks at the end."""
 
 
 def normal_text(text: str) -> str:
@@ -228,7 +228,7 @@ def key_of(text: str) -> str:
 
 
 def same_but_for_looks(text: str, other: str) -> bool:
-    """Tell whether two normal texts differ only in the size of brackets and fractions, and in blanks beside marks.
+    """Tell whether two normal texts differ only in the size of brackets and fractions, and in blanks next to marks.
 
     A formula of chemistry, a point group or a term may be written without its subscripts: C_{2v} is C2v.
     """

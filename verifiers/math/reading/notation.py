@@ -50,18 +50,18 @@ _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\
 r"""The ^\circ\text{C} of 20^\circ\text{C}, and ^\circ C."""
 _SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
 MAX_APPROXIMATION_CHARS = 120
-"""So much of the end is searched for an approximation."""
+"""Characters at the end that are searched for an approximation."""
 _APPROXIMATION = re.compile(
     r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
     r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
 )
-"""What follows an exact value: `(approximately 0.333)`, `, or about 0.333`."""
+"""An approximation after an exact value: `(approximately 0.333)`, `, or about 0.333`."""
 
 _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|that is,?|=)\s+([^()]{1,60})\)$")
 """The same value in another form: `0.144 (or 14.4%)`."""
 
 MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|per cent|/-|sq\.|cu\.")
-"""One of these stands in every text that `with_usual_signs` rewrites."""
+"""Marks of signs; each text that `with_usual_signs` rewrites has one of them."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
 _UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
@@ -100,7 +100,7 @@ _FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACT
 r"""\frac{\text{m}}{\text{s}^2}."""
 
 MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
-"""One of these stands in every text that `with_usual_counts` rewrites."""
+"""Marks of counts; each text that `with_usual_counts` rewrites has one of them."""
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
 _COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
 _PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,|(?<![\w)}}\s]))\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")

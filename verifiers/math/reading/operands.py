@@ -4,8 +4,8 @@ r"""Reads one expression of school and contest mathematics: its atoms here, the 
 
 Where notation is ambiguous, the reading is fixed here: `2\frac13` is a mixed number, `1/2x` is (1/2)x (both as the
 notation says), `\sin 2x` takes the product and `\sin(x)y` does not, `f(x)` is an application for the letters f, g, h
-and a product otherwise, `x1` is x with a subscript. What is no expression raises UnreadableAnswer, what is nested too
-deeply TooLarge. Not covered: lists without brackets, and words (`answers`).
+and a product otherwise, `x1` is x with a subscript. A text that is not an expression raises UnreadableAnswer, one that
+is nested too deeply TooLarge. Not covered: lists without brackets, and words (`answers`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ARITIES = {
 }
 """The fewest and the most arguments of functions that do not have one."""
 _NO_ITEM = frozenset({"op", "rel", "sep", "stop"})
-"""What a line that goes on with the one above begins with."""
+"""Kinds of tokens that begin a line which goes on with the one above."""
 _NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
 _CLOSING_OF_CALL = {"(": ")", "[": "]"}
 __all__ = ["ExpressionReader"]
@@ -149,7 +149,7 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
-    """Tell whether C_5^2 is a count: C_1^3 and C_2^{-1} are powers, and so is C_2^2 beside other letters."""
+    """Tell whether C_5^2 is a count: C_1^3 and C_2^{-1} are powers, and so is C_2^2 next to other letters."""
     if not 0 <= chosen <= total or chosen.denominator != 1:
         return False
     names = {token.text for token in reader.tokens if token.kind == "name"}
@@ -187,7 +187,7 @@ def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
 
 
 def _read_worded_subscript(reader: Grammar) -> str | None:
-    """Read the subscript of x_{\\text{max}} and x_{min}; None where it is no word."""
+    """Read the subscript of x_{\\text{max}} and x_{min}; None where it is not a word."""
     braced = reader.next_is("brace")
     word = reader.peek(1) if braced else reader.peek()
     if word.kind not in ("func", "word") or (braced and reader.peek(2).kind != "unbrace"):
@@ -453,7 +453,7 @@ def read_accent(reader: Grammar, mark: str) -> tree.Node:
 
 
 def _barred_letters(tokens: list[Lexeme]) -> set[str]:
-    """Return the letters that have a bar each: where one has, a bar over AB is no segment either."""
+    """Return the letters that have a bar each: if there are any, a bar over AB is not a segment either."""
     letters = set()
     for index, token in enumerate(tokens):
         if token.kind == "accent" and token.text == tree.BAR:
@@ -553,7 +553,7 @@ def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
     rows, scattered = _split_rows(inside)
     lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
     if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
-        # Whatever wrote this broke up one formula.
+        # The program that wrote this broke up one formula.
         return _read_lines(reader, inside, ("row", "cell", "gap"))
     if not rows:
         raise UnreadableAnswer("an empty matrix")

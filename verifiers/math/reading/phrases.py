@@ -30,7 +30,7 @@ TEXT_COMMAND = r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}"
 """Words in a text command; the group is what the braces hold."""
 
 MAY_HOLD_PHRASE = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
-"""One of these stands in every text that `with_usual_phrases` rewrites."""
+"""Marks of phrases; each text that `with_usual_phrases` rewrites has one of them."""
 _WRAPPED = re.compile(TEXT_COMMAND)
 _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+) ?(?:s|secs?))?", re.IGNORECASE)
 """3h20min, 3 hrs 20 mins, 1h 2m 3s."""

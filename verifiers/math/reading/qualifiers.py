@@ -25,7 +25,7 @@ REMEMBERED_TEXTS = 2_048
 _QUARTER, _TURN = 90, 360
 
 MAY_BE_DIRECTED = re.compile(ANY_OF["direction_marks"], re.IGNORECASE)
-"""One of these stands in every text with a direction."""
+"""Marks of directions; each text with a direction has one of them."""
 _SIDE = "|".join(sorted((*DIRECTIONS, *BEARINGS), key=len, reverse=True))
 _BEARING = "|".join(BEARINGS)
 _LINK = r"(?:(?:to(?:wards?)?|in|directed|pointing|vertically|horizontally|due|at|and|an?|angle|of|the)\s+)*"
@@ -37,7 +37,7 @@ _DIRECTION = re.compile(
 )
 _FIRST = re.compile(rf"({_SIDE})(?:\s*[,:]\s*|\s+(?=[\d\\]))", re.IGNORECASE)
 _OPENED = re.compile(r"(?:[\s,;~(]|\\[a-z]{1,7}\s*\{\s*$|\\[,;: ]|\band$)+$")
-"""What is left before a direction that was cut off."""
+"""The remains before a direction that was cut off."""
 _SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]+|\s?[A-Za-z]+))\s+(of\s+)?(\S{2,20})")
 
 

@@ -11,7 +11,7 @@ A word that might change the value (`not`, `more`, `or`) is never taken for a un
 
 Times of day: `4:30 p.m.`, `16:30`, `4 o'clock`, noon, 下午4点30分.
 
-`4:30` without a half of the day is a time wherever it stands alone and the other side is no ratio: the comparison
+`4:30` without a half of the day is a time wherever it stands alone and the other side is not a ratio: the comparison
 decides. Not covered: spans of time (`4 h 30 min` is a quantity).
 
 Days: `June 20`, `20th of June`, `March 3, 2021`, `2021-03-03`, `6月20日`, `Tuesday`, 星期二.
@@ -106,14 +106,14 @@ MAX_STUCK_LETTERS = 12
 _CHANGING_WORDS = WORDS["changing"]
 """Words that may change what the number before them means."""
 _ARTICLES = frozenset({"a", "an"})
-"""Behind a unit they divide: `60 miles an hour`."""
+"""Articles, which divide after a unit: `60 miles an hour`."""
 _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
 """Commands that stand in symbols of units."""
 _DIGITS = "\0"
 """Stands for a number of one or two digits in the shape of an exponent: no token has it, while `n` is a letter too."""
 _EXPONENT = re.compile(rf"\^\{{-?{_DIGITS}\}}|(?:\^|\*\*)?-?{_DIGITS}")
 MAX_SYMBOLS_LETTERS = 6
-"""A longer word is no row of symbols such as `kgms`."""
+"""A longer word is not a row of symbols such as `kgms`."""
 MAX_UNIT_TOKENS = 60
 """A longer unit is none. Stops pages of letters, each of which would be tried as its beginning."""
 MAX_PHRASE_TOKENS = 5
@@ -297,7 +297,7 @@ class _UnitReader:
         """How many words are no unit."""
 
     def read(self, sign: int) -> Unit | None:
-        """Read up to the end, or to a closing bracket; the position stays before what is no unit."""
+        """Read up to the end, or to a closing bracket; the position stays before a token that is not part of a unit."""
         unit: Unit | None = None
         prefix = 1
         while self.position < len(self.tokens):
@@ -529,7 +529,7 @@ def _with_unit(value: Node, unit: Unit | None) -> Node | None:
     if isinstance(value, Measure):
         # The label of `50% of the people` changes nothing.
         return value if unit is not None and unit.is_label else None
-    # `A good guess` is no quantity of guesses.
+    # `A good guess` is not a quantity of guesses.
     is_sentence = isinstance(value, Sym) and unit is not None and unit.is_label and bool(unit.label)
     return None if unit is None or is_sentence else Measure(value, unit)
 

@@ -32,7 +32,7 @@ _MAY_HOLD = re.compile(
     r"|\b(?:than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
-"""One of these stands in every text that is rewritten."""
+"""Marks of texts that are rewritten; each of them has one."""
 _RATIO = re.compile(
     rf"(?:(?:the |a )?ratio (?:of |is )?)?({_COUNT}) (?:is )?to ({_COUNT})(?: (?:is )?to ({_COUNT}))?", re.IGNORECASE
 )

@@ -39,7 +39,7 @@ _HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 _GROUP = re.compile(r"\s*\{")
 _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
-"""What is left of `60^\\circ` where a program took the command away."""
+"""Remains of `60^\\circ` where a program took the command away."""
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
 _NUMBER_MACRO = re.compile(

@@ -63,7 +63,7 @@ MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
 MAX_SYMBOL_LETTERS = 2
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
-"""Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
+"""The only functions that label a value: `\\ln 3, \\ln 5` are two values."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 """Kinds of tokens that words may consist of: `AB` is two names, `max` a function, `team 2` ends with a number."""
 _BEFORE_LABEL = ("of", "for")
@@ -331,7 +331,7 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
 
 
 def _label_name(tokens: list[Lexeme]) -> str:
-    # CO is not Co, m is not M, and the A of `speed of A` is no article.
+    # CO is not Co, m is not M, and the A of `speed of A` is not an article.
     words = [token.text for token in tokens if token.kind in _WORDLIKE]
     words = [word if len(word) <= MAX_SYMBOL_LETTERS or "_" in word else word.lower() for word in words]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words

@@ -31,7 +31,7 @@ LOADED_WHEN_NAMED = frozenset(
 
 PYTEST = "pytest"
 PACKAGES = frozenset({"networkx", "numpy", "pandas", PYTEST, "scipy", "sympy"})
-"""The same for packages."""
+"""Packages that are loaded before the fork once a program has named them."""
 
 PLAIN = "plain"
 """The group of zygotes that loads no packages, and nothing of what runs test code (`pool.group_of`)."""
@@ -40,7 +40,7 @@ ANY_PACKAGE = "any"
 """The group of those that load all packages that are named."""
 
 _SEED = 0
-"""What `random` and numpy's generator start with in every process that was forked after a program named them."""
+"""The seed of `random` and numpy's generator in every process that was forked after a program named them."""
 
 
 def preload() -> None:

@@ -199,7 +199,7 @@ MAX_COLLECTED_BYTES = 64 * 2**20
 """Stops a program that blows up while it is compiled from filling the memory of the parent."""
 
 PIPED_BYTES = 4096
-"""What every pipe takes without anybody reading. Most can be made to take a megabyte."""
+"""Bytes that every pipe takes while it is not read. Most can be made to take a megabyte."""
 
 
 def run_native(payload: bytes) -> None:

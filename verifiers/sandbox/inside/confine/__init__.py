@@ -1,4 +1,4 @@
-"""Locks a process in before it runs a program that nobody has read, and watches it.
+"""Locks a process in before it runs an untrusted program, and watches it.
 
     zygote       a fresh interpreter that forks one process for every job and reports what became of it
     confinement  the tiers: what a zygote, and then each forked process, gives up before a program runs

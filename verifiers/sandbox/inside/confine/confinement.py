@@ -1,4 +1,4 @@
-"""Takes from a process what it needs no more before it runs a program that nobody has read.
+"""Takes from a process everything that it no longer needs, before it runs an untrusted program.
 
 A zygote enters a tier once, for all its jobs:
 
@@ -52,7 +52,7 @@ class User(NamedTuple):
 
 
 class Confinement(NamedTuple):
-    """What a zygote found possible, and prepared once for all its jobs."""
+    """The confinement that a zygote found possible, prepared once for all its jobs."""
 
     tier: str
     rulesets: tuple[int, ...] = ()
@@ -157,7 +157,7 @@ def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Fil
 
 
 FIRST_UNUSED_UID = 1_000_000_000
-"""User ids from here on belong to nobody."""
+"""User ids from here on have no user."""
 
 FIRST_HIGH_DESCRIPTOR = 20
 """The sandbox's own descriptors are from here on; what comes for a job lies below, what a job sees below 5."""

@@ -83,7 +83,7 @@ def make_read_only(target: str) -> None:
 
 
 def detach(target: str) -> None:
-    """Unmount as soon as nobody uses it any more."""
+    """Unmount the target as soon as it is no longer in use."""
     _checked(f"umount {target}", _libc().umount2(os.fsencode(target), MNT_DETACH))
 
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from . import kernel
 
 FIRST_NEW_CALL = 424
-"""From here on numbers are the same on all architectures, and programs expect ENOSYS for those a kernel lacks."""
+"""The first number that all architectures share. Programs expect ENOSYS for later calls that a kernel lacks."""
 
 _AF_UNIX = 1
 _CLONE_THREAD = 0x00010000

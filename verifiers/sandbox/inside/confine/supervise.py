@@ -78,11 +78,11 @@ class Watched:
         self.idle_s = 0.0
         """How long no process of the request could run."""
         self.cpu_s = 0.0
-        """What all its processes had computed at the last look; of those that are killed nothing else tells."""
+        """CPU time of all its processes at the last look; for those that are killed there is no other measure."""
         self.ended_by: str | None = None
         """Why it was ended from here: a limit, by its name in `execution.ProgramEnd`, busy or partner."""
         self.report: JobReport | None = None
-        """What became of it; None while it runs."""
+        """The report on the process; None while it runs."""
 
     @property
     def running(self) -> bool:

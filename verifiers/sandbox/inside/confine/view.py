@@ -53,7 +53,7 @@ _STAGING = ("/mnt", "/media", "/srv", "/run", "/var/tmp", "/tmp", "/opt", "/home
 
 _TEMPORARY = "/tmp"
 _EXPOSED_TEMPORARY = "/old-tmp"
-"""Where what is exposed of the real /tmp is mounted."""
+"""The mount point of the exposed part of the real /tmp."""
 
 _OLD_PROC, _NEW_PROC = "/old-proc", "/new-proc"
 

@@ -62,7 +62,7 @@ THREAD_STACK_BYTES = 8 * 2**20
 
 
 Roles = Mapping[str, Callable[[bytes], None]]
-"""What a forked process can be asked to do with its payload, by name."""
+"""Functions that handle a payload in a forked process, by name."""
 
 
 def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
@@ -166,7 +166,7 @@ class Zygote:
             for seat, job in enumerate(jobs):
                 pid = self._fork(seat, job, job_descriptors[seat], shared)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
-            # A partner sees the end of the other one only where nobody else holds that end.
+            # A partner sees the end of the other one only where no other process holds that end.
             _close_all(ends)
             self._supervisor.watch(watched, partial(self._reply, {"waiting": True}))
         finally:

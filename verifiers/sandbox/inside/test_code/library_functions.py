@@ -67,7 +67,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         entry_point: str | None,
         run_again: Callable[[], None],
     ) -> None:
-        """make_module: returns the solution as a module of this name. modules: names beside the usual ones."""
+        """make_module: returns the solution as a module of this name. modules: names besides the usual ones."""
         self._make_module = make_module
         self._run_again = run_again
         self._made: set[str] = set()

@@ -81,7 +81,7 @@ def plan_units(code: str) -> Plan:
         tree.body.insert(first, ast.copy_location(ast.Import([ast.alias(PYTEST)]), tree.body[0]))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
-            node.level, node.module = 0, MODULE  # What lies beside the tests is what they test.
+            node.level, node.module = 0, MODULE  # A module next to the tests is what they test.
     asserting, holding = asserting_functions(tree), asserting_functions(tree, raises=False)
     check, called = find_check(tree)
     if check is not None:

@@ -42,7 +42,7 @@ OPERATORS: Mapping[str, Callable[..., Value]] = {
     },
     **{"round": round, "divmod": divmod, "hash": hash, "bool": bool},
 }
-"""What the solution's process does for the test code, by name."""
+"""Operations that the solution's process performs for the test code, by name."""
 
 _SUBTRACTIONS = ("sub", "isub")
 _UNLIKELY = "a word that no object has been given"
@@ -50,7 +50,7 @@ _COMPARISON = opmap["COMPARE_OP"]
 
 
 class _Asking(Protocol):
-    """What operators need of the session."""
+    """The part of the session that operators need."""
 
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value: ...
     def data_of(self, handle: int) -> Value: ...

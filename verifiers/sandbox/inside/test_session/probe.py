@@ -26,7 +26,7 @@ __index__ __int__ __invert__ __iter__ __le__ __len__ __lt__ __matmul__ __mod__ _
 __next__ __or__ __pos__ __pow__ __radd__ __rand__ __repr__ __reversed__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__
 __ror__ __round__ __rpow__ __rsub__ __rtruediv__ __rxor__ __setattr__ __setitem__ __str__ __sub__ __truediv__ __xor__
 """.split()
-"""What uses an object without naming an attribute of it."""
+"""Methods that use an object without naming an attribute of it."""
 
 
 class Touched(BaseException):

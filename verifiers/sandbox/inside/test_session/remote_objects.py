@@ -4,10 +4,10 @@
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class
     stack.push(3)        a call there; so are attributes, len(), iteration, indexing, `in`, str() and `with`
 
-What an `__eq__` of the solution says about a plain value is no evidence (`operators.py`). For the same reason an object
-that a function returned is not asked whether it contains something, or starts with it: where the test code expects a
-list or a text, such an object would say yes to everything. Objects that the test code itself made of a class, `Trie()`,
-are asked: tests of classes consist of that.
+The result of the solution's own `__eq__` for a plain value is not evidence (`operators.py`). For the same reason an
+object that a function returned is not asked whether it contains something, or starts with it: where the test code
+expects a list or a text, such an object would say yes to everything. Objects that the test code itself made of a class,
+`Trie()`, are asked: tests of classes consist of that.
 
 Values go to the solution as data; functions and iterators of the test code go as numbers. What has no form, such as an
 object of a class that the test code defines, cannot be passed between processes. The test code then needs the solution
@@ -92,7 +92,7 @@ _BUILTIN_LOOKS: dict[str, type] = {
 
 
 class _Session(Protocol):
-    """What remote objects need of the session (`session.py`)."""
+    """The part of the session that remote objects need (`session.py`)."""
 
     codecs: dict[str, Sequence[str]]
     find_class: Callable[[str], type]

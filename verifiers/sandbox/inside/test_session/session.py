@@ -41,13 +41,14 @@ MAX_SPECIAL_CALLS = 100_000
 Encoded = TypeVar("Encoded")
 
 _OTHER_FIELDS = frozenset({"data", "value", "key"})
-"""What nodes of a program's own class hold instead of `val`."""
+"""Fields that nodes of a program's own class hold instead of `val`."""
 
 _LOOP_ENDING = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 
 class SolutionGone(BaseException):
-    """The solution's process ended, or sent what is no answer. This is not an `Exception`, which test code catches."""
+    """The solution's process ended, or sent a message that is not an answer. This is not an `Exception`, which test
+    code catches."""
 
 
 class NotLoaded(Exception):
@@ -77,7 +78,7 @@ class Session(SolutionWatch):
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
-        """What the test code did that needs the solution in its own process."""
+        """The operation of the test code that needs the solution in its own process; None where there was none."""
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
@@ -88,7 +89,7 @@ class Session(SolutionWatch):
         self._turn = threading.RLock()
         self._values = RemoteValues(self)
         self.replaced_methods: dict[tuple[int, str], Value] = {}
-        """What the test code has put in the place of methods, by handle and name."""
+        """Replacements that the test code has made for methods, by handle and name."""
         self._surroundings = Surroundings(tree, lambda value: self._send_args(value)[0])
         self._borrower = Borrower(self._values.encode_known, self._values.decode)
         self._special_calls = 0

@@ -45,7 +45,7 @@ _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
 """Names in functions of matplotlib.pyplot that have to do with figures; those that read files and colours have none."""
 
 _getcwd, _chdir = os.getcwd, os.chdir
-"""As they are before tests replace them."""
+"""The functions of `os` as they are before tests replace them."""
 
 _MISSING = object()
 
@@ -101,7 +101,7 @@ def may_stand_in(value: Value) -> bool:
 
 
 class Surroundings:
-    """What the tests have changed since the solution was last told.
+    """The changes that the tests have made since the solution was last told of any.
 
     tree: the test code. encode: the JSON of a value for the solution.
     """

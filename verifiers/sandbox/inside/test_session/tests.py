@@ -3,10 +3,9 @@
     {"code": "assert add(1, 2) == 3", "entry_point": "add", "modules": [], "prelude": "",
      "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": ""}
 
-modules: what the code calls the solution's module, beside the usual names. skipped: the
-tests that no program is asked for. continued: variables of the prelude that are the program's (`suite/imports.py`).
-probe: whether there is no program, and no partner (`probe.py`). It answers with the
-lines of `test_code/test_run.py`, and with these:
+modules: names of the solution's module in the code, besides the usual ones. skipped: the tests that no program is asked
+for. continued: variables of the prelude that are the program's (`suite/imports.py`). probe: whether there is neither a
+program nor a partner (`probe.py`). The role answers with the lines of `test_code/test_run.py`, and with these:
 
     {"not_loaded": [type, message]}     the program failed before any test
     {"bad_suite": [type, message]}      the test code, or what stands before it, fails without the solution's doing
@@ -156,7 +155,8 @@ class SolutionNames(dict[str, Value]):
         return self.find(name)
 
     def find(self, name: str, of_solution: bool = False) -> Value:
-        """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines.
+        """Return the object that a name stands for, beyond the built-in names. Raises KeyError for one that nothing
+        defines.
 
         of_solution: whether the test code asks the solution's module for it, which may have what a library has as well.
         """

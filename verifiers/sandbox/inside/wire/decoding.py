@@ -63,7 +63,7 @@ class Decoder:
     """
 
     further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}
-    """What makes the values of further tags, of the decoder and the tagged object."""
+    """Functions that make the values of further tags from the decoder and the tagged object."""
 
     def __init__(
         self,

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Json = Any
-"""What JSON can say: None, booleans, numbers, texts, lists, and dicts with texts for keys."""
+"""A value of JSON: None, booleans, numbers, texts, lists, and dicts with texts for keys."""
 
 Value = Any
 """A value of a program or of its tests, which may be anything."""
 
 Codecs = Mapping[str, Sequence[str]]
-"""For the name of a class, the names of the attributes that make up an instance."""
+"""The names of the attributes that make up an instance, by the name of the class."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""
@@ -57,7 +57,7 @@ class Opaque:
 
 
 class Iterated:
-    """The elements that an iterator gave. It is no list: `f() == [1, 2]` does not hold for a generator."""
+    """The elements that an iterator gave. They are not a list: `f() == [1, 2]` does not hold for a generator."""
 
     __slots__ = ("elements", "kind")
 

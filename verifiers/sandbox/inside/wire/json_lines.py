@@ -141,7 +141,7 @@ class PartnerLine:
             raise PartnerGone(str(error)) from error
 
     def receive(self) -> list[Json]:
-        """Return the next message. Raises `PartnerGone`, and `Undecodable` for what is no message."""
+        """Return the next message. Raises `PartnerGone`, and `Undecodable` for a line that is not a message."""
         message = from_json(self._receive_line())
         if type(message) is not list or not message or type(message[0]) is not str:
             raise Undecodable("not a message")

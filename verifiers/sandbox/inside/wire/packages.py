@@ -33,7 +33,7 @@ _TEXTS = ("str", "string")
 
 
 CHANGEABLE = ("DataFrame", "Series")
-"""What a function may change in place for its caller to see."""
+"""Classes of objects that a function may change in place for its caller to see."""
 
 
 def is_packaged(value: Value) -> bool:
@@ -300,7 +300,7 @@ _KINDS: Mapping[Json, tuple[str, Callable[[Value, _Part], Json], Callable[..., V
         lambda re, part, pattern, flags: re.compile(part(pattern), flags),
     ),
 }
-"""For the name of a class its module, and how its values become JSON and are made of it."""
+"""The module of each class, and how its values become JSON and are made of it, by the name of the class."""
 
 _ROOTS = frozenset(module.partition(".")[0] for module, _, _ in _KINDS.values()) - {"numpy"}
 _OF_ARRAYS = frozenset({"numpy", "pandas", "scipy.sparse", "torch"})
