@@ -42,7 +42,7 @@ GB = 2**30
 
 @dataclass(frozen=True)
 class StageCost:
-    """What one stage costs on this machine."""
+    """The cost of one stage on this machine."""
 
     start_s: float
     """CPU seconds before its first row: patterns, models, processes."""
