@@ -7,12 +7,13 @@ words_exchanged 2 (tom, buy / ann, lose)    words_added 1 (cap)    directions_di
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from truegold.pipeline.near.directions import directions_differ, read_directions
-from truegold.pipeline.near.pieces import ReadKind
+from truegold.pipeline.near.pieces import Clause, ReadKind, ReadToken
 from truegold.pipeline.near.problem_text import ReadText
 from truegold.pipeline.near.terms import FAMILIES
 
@@ -23,6 +24,13 @@ CHARACTERS_PER_WORD = 3
 """So many Chinese characters tell about as much as a word."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
+_MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
+_CHANGEABLE = (*_MEANINGFUL, ReadKind.SMALL, ReadKind.IDLE)
+_STEPS = re.compile(
+    r"(?:[.;!?]\s+|\band\s+)(?:then|next|finally|afterwards)\b|\b(?:step|round|move)\s*\d|先|再|然后|接着|먼저|다음",
+    re.IGNORECASE,
+)
+"""Words of a story whose order counts."""
 _TERMS = (ReadKind.TERM, ReadKind.EVERYDAY)
 _COUNTED = (
     ReadKind.QUANTITY,
@@ -90,22 +98,30 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
 
-    It is 0 for copies: both have the same tokens in the same order, but for the order of clauses, and the same small
-    words.
+    It is 0 for copies: both have the same tokens in the same order, but for the order of sentences and of the clauses
+    of a sentence, where nothing tells of steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (
-        any(token.kind not in (ReadKind.WORD, ReadKind.HAN) for token in changed)
+        any(token.kind not in _CHANGEABLE for token in changed)
         or sorted(left.formulas) != sorted(right.formulas)
         or left.drawing != right.drawing
     ):
         return -1
-    small_changes = sum(_changes(left.small_words, right.small_words).values())
-    if not changed and Counter(left.clauses) == Counter(right.clauses):
-        return small_changes
-    kept_left = [token for token in left.tokens if token not in changed]
-    kept_right = [token for token in right.tokens if token not in changed]
-    return sum(changed.values()) + small_changes if kept_left == kept_right else -1
+    words = sum(count for token, count in changed.items() if token.kind != ReadKind.IDLE)
+    kept = [[token for token in text.tokens if token not in changed] for text in (left, right)]
+    if kept[0] == kept[1]:
+        return words
+    may_move = not any(token.kind in _MEANINGFUL for token in changed) and not _STEPS.search(left.text)
+    return words if may_move and _sentences(left, changed) == _sentences(right, changed) else -1
+
+
+def _sentences(text: ReadText, changed: Counter[ReadToken]) -> Counter[tuple[Clause, ...]]:
+    """Return the sentences of a text without the tokens that differ."""
+    return Counter(
+        tuple(sorted(kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))))
+        for sentence in text.sentences
+    )
 
 
 def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:

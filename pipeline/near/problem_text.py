@@ -35,14 +35,12 @@ class ReadText:
     tokens: tuple[pieces.ReadToken, ...]
     asked: tuple[pieces.ReadToken, ...]
     """The tokens of the question, from the word that asks."""
-    clauses: tuple[tuple[pieces.ReadToken, ...], ...]
-    """The tokens between commas, the ends of sentences, and words such as "if"."""
+    sentences: tuple[tuple[pieces.Clause, ...], ...]
+    """The clauses of each sentence, sorted: the tokens between commas and words such as "if"."""
     formulas: tuple[str, ...]
     """The formulas with a sign of operation, without layout."""
     mathematics: str
     """All of the text's mathematics without layout, one part after the other."""
-    small_words: tuple[str, ...]
-    """The words that ask, compare and connect, sorted: they tell near copies apart, and nothing about rewordings."""
     drawing: str
     """A digest of the drawings, empty where there is none."""
     is_chinese: bool
@@ -69,10 +67,13 @@ def read_text(text: str) -> ReadText:
     return ReadText(
         tokens=tokens,
         asked=tokens[reader.asked] or tokens,
-        clauses=tuple(tokens[start:end] for start, end in pairwise(reader.clause_ends) if end > start),
+        sentences=tuple(
+            _sort_clauses(tokens, [start, *(end for end in reader.clause_ends if start < end < stop), stop])
+            for start, stop in pairwise(sorted(reader.sentence_ends))
+            if stop > start
+        ),
         formulas=tuple(reader.formulas),
         mathematics=" ".join(reader.mathematics),
-        small_words=tuple(sorted(reader.small_words)),
         drawing=unified.drawing,
         is_chinese=reader.is_chinese,
         text=unified.text,
@@ -92,6 +93,18 @@ def _forms_by_kind(tokens: tuple[pieces.ReadToken, ...]) -> dict[str, set[str]]:
         else:
             forms[kind] = {form}
     return forms
+
+
+def _sort_clauses(tokens: tuple[pieces.ReadToken, ...], ends: list[int]) -> tuple[pieces.Clause, ...]:
+    """Return the clauses that end there, sorted; one of numbers and symbols alone goes on the list before it."""
+    clauses: list[pieces.Clause] = []
+    for start, end in pairwise(ends):
+        clause = tokens[start:end]
+        if clauses and all(token.kind in pieces.DATA_KINDS for token in clause):
+            clauses[-1] += clause
+        else:
+            clauses.append(clause)
+    return tuple(sorted(clauses))
 
 
 def _is_prose(text: str) -> bool:
@@ -126,9 +139,9 @@ class _Reader:
         self.tokens: list[pieces.ReadToken] = []
         self.formulas: list[str] = []
         self.mathematics: list[str] = []
-        self.small_words: list[str] = []
         self.clause_ends = [0]
         """Positions among the tokens."""
+        self.sentence_ends = {0}
         self.asked = slice(None)
         """Where the last question stands among the tokens; all of them where nothing asks."""
         self._sentence = _Sentence(0)
@@ -167,7 +180,6 @@ class _Reader:
                     self.tokens += part.tokens
             else:
                 self.tokens += piece.tokens
-            self.small_words += piece.small_words
 
     def _read_mark(self, part: pieces.ProsePart) -> None:
         """End a clause or a sentence, or begin a question, where this part does so."""
@@ -200,4 +212,5 @@ class _Reader:
             has_condition = sentence.condition is not None and sentence.condition > start
             self.asked = slice(min(start, end - 1), sentence.condition if has_condition else end)
         self._sentence = _Sentence(end)
+        self.sentence_ends.add(end)
         self._end_clause()

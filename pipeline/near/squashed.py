@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import unescape
+from itertools import groupby
 
 import numpy as np
 import polars as pl
@@ -178,6 +179,14 @@ _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
 _MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
+_CELL = r"[_*@~]|(?<!\w)\.|\.(?![\s\d]|$)"
+_GRID_LINE = re.compile(r"(?:[\s\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))*\S\s*")
+"""A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
+CELLS_OF_GRID = 2
+"""So many cells one line of a grid has, at least."""
+_CELLS = re.compile(_CELL)
+_CELL_SIGNS = str.maketrans("._*@~", "[]|%^")
+"""Signs that are kept in the stead of signs that go elsewhere."""
 END_CHARS = 100
 """So far from the end of an item its last word is looked for."""
 
@@ -188,6 +197,7 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
     texts = change_marked(
         texts, unlike.to_numpy(), lambda some: pl.Series([_plain(text, fold_accents) for text in some], dtype=pl.String)
     )
+    texts = _change(texts, r"[._*@~][^\n]*\n", lambda some: pl.Series(map(_keep_cells, some), dtype=pl.String))
     texts = _change(texts, _SEGMENTS, lambda some: some.str.replace_all(_SEGMENTS, "${1}\5${2}"))
     texts = _change(
         mark_mega(texts).str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}")
@@ -262,6 +272,17 @@ def _plain(text: str, fold_accents: bool) -> str:
         text = _ACCENTS.sub(r"\1", text)
     text = _IDLE_BEYOND_ASCII.sub("", text)
     return text if text.isascii() else _GREEK_IN_WORD.sub(_greek_to_latin, text)
+
+
+def _keep_cells(text: str) -> str:
+    """Return the text with other signs for those of a grid, which are data: two lines of cells or more."""
+    lines = []
+    for is_grid, group in groupby(text.split("\n"), lambda line: _GRID_LINE.fullmatch(line) is not None):
+        block = list(group)
+        if is_grid and len(block) > 1 and max(len(_CELLS.findall(line)) for line in block) >= CELLS_OF_GRID:
+            block = [_CELLS.sub(lambda match: match[0].translate(_CELL_SIGNS), line) for line in block]
+        lines += block
+    return "\n".join(lines)
 
 
 def _greek_to_latin(match: re.Match[str]) -> str:
