@@ -31,6 +31,8 @@ _STEPS = re.compile(
     re.IGNORECASE,
 )
 """Words of a story whose order counts."""
+_QUOTED = re.compile(r"[\"“「『`]([^\s\"“”「」『』`]+)[\"”」』`]")
+"""A word in quotation marks is data."""
 _TERMS = (ReadKind.TERM, ReadKind.EVERYDAY)
 _COUNTED = (
     ReadKind.QUANTITY,
@@ -106,22 +108,28 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
         any(token.kind not in _CHANGEABLE for token in changed)
         or sorted(left.formulas) != sorted(right.formulas)
         or left.drawing != right.drawing
+        or _QUOTED.findall(left.text) != _QUOTED.findall(right.text)
     ):
         return -1
     words = sum(count for token, count in changed.items() if token.kind != ReadKind.IDLE)
     kept = [[token for token in text.tokens if token not in changed] for text in (left, right)]
     if kept[0] == kept[1]:
         return words
-    may_move = not any(token.kind in _MEANINGFUL for token in changed) and not _STEPS.search(left.text)
-    return words if may_move and _sentences(left, changed) == _sentences(right, changed) else -1
+    if any(token.kind in _MEANINGFUL for token in changed) or _STEPS.search(left.text):
+        return -1
+    sentences = [_sentences(text, changed) for text in (left, right)]
+    if len(sentences[0]) != len(sentences[1]):
+        sentences = [[(clause,) for sentence in text for clause in sentence] for text in sentences]
+    return words if sorted(sentences[0]) == sorted(sentences[1]) else -1
 
 
-def _sentences(text: ReadText, changed: Counter[ReadToken]) -> Counter[tuple[Clause, ...]]:
-    """Return the sentences of a text without the tokens that differ."""
-    return Counter(
-        tuple(sorted(kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))))
+def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause, ...]]:
+    """Return the clauses of each sentence, sorted, without the tokens that differ."""
+    sentences = [
+        [kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))]
         for sentence in text.sentences
-    )
+    ]
+    return [tuple(sorted(sentence)) for sentence in sentences if sentence]
 
 
 def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:

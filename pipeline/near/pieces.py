@@ -102,9 +102,6 @@ class ReadKind(StrEnum):
     """A one, or "A" or "I": articles that come and go, or data, where their order counts."""
 
 
-DATA_KINDS = frozenset([ReadKind.QUANTITY, ReadKind.SYMBOL, ReadKind.IDLE])
-
-
 class ReadToken(NamedTuple):
     """A part of a text that carries meaning."""
 
@@ -113,6 +110,11 @@ class ReadToken(NamedTuple):
 
 
 Clause = tuple[ReadToken, ...]
+
+
+def is_datum(token: ReadToken) -> bool:
+    """Whether a token is a number or a letter."""
+    return token.kind in (ReadKind.QUANTITY, ReadKind.IDLE) or (token.kind is ReadKind.SYMBOL and token.form.isalpha())
 
 
 class ReadFormula(NamedTuple):

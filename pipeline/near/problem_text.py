@@ -67,11 +67,7 @@ def read_text(text: str) -> ReadText:
     return ReadText(
         tokens=tokens,
         asked=tokens[reader.asked] or tokens,
-        sentences=tuple(
-            _sort_clauses(tokens, [start, *(end for end in reader.clause_ends if start < end < stop), stop])
-            for start, stop in pairwise(sorted(reader.sentence_ends))
-            if stop > start
-        ),
+        sentences=tuple(reader.sort_clauses(*ends) for ends in pairwise(sorted(reader.sentence_ends))),
         formulas=tuple(reader.formulas),
         mathematics=" ".join(reader.mathematics),
         drawing=unified.drawing,
@@ -93,18 +89,6 @@ def _forms_by_kind(tokens: tuple[pieces.ReadToken, ...]) -> dict[str, set[str]]:
         else:
             forms[kind] = {form}
     return forms
-
-
-def _sort_clauses(tokens: tuple[pieces.ReadToken, ...], ends: list[int]) -> tuple[pieces.Clause, ...]:
-    """Return the clauses that end there, sorted; one of numbers and symbols alone goes on the list before it."""
-    clauses: list[pieces.Clause] = []
-    for start, end in pairwise(ends):
-        clause = tokens[start:end]
-        if clauses and all(token.kind in pieces.DATA_KINDS for token in clause):
-            clauses[-1] += clause
-        else:
-            clauses.append(clause)
-    return tuple(sorted(clauses))
 
 
 def _is_prose(text: str) -> bool:
@@ -142,6 +126,8 @@ class _Reader:
         self.clause_ends = [0]
         """Positions among the tokens."""
         self.sentence_ends = {0}
+        self._clause_starts: set[int] = set()
+        """Where a word begins a clause, as "if" does."""
         self.asked = slice(None)
         """Where the last question stands among the tokens; all of them where nothing asks."""
         self._sentence = _Sentence(0)
@@ -190,6 +176,7 @@ class _Reader:
             self._end_clause()
         elif word in pieces.CLAUSE_STARTS:
             self._end_clause()
+            self._clause_starts.add(len(self.tokens))
             sentence = self._sentence
             if word in pieces.ASKS and sentence.question is None:
                 sentence.question = len(self.tokens)
@@ -198,6 +185,17 @@ class _Reader:
         elif part.form in pieces.CHINESE_ASKS:
             # 求 stands before what is asked for (求高), 几 and 多 stand within the clause that asks (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
+
+    def sort_clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:
+        """Return the clauses of a sentence, sorted; numbers and letters behind a comma go on the list before them."""
+        clauses: list[pieces.Clause] = []
+        for first, end in pairwise([start, *sorted({end for end in self.clause_ends if start < end < stop}), stop]):
+            clause = tuple(self.tokens[first:end])
+            if clauses and first not in self._clause_starts and all(map(pieces.is_datum, clause)):
+                clauses[-1] += clause
+            else:
+                clauses.append(clause)
+        return tuple(sorted(clauses))
 
     def _end_clause(self) -> None:
         self.clause_ends.append(len(self.tokens))

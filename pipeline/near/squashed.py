@@ -179,6 +179,7 @@ _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
 _MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
+_LIST = re.compile("\\[((?:#[\\d\1]+#){4,})\\]")
 _CELL = r"[_*@~]|(?<!\w)\.|\.(?![\s\d]|$)"
 _GRID_LINE = re.compile(r"(?:[\s\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))*\S\s*")
 """A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
@@ -239,8 +240,8 @@ def _holds_without_signs(here: tuple[str, str], there: tuple[str, str]) -> bool:
 
 
 def _without_brackets(squashed: str) -> str:
-    """Return a squashed text without commas, braces, and brackets around words, which say little."""
-    return re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS))
+    """Return a squashed text without commas, braces, and brackets around words and long lists, which say little."""
+    return _LIST.sub(r"\1", re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS)))
 
 
 def _bare(squashed: str) -> str:
