@@ -44,7 +44,7 @@ import numpy.typing as npt
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
 from truegold.pipeline.near.asked import are_opposed, ask_otherwise
 from truegold.pipeline.near.corpus import Corpus, text_ranks
-from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
+from truegold.pipeline.near.differences import Differences, are_siblings, compare_texts, count_changed_words
 from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
 from truegold.pipeline.near.gold_keys import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds
@@ -312,7 +312,11 @@ class _GroupReader:
         score = score_stories(differences, measures, story, self.agreement[pairs] < 0)
         for index in np.flatnonzero(score > -SAME_GOLD).tolist():
             left, right = (text.text for text in texts[index])
-            if are_opposed(left, right) or dimensions_differ(read_dimensions(left), read_dimensions(right)):
+            if (
+                are_siblings(*texts[index], differences[index])
+                or are_opposed(left, right)
+                or dimensions_differ(read_dimensions(left), read_dimensions(right))
+            ):
                 score[index] = OTHER_SCORE
         self.score[pairs] = score
         self._weigh_golds(pairs)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from truegold.pipeline.near.directions import directions_differ, read_directions
-from truegold.pipeline.near.pieces import Clause, ReadKind, ReadToken
+from truegold.pipeline.near.pieces import Clause, ReadKind, ReadToken, is_datum
 from truegold.pipeline.near.problem_text import ReadText
 from truegold.pipeline.near.terms import FAMILIES
 
@@ -22,6 +22,10 @@ Item = TypeVar("Item")
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """So many Chinese characters tell about as much as a word."""
+TEMPLATE_TOKENS = 20
+"""A rewording has no run of so many words in common with its original: of 426 of two corpora none has."""
+SIBLING_WORDS = 3
+"""So many words have instances of one template that they do not share, at least."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -89,6 +93,15 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         "directions_differ": directions_differ(read_directions(left.text), read_directions(right.text)),
         "words": min(_count_words(left), _count_words(right)),
     }
+
+
+def are_siblings(left: ReadText, right: ReadText, differences: Differences) -> bool:
+    """Whether two texts have a template in common, word for word, and other words around it."""
+    if differences["words_exchanged"] < SIBLING_WORDS:
+        return False
+    words = [tuple(token for token in text.tokens if not is_datum(token)) for text in (left, right)]
+    runs = [{text[end - TEMPLATE_TOKENS : end] for end in range(TEMPLATE_TOKENS, len(text) + 1)} for text in words]
+    return not runs[0].isdisjoint(runs[1])
 
 
 def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: str) -> tuple[int, int]:
