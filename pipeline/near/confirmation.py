@@ -311,11 +311,11 @@ class _GroupReader:
         measures, story = self._group.measures.take(pairs), self._group.story[pairs]
         score = score_stories(differences, measures, story, self.agreement[pairs] < 0)
         for index in np.flatnonzero(score > -SAME_GOLD).tolist():
-            left, right = (text.text for text in texts[index])
+            left, right = texts[index]
             if (
-                are_siblings(*texts[index], differences[index])
-                or are_opposed(left, right)
-                or dimensions_differ(read_dimensions(left), read_dimensions(right))
+                are_siblings(left, right, differences[index])
+                or are_opposed(left.text, right.text)
+                or dimensions_differ(read_dimensions(left.text), read_dimensions(right.text))
             ):
                 score[index] = OTHER_SCORE
         self.score[pairs] = score

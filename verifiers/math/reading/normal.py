@@ -114,10 +114,6 @@ _LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+
 r"""What sets a page and says nothing: \noindent, line breaks at the end."""
 
 
-_STATED = re.compile(r"^(?:(?:试?证明|求证)[:：，]?\s*)?(?:最终|正确)?(?:答案|结果)(?:应?(?:是|为)|[:：])[:：]?\s*(?=\S)")
-"""What states a gold in Chinese: 答案是7, 证明答案为25."""
-
-
 def normal_text(text: str) -> str:
     """Return the normal text of an answer, whose price is charged."""
     charge(len(text) // _CHARS_A_STEP)
@@ -127,7 +123,7 @@ def normal_text(text: str) -> str:
 @remembered(CACHED_READINGS)
 def normal_gold(gold: str) -> str:
     """Return the normal text of a gold, which is remembered: golds repeat, once for each completion of a group."""
-    return normal_text(_STATED.sub("", without_reference(gold)))
+    return normal_text(without_reference(gold))
 
 
 def normal(text: str) -> str:
