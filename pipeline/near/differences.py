@@ -26,6 +26,8 @@ TEMPLATE_TOKENS = 20
 """A rewording has no run of so many words in common with its original: of 426 of two corpora none has."""
 SIBLING_WORDS = 3
 """So many words have instances of one template that they do not share, at least."""
+MOST_CLAUSES = 4
+"""In a sentence of more clauses their order counts: "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
 _MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
@@ -137,12 +139,12 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
 
 
 def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause, ...]]:
-    """Return the clauses of each sentence, sorted, without the tokens that differ."""
+    """Return the clauses of each sentence in an order that copies share, without the tokens that differ."""
     sentences = [
         [kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))]
         for sentence in text.sentences
     ]
-    return [tuple(sorted(sentence)) for sentence in sentences if sentence]
+    return [tuple(sorted(kept) if len(kept) <= MOST_CLAUSES else kept) for kept in sentences if kept]
 
 
 def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:

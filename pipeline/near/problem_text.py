@@ -36,7 +36,7 @@ class ReadText:
     asked: tuple[pieces.ReadToken, ...]
     """The tokens of the question, from the word that asks."""
     sentences: tuple[tuple[pieces.Clause, ...], ...]
-    """The clauses of each sentence, sorted: the tokens between commas and words such as "if"."""
+    """The clauses of each sentence: the tokens between commas and words such as "if"."""
     formulas: tuple[str, ...]
     """The formulas with a sign of operation, without layout."""
     mathematics: str
@@ -67,7 +67,7 @@ def read_text(text: str) -> ReadText:
     return ReadText(
         tokens=tokens,
         asked=tokens[reader.asked] or tokens,
-        sentences=tuple(reader.sort_clauses(*ends) for ends in pairwise(sorted(reader.sentence_ends))),
+        sentences=tuple(reader.clauses(*ends) for ends in pairwise(sorted(reader.sentence_ends))),
         formulas=tuple(reader.formulas),
         mathematics=" ".join(reader.mathematics),
         drawing=unified.drawing,
@@ -186,8 +186,8 @@ class _Reader:
             # 求 stands before what is asked for (求高), 几 and 多 stand within the clause that asks (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
 
-    def sort_clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:
-        """Return the clauses of a sentence, sorted; numbers and letters behind a comma go on the list before them."""
+    def clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:
+        """Return the clauses of a sentence; numbers and letters behind a comma go on the list before them."""
         clauses: list[pieces.Clause] = []
         for first, end in pairwise([start, *sorted({end for end in self.clause_ends if start < end < stop}), stop]):
             clause = tuple(self.tokens[first:end])
@@ -195,7 +195,7 @@ class _Reader:
                 clauses[-1] += clause
             else:
                 clauses.append(clause)
-        return tuple(sorted(clauses))
+        return tuple(clauses)
 
     def _end_clause(self) -> None:
         self.clause_ends.append(len(self.tokens))

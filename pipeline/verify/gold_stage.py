@@ -155,7 +155,7 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
 def verify_part(
     part: Part,
     config: VerifyGoldConfig,
-    shared: tuple[RepeatedGold | None, bool, frozenset[str]],
+    shared: tuple[RepeatedGold | None, bool, tuple[str, ...]],
     progress: Progress,
     opinion: SecondOpinion | None = None,
 ) -> StageReport:
@@ -270,7 +270,7 @@ class _Pending:
 class _Queue:
     """Makes the items to verify, and keeps their rows until the verdicts come back in the same order."""
 
-    def __init__(self, for_nothing: frozenset[str] = frozenset()) -> None:
+    def __init__(self, for_nothing: tuple[str, ...] = ()) -> None:
         self._pending: deque[_Pending] = deque()
         self._for_nothing = for_nothing
         """Golds that stand for none in this set."""
@@ -414,12 +414,12 @@ def _is_foreign(path: Path) -> bool:
     return sum(_why_unmatchable(row) is not None for row in judged) > MOST_UNMATCHABLE * len(judged)
 
 
-def _golds_for_nothing(path: Path) -> frozenset[str]:
+def _golds_for_nothing(path: Path) -> tuple[str, ...]:
     """Return the golds of a table, such as "None.", that say nothing where more than a fifth of all golds say so."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
     is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
-    return frozenset(nothing.unique().to_list() if is_common else ())
+    return tuple(sorted(nothing.unique()) if is_common else ())
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:
