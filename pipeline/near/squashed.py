@@ -181,7 +181,9 @@ _MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
 _LIST = re.compile("\\[((?:#[\\d\1]+#){4,})\\]")
 _CELL = r"[_*@~]|(?<!\w)\.|\.(?![\s\d]|$)"
-_GRID_LINE = re.compile(r"(?:[\s\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))*\S\s*")
+_MAY_BE_GRID = r"(?m)^(?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*[._*@~](?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*$"
+"""This matches in every text with a grid that has cells of such signs."""
+_GRID_LINE = re.compile(r"(?=\s*\S)(?:[\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))+")
 """A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
 CELLS_OF_GRID = 2
 """So many cells one line of a grid has, at least."""
@@ -198,7 +200,7 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
     texts = change_marked(
         texts, unlike.to_numpy(), lambda some: pl.Series([_plain(text, fold_accents) for text in some], dtype=pl.String)
     )
-    texts = _change(texts, r"[._*@~][^\n]*\n", lambda some: pl.Series(map(_keep_cells, some), dtype=pl.String))
+    texts = _change(texts, _MAY_BE_GRID, lambda some: pl.Series(map(_keep_cells, some), dtype=pl.String))
     texts = _change(texts, _SEGMENTS, lambda some: some.str.replace_all(_SEGMENTS, "${1}\5${2}"))
     texts = _change(
         mark_mega(texts).str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}")

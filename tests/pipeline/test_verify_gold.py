@@ -246,7 +246,7 @@ def test_an_order_to_prove_something_is_no_gold(gold: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "nothing",
-    ["None.", "none", "NONE.", "nil", "Nothing.", "No answer.", "no answers", "\\text{none}", "无", "没有。", "없음"],
+    ["None.", "none", "NONE.", "nil", "Nothing.", "No answer.", "no answers", "\\text{none}", "没有。", "없음"],
 )
 def test_an_answer_that_says_nothing_is_a_placeholder_where_a_large_share_of_a_set_has_it(
     nothing: str, tmp_path: Path
@@ -256,7 +256,7 @@ def test_an_answer_that_says_nothing_is_a_placeholder_where_a_large_share_of_a_s
         rows = [make(nothing, prompt="What is it?") for _ in range(share)]
         _, flags, _ = run(folder, *rows, *(make(str(n)) for n in range(30 - share)))
         whys = [json.loads(flag["evidence"])["why"] for flag in flags if flag["blocks"]]
-        assert whys == ["placeholder"] * share if flagged else whys == [] or nothing == "无"
+        assert whys == ["placeholder"] * share * flagged
 
 
 def test_none_is_an_answer_where_the_problem_names_it_or_lists_it_as_an_option(tmp_path: Path) -> None:

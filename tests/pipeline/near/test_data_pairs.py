@@ -53,16 +53,16 @@ def test_a_long_template_with_other_words_is_another_problem(tmp_path: Path) -> 
         " arnold. {clues} What is the name of the person who lives in house 1?"
     )
     pets = (
-        "The pets are cat, dog, fish and bird. The drinks are milk, tea, water and coffee. The owner of the dog lives in"
-        " the second house. The person who drinks milk is bob. The cat owner lives directly left of the person who keeps"
-        " the fish. The person who drinks coffee is carol. The bird keeper and the tea drinker are next to each other."
-        " The milk drinker lives in the fourth house."
+        "The pets are cat, dog, fish and bird. The drinks are milk, tea, water and coffee. The owner of the dog"
+        " lives in the second house. The person who drinks milk is bob. The cat owner lives directly left of the"
+        " person who keeps the fish. The person who drinks coffee is carol. The bird keeper and the tea drinker are"
+        " next to each other. The milk drinker lives in the fourth house."
     )
     flowers = (
-        "The flowers are iris, lily, rose and daisy. The sports are golf, tennis, chess and rowing. The lover of the rose"
-        " lives in the second house. The person who plays golf is arnold. The iris lover lives directly left of the person"
-        " who grows the lily. The person who likes rowing is alice. The daisy grower and the tennis player are next to"
-        " each other. The golf player lives in the fourth house."
+        "The flowers are iris, lily, rose and daisy. The sports are golf, tennis, chess and rowing. The lover of"
+        " the rose lives in the second house. The person who plays golf is arnold. The iris lover lives directly"
+        " left of the person who grows the lily. The person who likes rowing is alice. The daisy grower and the"
+        " tennis player are next to each other. The golf player lives in the fourth house."
     )
     pair = {"left": template.format(clues=pets), "right": template.format(clues=flowers)}
     assert tied([pair], (None, None), tmp_path) == []
