@@ -15,8 +15,8 @@ about in many ways (CHINESE_CONFLICT).
 
 0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`), and so are
    other questions of one passage or table (`asked`).
-1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
-   order. Equal golds excuse one word exchanged for another.
+1. Near copies, which have most of their words in common, are the same problem when they have the same sentences, in any
+   order but that of steps, of the same clauses. Equal golds excuse one word exchanged for another.
 2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for
    each column of `columns`. Terms weigh more in exercises, which are short and have few words but terms, than in
    stories (`exercise` is 1 for a text without words, 0 from STORY_WORDS on).
