@@ -44,7 +44,7 @@ ITEMS_NAMED = 5
 """The further items that the evidence names, where a row matches several."""
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def decontaminate(
     inputs: Mapping[str, Path], config: DecontaminateConfig, out_dir: Path, progress: Progress
 ) -> StageReport:

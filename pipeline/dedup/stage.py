@@ -56,7 +56,7 @@ OVERRULED = "conflict_with_better_source"
 """The reason for which a row goes whose gold a better source contradicts."""
 
 
-@stage_function(version=13)
+@stage_function(version=14)
 def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Drop duplicates and flag conflicting labels."""
     path = inputs["rows"]

@@ -15,8 +15,8 @@ about in many ways (CHINESE_CONFLICT).
 
 0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`), and so are
    other questions of one passage or table (`asked`).
-1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
-   order. Equal golds excuse one word exchanged for another.
+1. Near copies, which have most of their words in common, are the same problem when they have the same sentences, in any
+   order but that of steps, of the same clauses. Equal golds excuse one word exchanged for another.
 2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for
    each column of `columns`. Terms weigh more in exercises, which are short and have few words but terms, than in
    stories (`exercise` is 1 for a text without words, 0 from STORY_WORDS on).
@@ -44,7 +44,7 @@ import numpy.typing as npt
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
 from truegold.pipeline.near.asked import are_opposed, ask_otherwise
 from truegold.pipeline.near.corpus import Corpus, text_ranks
-from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
+from truegold.pipeline.near.differences import Differences, are_siblings, compare_texts, count_changed_words
 from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
 from truegold.pipeline.near.gold_keys import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds
@@ -311,8 +311,12 @@ class _GroupReader:
         measures, story = self._group.measures.take(pairs), self._group.story[pairs]
         score = score_stories(differences, measures, story, self.agreement[pairs] < 0)
         for index in np.flatnonzero(score > -SAME_GOLD).tolist():
-            left, right = (text.text for text in texts[index])
-            if are_opposed(left, right) or dimensions_differ(read_dimensions(left), read_dimensions(right)):
+            left, right = texts[index]
+            if (
+                are_siblings(left, right, differences[index])
+                or are_opposed(left.text, right.text)
+                or dimensions_differ(read_dimensions(left.text), read_dimensions(right.text))
+            ):
                 score[index] = OTHER_SCORE
         self.score[pairs] = score
         self._weigh_golds(pairs)

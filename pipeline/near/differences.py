@@ -7,12 +7,13 @@ words_exchanged 2 (tom, buy / ann, lose)    words_added 1 (cap)    directions_di
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from truegold.pipeline.near.directions import directions_differ, read_directions
-from truegold.pipeline.near.pieces import ReadKind
+from truegold.pipeline.near.pieces import Clause, ReadKind, ReadToken, is_datum
 from truegold.pipeline.near.problem_text import ReadText
 from truegold.pipeline.near.terms import FAMILIES
 
@@ -21,8 +22,23 @@ Item = TypeVar("Item")
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """So many Chinese characters tell about as much as a word."""
+TEMPLATE_TOKENS = 20
+"""A rewording has no run of so many words in common with its original: of 426 of two corpora none has."""
+SIBLING_WORDS = 3
+"""So many words have instances of one template that they do not share, at least."""
+MOST_CLAUSES = 4
+"""In a sentence of more clauses their order counts: "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
+_MEANINGFUL = (ReadKind.WORD, ReadKind.HAN)
+_CHANGEABLE = (*_MEANINGFUL, ReadKind.SMALL, ReadKind.IDLE)
+_STEPS = re.compile(
+    r"(?:[.;!?]\s+|\band\s+)(?:then|next|finally|afterwards)\b|\b(?:step|round|move)\s*\d|先|再|然后|接着|먼저|다음",
+    re.IGNORECASE,
+)
+"""Words of a story whose order counts."""
+_QUOTED = re.compile(r"[\"“「『`]([^\s\"“”「」『』`]+)[\"”」』`]")
+"""A word in quotation marks is data."""
 _TERMS = (ReadKind.TERM, ReadKind.EVERYDAY)
 _COUNTED = (
     ReadKind.QUANTITY,
@@ -81,6 +97,15 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
     }
 
 
+def are_siblings(left: ReadText, right: ReadText, differences: Differences) -> bool:
+    """Whether two texts have a template in common, word for word, and other words around it."""
+    if differences["words_exchanged"] < SIBLING_WORDS:
+        return False
+    words = [tuple(token for token in text.tokens if not is_datum(token)) for text in (left, right)]
+    runs = [{text[end - TEMPLATE_TOKENS : end] for end in range(TEMPLATE_TOKENS, len(text) + 1)} for text in words]
+    return not runs[0].isdisjoint(runs[1])
+
+
 def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: str) -> tuple[int, int]:
     """Return how many distinct forms of a kind only the left and only the right text has."""
     here, there = left.get(kind, _NONE), right.get(kind, _NONE)
@@ -90,22 +115,36 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
 
-    It is 0 for copies: both have the same tokens in the same order, but for the order of clauses, and the same small
-    words.
+    It is 0 for copies: both have the same tokens in the same order, but for the order of sentences and of the clauses
+    of a sentence, where nothing tells of steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (
-        any(token.kind not in (ReadKind.WORD, ReadKind.HAN) for token in changed)
+        any(token.kind not in _CHANGEABLE for token in changed)
         or sorted(left.formulas) != sorted(right.formulas)
         or left.drawing != right.drawing
+        or _QUOTED.findall(left.text) != _QUOTED.findall(right.text)
     ):
         return -1
-    small_changes = sum(_changes(left.small_words, right.small_words).values())
-    if not changed and Counter(left.clauses) == Counter(right.clauses):
-        return small_changes
-    kept_left = [token for token in left.tokens if token not in changed]
-    kept_right = [token for token in right.tokens if token not in changed]
-    return sum(changed.values()) + small_changes if kept_left == kept_right else -1
+    words = sum(count for token, count in changed.items() if token.kind != ReadKind.IDLE)
+    kept = [[token for token in text.tokens if token not in changed] for text in (left, right)]
+    if kept[0] == kept[1]:
+        return words
+    if any(token.kind in _MEANINGFUL for token in changed) or _STEPS.search(left.text):
+        return -1
+    sentences = [_sentences(text, changed) for text in (left, right)]
+    if len(sentences[0]) != len(sentences[1]):
+        sentences = [[(clause,) for sentence in text for clause in sentence] for text in sentences]
+    return words if sorted(sentences[0]) == sorted(sentences[1]) else -1
+
+
+def _sentences(text: ReadText, changed: Counter[ReadToken]) -> list[tuple[Clause, ...]]:
+    """Return the clauses of each sentence in an order that copies share, without the tokens that differ."""
+    sentences = [
+        [kept for clause in sentence if (kept := tuple(token for token in clause if token not in changed))]
+        for sentence in text.sentences
+    ]
+    return [tuple(sorted(kept) if len(kept) <= MOST_CLAUSES else kept) for kept in sentences if kept]
 
 
 def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:

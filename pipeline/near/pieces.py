@@ -96,6 +96,10 @@ class ReadKind(StrEnum):
     UNIT = "unit"
     HAN = "han"
     """A Chinese character that belongs to no term."""
+    SMALL = "small"
+    """A word that asks, compares or connects ("each"): it tells near copies apart, and nothing about rewordings."""
+    IDLE = "idle"
+    """A one, or "A" or "I": articles that come and go, or data, where their order counts."""
 
 
 class ReadToken(NamedTuple):
@@ -103,6 +107,14 @@ class ReadToken(NamedTuple):
 
     kind: ReadKind
     form: str
+
+
+Clause = tuple[ReadToken, ...]
+
+
+def is_datum(token: ReadToken) -> bool:
+    """Whether a token is a number or a letter."""
+    return token.kind in (ReadKind.QUANTITY, ReadKind.IDLE) or (token.kind is ReadKind.SYMBOL and token.form.isalpha())
 
 
 class ReadFormula(NamedTuple):
@@ -123,8 +135,6 @@ class ProsePart(NamedTuple):
     """The name of the group that matched: "word", "comma"."""
     form: str
     tokens: tuple[ReadToken, ...]
-    small_words: tuple[str, ...]
-    """The part, if it is a word that asks, compares or connects ("not"), in lower case."""
 
 
 class ProsePiece(NamedTuple):
@@ -132,7 +142,6 @@ class ProsePiece(NamedTuple):
 
     parts: tuple[ProsePart, ...]
     tokens: tuple[ReadToken, ...]
-    small_words: tuple[str, ...]
     has_marks: bool
     """Whether a clause or a sentence ends here, or a question begins."""
     may_join: bool
@@ -176,7 +185,6 @@ def _read_short_piece(text: str) -> ProsePiece:
     return ProsePiece(
         parts=parts,
         tokens=tuple(token for part in parts for token in part.tokens),
-        small_words=tuple(word for part in parts for word in part.small_words),
         has_marks=any(
             part.group in ("end", "comma") or part.form in CHINESE_ASKS or part.form.lower() in CLAUSE_STARTS
             for part in parts
@@ -188,9 +196,11 @@ def _read_short_piece(text: str) -> ProsePiece:
 @lru_cache(2**16)
 def _read_part(group: str, form: str) -> ProsePart:
     tokens = _part_tokens(group, form)
-    lower = form.lower()
-    is_small = group == "word" and len(form) > 1 and lower not in _IDLE_IN_COPIES and not tokens
-    return ProsePart(group, form, tokens, (lower,) if is_small else ())
+    if not tokens and form in ("1", "A", "I"):
+        tokens = (ReadToken(ReadKind.IDLE, form),)
+    elif not tokens and group == "word" and len(form) > 1 and form.lower() not in _IDLE_IN_COPIES:
+        tokens = (ReadToken(ReadKind.SMALL, form.lower()),)
+    return ProsePart(group, form, tokens)
 
 
 def _part_tokens(group: str, form: str) -> tuple[ReadToken, ...]:

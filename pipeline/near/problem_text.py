@@ -35,14 +35,12 @@ class ReadText:
     tokens: tuple[pieces.ReadToken, ...]
     asked: tuple[pieces.ReadToken, ...]
     """The tokens of the question, from the word that asks."""
-    clauses: tuple[tuple[pieces.ReadToken, ...], ...]
-    """The tokens between commas, the ends of sentences, and words such as "if"."""
+    sentences: tuple[tuple[pieces.Clause, ...], ...]
+    """The clauses of each sentence: the tokens between commas and words such as "if"."""
     formulas: tuple[str, ...]
     """The formulas with a sign of operation, without layout."""
     mathematics: str
     """All of the text's mathematics without layout, one part after the other."""
-    small_words: tuple[str, ...]
-    """The words that ask, compare and connect, sorted: they tell near copies apart, and nothing about rewordings."""
     drawing: str
     """A digest of the drawings, empty where there is none."""
     is_chinese: bool
@@ -69,10 +67,9 @@ def read_text(text: str) -> ReadText:
     return ReadText(
         tokens=tokens,
         asked=tokens[reader.asked] or tokens,
-        clauses=tuple(tokens[start:end] for start, end in pairwise(reader.clause_ends) if end > start),
+        sentences=tuple(reader.clauses(*ends) for ends in pairwise(sorted(reader.sentence_ends))),
         formulas=tuple(reader.formulas),
         mathematics=" ".join(reader.mathematics),
-        small_words=tuple(sorted(reader.small_words)),
         drawing=unified.drawing,
         is_chinese=reader.is_chinese,
         text=unified.text,
@@ -126,9 +123,11 @@ class _Reader:
         self.tokens: list[pieces.ReadToken] = []
         self.formulas: list[str] = []
         self.mathematics: list[str] = []
-        self.small_words: list[str] = []
         self.clause_ends = [0]
         """Positions among the tokens."""
+        self.sentence_ends = {0}
+        self._clause_starts: set[int] = set()
+        """Where a word begins a clause, as "if" does."""
         self.asked = slice(None)
         """The tokens of the last question; all of them where nothing asks."""
         self._sentence = _Sentence(0)
@@ -167,7 +166,6 @@ class _Reader:
                     self.tokens += part.tokens
             else:
                 self.tokens += piece.tokens
-            self.small_words += piece.small_words
 
     def _read_mark(self, part: pieces.ProsePart) -> None:
         """End a clause or a sentence, or begin a question, where this part does so."""
@@ -178,6 +176,7 @@ class _Reader:
             self._end_clause()
         elif word in pieces.CLAUSE_STARTS:
             self._end_clause()
+            self._clause_starts.add(len(self.tokens))
             sentence = self._sentence
             if word in pieces.ASKS and sentence.question is None:
                 sentence.question = len(self.tokens)
@@ -186,6 +185,17 @@ class _Reader:
         elif part.form in pieces.CHINESE_ASKS:
             # 求 stands before what is asked for (求高), 几 and 多 stand within the clause that asks (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
+
+    def clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:
+        """Return the clauses of a sentence; numbers and letters behind a comma go on the list before them."""
+        clauses: list[pieces.Clause] = []
+        for first, end in pairwise([start, *sorted({end for end in self.clause_ends if start < end < stop}), stop]):
+            clause = tuple(self.tokens[first:end])
+            if clauses and first not in self._clause_starts and all(map(pieces.is_datum, clause)):
+                clauses[-1] += clause
+            else:
+                clauses.append(clause)
+        return tuple(clauses)
 
     def _end_clause(self) -> None:
         self.clause_ends.append(len(self.tokens))
@@ -200,4 +210,5 @@ class _Reader:
             has_condition = sentence.condition is not None and sentence.condition > start
             self.asked = slice(min(start, end - 1), sentence.condition if has_condition else end)
         self._sentence = _Sentence(end)
+        self.sentence_ends.add(end)
         self._end_clause()

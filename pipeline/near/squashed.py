@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import unescape
+from itertools import groupby
 
 import numpy as np
 import polars as pl
@@ -178,6 +179,17 @@ _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
 _MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
+_LIST = re.compile("\\[((?:#[\\d\1]+#){4,})\\]")
+_CELL = r"[_*@~]|(?<!\w)\.|\.(?![\s\d]|$)"
+_MAY_BE_GRID = r"(?m)^(?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*[._*@~](?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*$"
+"""This matches in every text with a grid that has cells of such signs."""
+_GRID_LINE = re.compile(r"(?=\s*\S)(?:[\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))+")
+"""A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
+CELLS_OF_GRID = 2
+"""So many cells one line of a grid has, at least."""
+_CELLS = re.compile(_CELL)
+_CELL_SIGNS = str.maketrans("._*@~", "[]|%^")
+"""Signs that are kept in the stead of signs that go elsewhere."""
 END_CHARS = 100
 """So far from the end of an item its last word is looked for."""
 
@@ -188,6 +200,7 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
     texts = change_marked(
         texts, unlike.to_numpy(), lambda some: pl.Series([_plain(text, fold_accents) for text in some], dtype=pl.String)
     )
+    texts = _change(texts, _MAY_BE_GRID, lambda some: pl.Series(map(_keep_cells, some), dtype=pl.String))
     texts = _change(texts, _SEGMENTS, lambda some: some.str.replace_all(_SEGMENTS, "${1}\5${2}"))
     texts = _change(
         mark_mega(texts).str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}")
@@ -229,8 +242,8 @@ def _holds_without_signs(here: tuple[str, str], there: tuple[str, str]) -> bool:
 
 
 def _without_brackets(squashed: str) -> str:
-    """Return a squashed text without commas, braces, and brackets around words, which say little."""
-    return re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS))
+    """Return a squashed text without commas, braces, and brackets around words and long lists, which say little."""
+    return _LIST.sub(r"\1", re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS)))
 
 
 def _bare(squashed: str) -> str:
@@ -262,6 +275,17 @@ def _plain(text: str, fold_accents: bool) -> str:
         text = _ACCENTS.sub(r"\1", text)
     text = _IDLE_BEYOND_ASCII.sub("", text)
     return text if text.isascii() else _GREEK_IN_WORD.sub(_greek_to_latin, text)
+
+
+def _keep_cells(text: str) -> str:
+    """Return the text with other signs for those of a grid, which are data: two lines of cells or more."""
+    lines = []
+    for is_grid, group in groupby(text.split("\n"), lambda line: _GRID_LINE.fullmatch(line) is not None):
+        block = list(group)
+        if is_grid and len(block) > 1 and max(len(_CELLS.findall(line)) for line in block) >= CELLS_OF_GRID:
+            block = [_CELLS.sub(lambda match: match[0].translate(_CELL_SIGNS), line) for line in block]
+        lines += block
+    return "\n".join(lines)
 
 
 def _greek_to_latin(match: re.Match[str]) -> str:

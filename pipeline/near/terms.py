@@ -4,9 +4,9 @@
     "the greatest odd integer" ->  greatest · odd · integer     the same
     "the smallest odd integer" ->  least · odd · integer        another problem
 
-The words stand in `english_terms.toml` and `chinese_terms.toml`. Each line of a table has the words of one term, the
-term itself first; lines without an empty one between them are a family, of which a problem means this member and not
-that.
+The words stand in `english_terms.toml`, `chinese_terms.toml` and `korean_terms.toml`. Each line of a table has the
+words of one term, the term itself first; lines without an empty one between them are a family, of which a problem means
+this member and not that.
 
 Other words are no terms, and stand in four sets, for four questions about them:
 
@@ -36,12 +36,12 @@ def _word_to_unit(units: Mapping[str, str]) -> dict[str, str]:
 
 
 _FOLDER = files("truegold.pipeline.near")
-_ENGLISH, _CHINESE = (
+_ENGLISH, _CHINESE, _KOREAN = (
     tomllib.loads((_FOLDER / f"{language}_terms.toml").read_text(encoding="utf-8"))
-    for language in ("english", "chinese")
+    for language in ("english", "chinese", "korean")
 )
-TERMS = _first_by_word(_ENGLISH["terms"])
-"""The term of each English word that belongs to one."""
+TERMS = _first_by_word(_ENGLISH["terms"]) | _first_by_word(_KOREAN["terms"])
+"""The term of each English or Korean word that belongs to one."""
 EVERYDAY_TERMS = _first_by_word(_ENGLISH["everyday_terms"])
 """Words of stories that decide less: a rewording may leave them out, or say them otherwise."""
 SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
@@ -67,7 +67,7 @@ CHINESE_UNIT = re.compile(r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米
 IDLE_CHARACTERS = frozenset(_CHINESE["idle_characters"].strip())
 """Chinese characters that come and go in other words."""
 _CHINESE_UNITS = _word_to_unit(_CHINESE["units"])
-_TERM_TABLES = (_ENGLISH["terms"], _ENGLISH["everyday_terms"], _CHINESE["terms"])
+_TERM_TABLES = (_ENGLISH["terms"], _ENGLISH["everyday_terms"], _CHINESE["terms"], _KOREAN["terms"])
 _FAMILY_LINES = [family.splitlines() for table in _TERM_TABLES for family in table.strip().split("\n\n")]
 FAMILIES = {line.split()[0]: position for position, lines in enumerate(_FAMILY_LINES) for line in lines}
 """The family of each term: its members stand where another one could, as even and odd, or area and perimeter."""

@@ -17,7 +17,7 @@ Three questions are put to the row's verifier, each as a response that it judges
   `gold_unmatchable`, `why` "several_values"; others, such as "60^\bullet", may be answers that are written in one way,
   and are counted as `skip:gold_compared_as_text`. Where a fifth of a set cannot be matched its verifier is another:
   they are `gold_unmatchable` too then, `why` "notation". Golds that are no answers are told by their words
-  (`gold_words`), unless a formula in them is accepted.
+  (`gold_words`), unless a formula in them is accepted. "None." is an answer, and none where a fifth of a set has it.
 - *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
 - *All golds again.* Where golds look measured, the options that judge them so are proposed (`measured_golds`): a line
   is printed, and the stage's record has them under `proposed_verifier_args`.
@@ -75,7 +75,7 @@ from truegold.verifiers import (
 )
 from truegold.verifiers.answers.gold_words import gold_fault_kind, is_name, shorter_answers, unmatchable_because
 from truegold.verifiers.columns import boxed_spans
-from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
+from truegold.verifiers.gold import NOTHING_IN_BULK, OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500
@@ -126,14 +126,16 @@ COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solut
 SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 
-@stage_function(version=9, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
+@stage_function(version=10, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of. Done part by part.
 
     A second opinion is opened once, so that the parts are then worked on here, one after the other.
     """
     opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
-    work = PartWork(f"{__name__}:verify_part", config, (_repeated_gold(inputs["rows"]), _is_foreign(inputs["rows"])))
+    rows = inputs["rows"]
+    shared = (_repeated_gold(rows), _is_foreign(rows), _golds_for_nothing(rows))
+    work = PartWork(f"{__name__}:verify_part", config, shared)
     runner = None if opinion is None else partial(run_here, opinion=opinion)
     reports = run_parts(work, split_inputs(inputs, out_dir), progress, "verifying gold", runner)
     proposal = ProposalBySource()
@@ -155,14 +157,14 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
 def verify_part(
     part: Part,
     config: VerifyGoldConfig,
-    shared: tuple[RepeatedGold | None, bool],
+    shared: tuple[RepeatedGold | None, bool, tuple[str, ...]],
     progress: Progress,
     opinion: SecondOpinion | None = None,
 ) -> StageReport:
-    """Judge the golds of one part; `shared` is the gold that nearly all rows of all parts have, and whether their
-    verifier does not read golds."""
-    repeated, is_foreign = shared
-    queue, proposal, as_text = _Queue(), ProposalBySource(), 0
+    """Judge the golds of one part; `shared` is the gold that nearly all rows of all parts have, whether their verifier
+    does not read golds, and the golds that stand for none."""
+    repeated, is_foreign, for_nothing = shared
+    queue, proposal, as_text = _Queue(for_nothing), ProposalBySource(), 0
     rows = proposal.counting(paced(read_rows(part.inputs["rows"], COLUMNS), progress, "verifying gold"))
     if opinion is not None:
         opinion.counts = {}
@@ -270,8 +272,10 @@ class _Pending:
 class _Queue:
     """Makes the items to verify, and keeps their rows until the verdicts come back in the same order."""
 
-    def __init__(self) -> None:
+    def __init__(self, for_nothing: tuple[str, ...] = ()) -> None:
         self._pending: deque[_Pending] = deque()
+        self._for_nothing = for_nothing
+        """Golds that stand for none in this set."""
         self.rows = 0
         """The rows whose items were made."""
         self.skipped = 0
@@ -282,7 +286,7 @@ class _Queue:
         """Yield the items, as far as the verifying processes ask for them."""
         for row in rows:
             self.rows += 1
-            word_fault = _word_fault(row)
+            word_fault = "placeholder" if self._stands_for_nothing(row) else _word_fault(row)
             responses = list(self._responses(row, word_fault))
             if not any(role is _Role.GOLD for role, _ in responses):
                 self.skipped += 1
@@ -336,6 +340,13 @@ class _Queue:
             boxes = boxed_spans(solution)
             for start, end in boxes if 1 < len(boxes) <= MAX_BOXES else ():
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
+
+    def _stands_for_nothing(self, row: Row) -> bool:
+        """Return whether gold stands for none; not where the problem says so: "If there are none, write None"."""
+        gold = row["gold"]
+        if gold not in self._for_nothing or row["verifier"] not in READ_BY_MEANING:
+            return False
+        return gold.strip(" .。").casefold() not in row["prompt"].casefold()
 
     def _other_golds(self, row: Row) -> list[Item]:
         """Return the perfect response to each further accepted gold, to be judged against that gold alone."""
@@ -403,6 +414,14 @@ def _is_foreign(path: Path) -> bool:
         queue.take(verdict)
     judged += queue.finished_before_next()
     return sum(_why_unmatchable(row) is not None for row in judged) > MOST_UNMATCHABLE * len(judged)
+
+
+def _golds_for_nothing(path: Path) -> tuple[str, ...]:
+    """Return the golds of a table, such as "None.", that say nothing where more than a fifth of all golds say so."""
+    golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
+    nothing = golds.filter(golds.str.contains(NOTHING_IN_BULK))
+    is_common = len(golds) >= MIN_REPEATED_ROWS and len(nothing) > MOST_UNMATCHABLE * len(golds)
+    return tuple(sorted(nothing.unique()) if is_common else ())
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:

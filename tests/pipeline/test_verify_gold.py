@@ -15,7 +15,7 @@ from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.verify.gold_stage import verify_gold
 from truegold.pipeline.verify.measured_golds import MeasuredTally, find_sign
-from truegold.verifiers import ConfigError
+from truegold.verifiers import ConfigError, Item, verify_batch
 
 CHECKS = """
 from truegold.verifiers import Reason, Verdict
@@ -201,6 +201,70 @@ def test_a_contradicting_solution_suggests_its_own_value(tmp_path):
 def test_golds_that_cannot_be_matched_are_told_by_kind(gold: str, kind: str, tmp_path: Path) -> None:
     _, (flag,), _ = run(tmp_path, make(gold, prompt="What is it?"))
     assert (flag["reason"], json.loads(flag["evidence"])["why"]) == ("gold_unmatchable", kind)
+
+
+VALUES_IN_SENTENCES = [
+    ("Show that the answer is 25.", "25"),
+    ("Prove that x = 3", "3"),
+    ("The answer is 7 (see figure)", "7"),
+    ("The answer is 25, as shown below.", "25"),
+    ("The answer is $x=3$; see solution.", "3"),
+    ("The final answer is 12 (proof omitted).", "12"),
+    ("Show that the sum equals $\\frac{1}{2}$.", "1/2"),
+    ("18, see the explanation", "18"),
+    ("$\\boxed{8}$ (see figure)", "8"),
+    ("Prove the answer is 6.", "6"),
+    ("证明答案为25。", "25"),
+    ("答案是7（见图）", "7"),
+    ("答案：16，如图所示", "16"),
+    ("结果为 $\\frac{1}{2}$，见解析", "1/2"),
+]
+ORDERS_TO_PROVE = [
+    *("Show that $f$ is continuous.", "Prove there are infinitely many.", "Prove that no such number exists."),
+    *("Show that the sequence converges.", "Show that $a^2+b^2 \\ge 2ab$.", "Prove that the set is countable."),
+    *("Prove that $x+y$ is at most 12.", "Show that the answer is not an integer.", "Prove it.", "Prove by induction."),
+    *("Prove or disprove.", "证明三角形是等腰的。", "证明 $f$ 是连续的。"),
+]
+
+
+@pytest.mark.parametrize(("gold", "value"), VALUES_IN_SENTENCES)
+def test_the_value_that_a_sentence_states_as_the_answer_is_read(gold: str, value: str, tmp_path: Path) -> None:
+    _, flags, _ = run(tmp_path, make(gold, prompt="What is it?"))
+    assert flags == []
+    (verdict,) = verify_batch([Item(f"\\boxed{{{value}}}", gold, "math", "{}", "What is it?")], workers=1)
+    assert verdict.passed
+
+
+@pytest.mark.parametrize("gold", ORDERS_TO_PROVE)
+def test_an_order_to_prove_something_is_no_gold(gold: str, tmp_path: Path) -> None:
+    _, (flag,), _ = run(tmp_path, make(gold, prompt="What is it?"))
+    assert (flag["reason"], json.loads(flag["evidence"])["why"]) in [
+        ("gold_unmatchable", "prose"),
+        ("gold_unmatchable", "notation"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    ["None.", "none", "NONE.", "nil", "Nothing.", "No answer.", "no answers", "\\text{none}", "没有。", "없음"],
+)
+def test_an_answer_that_says_nothing_is_a_placeholder_where_a_large_share_of_a_set_has_it(
+    nothing: str, tmp_path: Path
+) -> None:
+    for share, flagged in ((10, True), (1, False)):
+        (folder := tmp_path / str(share)).mkdir()
+        rows = [make(nothing, prompt="What is it?") for _ in range(share)]
+        _, flags, _ = run(folder, *rows, *(make(str(n)) for n in range(30 - share)))
+        whys = [json.loads(flag["evidence"])["why"] for flag in flags if flag["blocks"]]
+        assert whys == ["placeholder"] * share * flagged
+
+
+def test_none_is_an_answer_where_the_problem_names_it_or_lists_it_as_an_option(tmp_path: Path) -> None:
+    asked = [make("None.", prompt="Which of them is prime? Write None if there is none.") for _ in range(10)]
+    options = json.dumps({"options": ["2", "3", "None", "5"]})
+    chosen = [make("None", "choice", prompt="Which is it?", verifier_args=options) for _ in range(10)]
+    _, flags, _ = run(tmp_path, *asked, *chosen, *(make(str(n)) for n in range(10)))
+    assert flags == []
 
 
 def test_a_few_golds_that_are_compared_as_text_are_counted_and_many_are_a_fault(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ _PREDICATE = re.compile(
 """Words that a sentence has and a phrase has not: "the largest even number", but "the number *is* even"."""
 _ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
 """Chinese words of an argument: because, so, proof, since, hence the choice is, solution; or two sentences."""
+_ORDERS_PROOF = re.compile(
+    r"\s*(?:(?:dis)?prove\b(?:\s+that\b)?|show\s+(?:that\b|(?=(?:the|it|why|how)\b))|(?:试?证明|求证)[:：]?(?=.))",
+    re.IGNORECASE,
+)
+"""A gold that begins so orders a proof of what follows: "Prove that x = 3"."""
 _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
@@ -143,6 +148,7 @@ def shorter_answers(gold: str) -> list[str]:
         return []
     committed = committed_answer(gold)
     answers = [*formulas[:1], *formulas[-1:], *([committed.text] if committed else [])]
+    answers += [gold[order.end() :].strip()] if (order := _ORDERS_PROOF.match(gold)) else []
     return [answer for answer in dict.fromkeys(answers) if answer and not _is_prose(answer)]
 
 
@@ -185,6 +191,8 @@ def gold_fault_kind(fault: str, gold: str) -> str:
 def _is_prose(text: str) -> bool:
     """Return whether a gold is made of sentences, which a right answer would put in other words."""
     plain = _MARKUP.sub(" ", _FORMULA.sub(" ⟦⟧ ", text))
+    if _ORDERS_PROOF.match(plain):
+        return True
     han = len(_HAN.findall(plain))
     if han > MAX_PHRASE_HAN or (han > MAX_PHRASE_WORDS and _ARGUES.search(plain)):
         return True

@@ -33,7 +33,7 @@ from gmpy2 import mpq
 from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
-from truegold.verifiers.gold import is_placeholder
+from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
     choice_and_value,
@@ -579,7 +579,7 @@ class MathVerifier:
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         r"""Return a perfect response for `gold`: gold in a `\boxed`."""
-        return f"\\boxed{{{gold}}}"
+        return f"\\boxed{{{without_reference(gold)}}}"
 
 
 def _judge_response(response: str, gold: str | None, problem: str | None, policy: Policy) -> Verdict:

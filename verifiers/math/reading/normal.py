@@ -19,6 +19,7 @@ from functools import lru_cache
 from truegold.verifiers.currencies import CODES, LONE_SIGNS, MONEY_SIGNS, PREFIXED
 from truegold.verifiers.entities import decode_entities
 from truegold.verifiers.extract.objects import answer_in_json
+from truegold.verifiers.gold import without_reference
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
 from truegold.verifiers.math.reading import notation
 from truegold.verifiers.math.reading.chinese_phrases import with_chinese_numbers
@@ -119,8 +120,10 @@ def normal_text(text: str) -> str:
     return normal(text)
 
 
-normal_gold = remembered(CACHED_READINGS)(normal_text)
-"""Returns the normal text of a gold, which is remembered: golds repeat, once for each completion of a group."""
+@remembered(CACHED_READINGS)
+def normal_gold(gold: str) -> str:
+    """Return the normal text of a gold, which is remembered: golds repeat, once for each completion of a group."""
+    return normal_text(without_reference(gold))
 
 
 def normal(text: str) -> str:
