@@ -67,7 +67,7 @@ def test_docstrings_and_comments_use_plain_words(folder: str) -> None:
 
 
 def test_pages_use_plain_words() -> None:
-    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
     found = []
     for page in pages:
         text = CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), page.read_text(encoding="utf-8"))
