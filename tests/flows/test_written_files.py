@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from tables import rows
 
 from tests.flows.test_mistakes import run
 from truegold.flows.config import RunConfig, load_config, parse_settings, validate_config
@@ -94,7 +93,7 @@ def test_every_example_is_planned_whole_and_curated(example: Path, monkeypatch: 
     assert names[-1] == "report"
 
 
-@rows("block", BLOCKS)
+@pytest.mark.parametrize("block", BLOCKS)
 def test_every_configuration_in_the_docs_is_valid(block: str) -> None:
     values: dict[str, Any] = parse_settings(block)
     assert isinstance(values, dict)

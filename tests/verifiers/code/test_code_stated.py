@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from sandboxes import box_of
-from tables import rows
+from tables import crossed, rows
 
 from truegold.verifiers.code.checks.foreign_assertions import read_assertions, uncalled_test
 from truegold.verifiers.code.checks.foreign_values import HashedList, NoLiteral, agree, literal, read_printed
@@ -58,7 +58,13 @@ def test_a_right_program_is_judged_by_the_values_that_it_states(name: str) -> No
     assert (verdict.evidence["method"], verdict.evidence["isolation"]) == ("lowered", "apart")
 
 
-@rows("name, program", [(name, program) for name in TESTS for program in HOSTILE[TESTS[name]["language"]]])
+def attacks() -> list[tuple[str, str]]:
+    """Return the hostile programs with the tests of their language."""
+    named = {language: [name for name in TESTS if TESTS[name]["language"] == language] for language in HOSTILE}
+    return [pair for language, programs in HOSTILE.items() for pair in crossed(named[language], programs)]
+
+
+@rows("name, program", attacks())
 def test_a_program_that_deceives_its_tests_is_not_paid(name: str, program: str) -> None:
     verdict = judge(name, program)
     assert verdict.score == 0.0, verdict
