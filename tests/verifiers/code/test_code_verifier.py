@@ -14,7 +14,7 @@ from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.sandbox import Tier
 
 
-@pytest.fixture(params=[Tier.FULL, Tier.CONTAINER])
+@pytest.fixture(params=[Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])
 def verifier(request: pytest.FixtureRequest) -> CodeVerifier:
     box_of(request.param)
     return CodeVerifier(tier=request.param)
@@ -239,7 +239,7 @@ def test_verdicts_are_the_same_every_time_and_in_threads(verifier: CodeVerifier)
     rows = [(fenced(program), suite) for program in (RIGHT, WRONG, HACKS["huge"]) for suite in FUNCTION_SUITES.values()]
 
     def judge(row: tuple[str, Any]) -> Verdict:
-        return verifier(row[0], info={"tests": row[1]})
+        return verifier(row[0], info={"tests": row[1], "limits": {"memory_mb": 256}})
 
     alone = [judge(row) for row in rows]
     with ThreadPoolExecutor(4) as pool:
