@@ -202,7 +202,7 @@ def test_whatever_stands_in_a_file_no_door_breaks(tmp_path: Path, records: list[
         assert "\n" not in error.message
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(record=st.dictionaries(NAMES, VALUES, max_size=5))
 def test_whatever_stands_in_memory_the_python_api_says_so(tmp_path: Path, record: dict[str, Any]) -> None:
     good = {"question": "How much is 17 and 25 together?", "answer": "42"}

@@ -284,11 +284,11 @@ def test_every_step_has_a_name_in_the_configuration():
 
 
 def test_hostile_texts_take_linear_time(tmp_path):
-    size = 2 * 10**6
+    size = 5 * 10**5
     texts = [" " * size + "x", "x" + "\n" * size + "x", "Q:" * size, "م\u200d" * size, "a\u0301" * size]
     started = time.process_time()
     run(tmp_path, *(make("What is 6*7?", solution=text) for text in texts), *(make(text) for text in texts))
-    assert time.process_time() - started < 15
+    assert time.process_time() - started < 4
 
 
 MARKUP = [
