@@ -218,6 +218,7 @@ def test_the_form_that_a_verifier_reads_is_found_and_the_remedy_named(
     assert ("@verifier(gold_response=" in shown) is not is_said
 
 
+@pytest.mark.long_run  # test_verifiers_cli.py shows the same of the command.
 def test_a_form_that_is_not_found_is_asked_for_and_may_be_given(tmp_path: Path) -> None:
     (tmp_path / "forms.py").write_text(FORMS)
     name = f"{tmp_path / 'forms.py'}:odd"
