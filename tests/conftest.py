@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from property_tests import example_line, load_profile
+from tables import is_full_run, is_in_the_tenth
 
 load_profile()
 
@@ -30,13 +30,10 @@ TEXTS = [
     for b in range(9)
 ]
 
-SHARE = 10
-"""One row in so many of a long table runs, unless TRUEGOLD_ALL is set (`make test-all`)."""
-
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests marked `long_run`, and nine tenths of those marked `long_table`, the same ones every time."""
-    if os.environ.get("TRUEGOLD_ALL"):
+    if is_full_run():
         return
     deselected = {
         item
@@ -61,7 +58,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed:
-                reporter.write_line(f"\nFAILED {report.nodeid} ({report.when})", red=True)
+                row = f" {report.head_line}" if isinstance(report, pytest.SubtestReport) else ""
+                reporter.write_line(f"\nFAILED {report.nodeid} ({report.when}){row}", red=True)
 
     plugins.register(FailureNames())
 
@@ -75,11 +73,6 @@ def pytest_runtest_makereport(
     if call.excinfo is not None and (line := example_line(call.excinfo.value, getattr(item, "fixturenames", ()))):
         report.sections.append(("To keep this example", line))
     return report
-
-
-def is_in_the_tenth(nodeid: str) -> bool:
-    """Return whether a row of a long table runs in the short run too, which a hash of its name decides."""
-    return hashlib.sha256(nodeid.encode()).digest()[0] % SHARE == 0
 
 
 @pytest.fixture(scope="session")

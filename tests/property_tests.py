@@ -5,17 +5,17 @@ break it. `make test-all` (TRUEGOLD_ALL=1) draws anew and more; of a failure it 
 
     @example(records=[{"question": "\\ud800"}])
 
-above the test. Tests may set how many examples they need; what else is set here is set nowhere else.
+above the test. Tests may set how many `examples` they need; what else is set here is set nowhere else.
 """
 
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Collection
 
 from hypothesis import settings
+from tables import is_full_run
 
 FAILURE = re.compile(r"(?:Failing test case|Falsifying example): \w+\(\n(.*)\)\s*", re.DOTALL)
 """What Hypothesis notes of the example that fails: a call of the test, an argument a line or more."""
@@ -23,11 +23,16 @@ ARGUMENT = re.compile(r"^    (?=\w+=)", re.MULTILINE)
 UNWRITTEN = "this example cannot be written as @example; take the @reproduce_failure above"
 
 
+def examples(count: int) -> int:
+    """Return how many examples a test draws that needs so many with TRUEGOLD_ALL: a quarter of them without."""
+    return count if is_full_run() else -(-count // 4)
+
+
 def load_profile() -> None:
     """Set how examples are drawn. How long one takes says how busy the machine is, so none has a deadline."""
     settings.register_profile("same", deadline=None, max_examples=40, derandomize=True)
     settings.register_profile("new", deadline=None, max_examples=100, print_blob=True)
-    settings.load_profile("new" if os.environ.get("TRUEGOLD_ALL") else "same")
+    settings.load_profile("new" if is_full_run() else "same")
 
 
 def example_line(error: BaseException, fixtures: Collection[str]) -> str | None:

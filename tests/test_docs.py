@@ -15,6 +15,7 @@ from types import ModuleType
 
 import pytest
 from house import ROOT
+from tables import rows
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -61,7 +62,7 @@ def screen_lines(page: Path) -> int:
     return code + sum(max(1, ceil(len(line) / 100)) for line in _BLOCK.sub("", text).splitlines())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@rows("page", PAGES)
 def test_every_link_leads_somewhere(page: Path) -> None:
     dead = [
         f"{target}#{anchor}"
@@ -125,7 +126,7 @@ def command_lines(page: Path) -> list[list[str]]:
     return [line.split("#")[0].split()[1:] for line in (*blocks, *inline) if re.match(r"truegold [a-z]", line)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@rows("page", PAGES)
 def test_every_command_exists_with_its_options(page: Path) -> None:
     from truegold.flows.cli.app import app
 

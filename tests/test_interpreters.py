@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from house import ROOT
+from tables import is_full_run
 from wheels import build_wheel
 
 VERSIONS = ("3.12", "3.13", "3.14")
@@ -16,7 +17,7 @@ TEST_PACKAGES = ("hypothesis", "numpy", "pandas", "pytest", "pytest-timeout", "p
 
 pytestmark = [
     pytest.mark.wheel,
-    pytest.mark.skipif(not os.environ.get("TRUEGOLD_ALL"), reason="it takes minutes: make test-all runs it"),
+    pytest.mark.skipif(not is_full_run(), reason="it takes minutes: make test-all runs it"),
     pytest.mark.timeout(3600),
 ]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import run_command
+from tables import rows
 
 from truegold.flows.config import validate_config
 from truegold.flows.execute import check_remote, execute
@@ -51,8 +52,8 @@ def mistake(**settings: Any) -> str:
     return line
 
 
-@pytest.mark.parametrize(
-    ("data", "line"),
+@rows(
+    "data, line",
     [
         ({"verifier": "mth"}, "there is no verifier 'mth'"),
         ({"verifier": "checks.py:declard"}, "Did you mean 'declared'?"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from tables import rows
 
 from truegold.flows.config import RunConfig, validate_config
 from truegold.pipeline.config.base import _models_in, _type_of
@@ -49,7 +51,7 @@ def test_every_section_is_looked_at() -> None:
     assert len(ALL) > 90
 
 
-@pytest.mark.parametrize(("path", "model"), ALL, ids=lambda part: ".".join(part) if isinstance(part, tuple) else None)
+@rows("path, model", ALL)
 def test_a_typo_is_named_with_what_was_meant(path: Path, model: type[BaseModel]) -> None:
     name = max((field for field in model.model_fields if field != "type"), key=len, default=None)
     typo = "pathh" if name is None else name[:2] + name[3:] + "x"
@@ -62,8 +64,7 @@ def test_a_typo_is_named_with_what_was_meant(path: Path, model: type[BaseModel])
     assert any(line.strip().startswith(expected) for line in lines), lines
 
 
-@pytest.mark.parametrize("value", [7, "x y", [1, 2], [[]], True])
-@pytest.mark.parametrize("path", sorted({path for path, _ in ALL if path}), ids=".".join)
+@rows("path, value", product(sorted({path for path, _ in ALL if path}), [7, "x y", [1, 2], [[]], True]))
 def test_a_value_that_is_no_section_is_one_line(path: Path, value: Any) -> None:
     try:
         validate_config(nested(path, value), "run.yaml")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ingest_files import GOOD, read_file, rejects, write_lines
+from property_tests import examples
 
 from truegold import pipeline
 from truegold.pipeline.config.sources import FileSource, HubSource
@@ -188,7 +189,7 @@ NAMES = st.sampled_from(
 RECORDS = st.dictionaries(NAMES | st.text(st.characters(), max_size=3), VALUES, max_size=6) | VALUES
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(100))
 @given(
     records=st.lists(RECORDS, min_size=1, max_size=4), position=st.integers(0, 4), door=st.sampled_from(sorted(DOORS))
 )
@@ -201,7 +202,7 @@ def test_whatever_stands_in_a_file_no_door_breaks(tmp_path: Path, records: list[
         assert "\n" not in error.message
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(record=st.dictionaries(NAMES, VALUES, max_size=5))
 def test_whatever_stands_in_memory_the_python_api_says_so(tmp_path: Path, record: dict[str, Any]) -> None:
     good = {"question": "How much is 17 and 25 together?", "answer": "42"}
@@ -227,7 +228,7 @@ LOGS = [
 ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(100))
 @given(data=st.data(), good=st.sampled_from(LOGS))
 def test_whatever_stands_in_a_log_its_other_rollouts_are_read(tmp_path: Path, data: Any, good: dict[str, Any]) -> None:
     changes = data.draw(st.dictionaries(st.sampled_from(sorted(good)), VALUES, min_size=1, max_size=3))

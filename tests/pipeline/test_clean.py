@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numbered_rows import plain_row
+from property_tests import examples
+from tables import rows
 
 from truegold.pipeline.clean import EDITS, clean_prose
 from truegold.pipeline.clean.edits import CODE, PROSE
@@ -94,8 +96,8 @@ def test_a_clean_row_passes_untouched_but_for_its_notes(tmp_path):
     assert dict(report.counts) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("cafe\u0301 au lait", "café au lait"),
         ("e\u200b\u0301tude", "étude"),
@@ -282,11 +284,11 @@ def test_every_step_has_a_name_in_the_configuration():
 
 
 def test_hostile_texts_take_linear_time(tmp_path):
-    size = 2 * 10**6
+    size = 5 * 10**5
     texts = [" " * size + "x", "x" + "\n" * size + "x", "Q:" * size, "م\u200d" * size, "a\u0301" * size]
     started = time.process_time()
     run(tmp_path, *(make("What is 6*7?", solution=text) for text in texts), *(make(text) for text in texts))
-    assert time.process_time() - started < 15
+    assert time.process_time() - started < 4
 
 
 MARKUP = [
@@ -320,14 +322,14 @@ TROUBLE = st.sampled_from([*INVISIBLE, *".:aQmم1क\u094d가ㄱ\u1100\u1161１�
 TEXTS = st.lists(TROUBLE | st.characters(exclude_categories=["Cs"]), max_size=25).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(text=TEXTS)
 def test_cleaning_a_text_twice_changes_nothing_the_second_time(text):
     once = cleaned(text)
     assert cleaned(once) == once
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.sampled_from(["math", "code"])), max_size=4))
 def test_cleaning_a_table_twice_changes_nothing_the_second_time(tmp_path, texts):
     rows = [make(prompt, gold, solution=solution, domain=domain) for prompt, gold, solution, domain in texts]
@@ -347,7 +349,7 @@ WORDS = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(words=st.lists(WORDS, min_size=1, max_size=30))
 def test_a_text_without_damage_is_never_touched(words):
     text = " ".join(words).replace(" \n", "\n").replace("\n ", "\n")

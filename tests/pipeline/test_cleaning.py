@@ -7,6 +7,7 @@ import time
 import orjson
 import pytest
 from real_data import real_data
+from tables import rows
 
 from truegold.pipeline.clean import EDITS, Boilerplate, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
@@ -25,8 +26,8 @@ def cleaned(text):
     return edits[-1].after if edits else text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("AB&nbsp;&lt; 5 &amp; CD &gt; 7", "AB < 5 & CD > 7"),
         ("escaped twice: x &amp;lt; 3", "escaped twice: x < 3"),
@@ -48,8 +49,8 @@ def test_html_becomes_plain_text_and_inequalities_stay(text, expected):
     assert cleaned(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("-\x0crac{1}{2}", r"-\frac{1}{2}"),
         ("2 \times 3 \text{ cm}, \theta, \tan(x)", r"2 \times 3 \text{ cm}, \theta, \tan(x)"),
@@ -117,7 +118,7 @@ def test_what_data_sets_put_around_a_problem_is_cut(prompt):
     assert cut(prompt) == ASKED
 
 
-@pytest.mark.parametrize(
+@rows(
     "prompt",
     [
         f"{ASKED} Express your answer as a common fraction.",
@@ -142,8 +143,8 @@ def test_chinese_boilerplate_is_cut():
     assert cut(f"题目：{asked}\n答案：") == asked
 
 
-@pytest.mark.parametrize(
-    ("prompt", "texts"),
+@rows(
+    "prompt, texts",
     [
         ("Which is prime?\n(A) 4\n(B) 7\n(C) 9", ("4", "7", "9")),
         ("Which is prime? A. 4 B. 7 C. 9 D. 1", ("4", "7", "9", "1")),
@@ -170,8 +171,8 @@ def test_options_are_read_where_they_are_whole(prompt, texts):
     assert (None if options is None else options.texts) == texts
 
 
-@pytest.mark.parametrize(
-    ("gold", "letters"),
+@rows(
+    "gold, letters",
     [
         ("B", "B"),
         ("(b)", "B"),
@@ -196,8 +197,8 @@ def test_small_letters_may_be_parts_and_are_chosen_by_letter_only():
     assert (chosen_letters(options, "B"), chosen_letters(options, "7")) == ("B", None)
 
 
-@pytest.mark.parametrize(
-    ("gold", "note"),
+@rows(
+    "gold, note",
     [
         ("42", ("number", "42")),
         (r"\frac{6}{8}", ("number", "3/4")),
@@ -247,8 +248,8 @@ def test_no_gold_has_no_type_and_other_verifiers_know_their_own():
     assert gold_note("blue", "choice", ["red", "blue", "green"]) == ("choice", "B")
 
 
-@pytest.mark.parametrize(
-    ("prompt", "code"),
+@rows(
+    "prompt, code",
     [
         ("How many apples does Ann have if she buys three more?", "en"),
         ("小明有 3 个苹果", "zh"),
@@ -266,8 +267,8 @@ def test_the_language_of_a_prompt(prompt, code):
     assert language_of(prompt) == code
 
 
-@pytest.mark.parametrize(
-    ("prompt", "gold", "expected"),
+@rows(
+    "prompt, gold, expected",
     [
         ("What is 6*7?\nAnswer: 42", "42", "What is 6*7?"),
         ("What is 6*7?\n\n**Answer:** $42$.", "42.0", "What is 6*7?"),
@@ -316,7 +317,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack[:10].encode("unicode_escape").decode())
+@rows("attack", ATTACKS)
 def test_no_text_keeps_the_cleaning_busy(attack):
     started = time.process_time()
     clean_prose(attack)
@@ -355,7 +356,7 @@ def test_accents_and_other_scripts_are_no_mojibake(text):
     assert misread_as(text) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "Question 3: How many apples has Tom?",

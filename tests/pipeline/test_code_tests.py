@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
+from tables import rows
 
 from truegold.verifiers.code.suite.row_tests import Unusable, read_tests
 from truegold.verifiers.row_kinds import looks_like_tests
 
 
-@pytest.mark.parametrize(
-    ("tests", "reason", "expected"),
+@rows(
+    "tests, reason, expected",
     [
         (None, "missing_tests", "holds no tests"),
         ("", "missing_tests", "holds no tests"),
@@ -95,7 +97,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(value=VALUES, name=st.none() | st.just("f"))
 def test_whatever_stands_in_a_column_is_tests_or_unusable(value, name):
     looks_like_tests(value)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numbered_rows import plain_row
+from property_tests import examples
 
 from truegold.flows.config import validate_config
 from truegold.flows.plan import plan
@@ -196,7 +197,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
     def key(row: Row) -> tuple[str, str | None]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tables import rows
 from test_export_formats import OF_CONVERSATIONS, WITHOUT_COMPLETIONS, export, rows_of, write_lines
 from typer.testing import CliRunner
 
@@ -267,8 +268,8 @@ def test_what_could_not_be_judged_is_visible_in_each_further_trainer(tmp_path: P
     actor.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("label", "response", "paid"),
+@rows(
+    "label, response, paid",
     [
         ("72", "\\boxed{72}", 1.0),
         (["72", "73"], "\\boxed{73}</s>", 1.0),

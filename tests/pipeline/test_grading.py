@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import rows
 
 from truegold.pipeline.config.stages import GraderConfig
 from truegold.pipeline.judge.grading import MAX_RESPONSE_CHARS, make_question, read_grade
@@ -18,8 +19,8 @@ def question(response: str, **settings: Any) -> str | None:
     return make_question(Item(response, "72", problem="How many?"), config)
 
 
-@pytest.mark.parametrize(
-    ("reply", "grade"),
+@rows(
+    "reply, grade",
     [
         ("SCORE: 8", 0.8),
         ("All steps stand there.\n**Score: 10**", 1.0),

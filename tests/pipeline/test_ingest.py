@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 
 from truegold.pipeline.config.sources import FileSource, HubSource
 from truegold.pipeline.ingest.stage import ingest
@@ -323,7 +324,7 @@ GOOD = {
 RECORDS = st.dictionaries(NAMES | st.text(st.characters(), max_size=4), VALUES, max_size=6)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=st.lists(RECORDS | VALUES, max_size=8), whole=st.booleans())
 def test_whatever_json_comes_everything_is_counted_and_nothing_crashes(tmp_path, records, whole):
     data = lines(problem(1), *records) if whole else lines(*records)
@@ -333,7 +334,7 @@ def test_whatever_json_comes_everything_is_counted_and_nothing_crashes(tmp_path,
         assert "\n" not in error.message
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), shape=st.sampled_from(SHAPES))
 def test_whatever_stands_in_a_presets_columns_everything_is_counted_and_nothing_crashes(tmp_path, data, shape):
     record = data.draw(st.fixed_dictionaries(dict.fromkeys(shape, VALUES)))
@@ -341,7 +342,7 @@ def test_whatever_stands_in_a_presets_columns_everything_is_counted_and_nothing_
     run(tmp_path, lines({name: good[name] for name in shape}, record))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=300))
 def test_whatever_bytes_come_everything_is_counted_and_nothing_crashes(tmp_path, data):
     for name, start in (("train.jsonl", lines(problem(1))), ("train.csv", b"question,answer\n1+1?,2\n")):

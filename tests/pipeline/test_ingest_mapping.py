@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from real_data import real_data
+from tables import rows
 
 from truegold.pipeline.config.sources import ColumnSpec, FileSource
 from truegold.pipeline.ingest.stage import ingest
@@ -29,8 +30,8 @@ def rows_of(folder: Path, *values: dict[str, Any], **config: Any) -> list[Row]:
     return take(path, folder / "out", **config)
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
+@rows(
+    "path, expected",
     [
         ("a", {"b": [10, {"c": 5}], "json": '{"d": "deep"}'}),
         ("a.b.1.c", 5),
@@ -53,8 +54,8 @@ def test_dots_reach_into_structs_json_texts_and_lists(path, expected):
     assert compile_column(ColumnSpec(column=path), "gold")(values) == expected
 
 
-@pytest.mark.parametrize(
-    ("extract", "text", "expected"),
+@rows(
+    "extract, text, expected",
     [
         ("after ####", "a #### 1 #### 72 \n", "72"),
         ("after ####", "none", None),
@@ -70,8 +71,8 @@ def test_extracts(extract, text, expected):
     assert compile_column(ColumnSpec(column="text", extract=extract), "gold").text({"text": text}) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         (r"\boxed{1} then \boxed{2}", "2"),
         (r"\boxed{1} then \boxed{2", "1"),

@@ -8,7 +8,9 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 from suspicion_world import assessed, world
+from tables import rows
 
 from truegold.pipeline.config.stages import Fault
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
@@ -181,7 +183,7 @@ LOG = st.floats(-8, 8).map(lambda value: round(value, 3))
 PROBABILITY = st.floats(0.001, 0.999)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     votes=st.none() | st.tuples(PROBABILITY, PROBABILITY).map(lambda pair: shares_of(*pair)),
     wording=st.sampled_from([0.0, 0.12, 0.5]),
@@ -215,7 +217,7 @@ def test_the_order_of_sources_changes_nothing_and_one_more_takes_nothing_away(lo
     assert total([*logs, 1.0]) >= total(logs)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     rules=st.frozensets(st.sampled_from(sorted(ILL_POSED_RULES))),
     wording=st.sampled_from([0.0, 0.5]),
@@ -248,8 +250,8 @@ STRONG = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.2)
 SPLIT = Heard(20, 12.0, strong=8, strong_independent=5.0, strong_share=0.4)
 
 
-@pytest.mark.parametrize(
-    ("votes", "verdict", "heard", "tier"),
+@rows(
+    "votes, verdict, heard, tier",
     [
         # Without enough witnesses votes drop nothing, whatever they say.
         (shares_of(0.99, 0.9), None, FEW, "review"),
@@ -313,7 +315,7 @@ def test_strong_systems_deny_a_label(strong, independent, share, denies):
     assert Heard(20, 12.0, strong, independent, share).deny_label is denies
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         "The total cannot be determined.",

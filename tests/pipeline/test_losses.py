@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from command_line import run_command
 from ingest_files import read_file, write_lines
+from tables import rows
 
 from truegold import pipeline
 from truegold.pipeline.running.stage import StageReport
@@ -30,8 +31,8 @@ def losses_of(path: Path, folder: Path, **config: Any) -> list[Loss]:
     return read_losses(report)
 
 
-@pytest.mark.parametrize(
-    ("golds", "judged_by", "cause"),
+@rows(
+    "golds, judged_by, cause",
     [
         (["72", "10", "5"], "choice", "Every gold is a number: is `math` meant?"),
         (["1/2", "\\frac{3}{4}", "2.5"], "choice", "Every gold is a number: is `math` meant?"),

@@ -11,6 +11,7 @@ import pytest
 
 from truegold.pipeline.flag.rules import BUILT_IN, load_detectors
 from truegold.pipeline.tables.measured_flags import (
+    CORPUS_ROWS,
     MEASURED,
     Measured,
     measured_flag,
@@ -27,11 +28,11 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 
 def mean_over_corpora(rows):
-    """Return the share of right rows in a corpus, of which five have full weight."""
+    """Return the share of right rows in a corpus, of which CORPUS_ROWS have full weight."""
     corpora = defaultdict(list)
     for corpus, right in rows:
         corpora[corpus].append(right)
-    weighted = [(min(len(rights), 5), sum(rights) / len(rights)) for rights in corpora.values()]
+    weighted = [(min(len(rights), CORPUS_ROWS), sum(rights) / len(rights)) for rights in corpora.values()]
     return sum(weight * share for weight, share in weighted) / sum(weight for weight, _ in weighted)
 
 

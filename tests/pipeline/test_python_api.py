@@ -15,6 +15,7 @@ import datasets
 import pandas as pd
 import polars as pl
 import pytest
+from tables import rows
 
 from truegold import pipeline
 from truegold.pipeline.curation.gate import GateOptions, gate
@@ -203,8 +204,8 @@ def test_errors_name_the_evaluation_set_and_the_samples_that_are_at_fault(tmp_pa
         pipeline.deduplicate(path)
 
 
-@pytest.mark.parametrize(
-    ("rows", "says"),
+@rows(
+    "rows, says",
     [
         ([], "no rows"),
         (pl.DataFrame(), "no rows"),

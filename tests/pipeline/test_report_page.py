@@ -11,6 +11,7 @@ from typing import Any
 import fake_run as fake
 import pytest
 from report_pages import Page, run_report, shown_rows
+from tables import rows
 
 from truegold.pipeline.report import ReviewSettings, open_page
 from truegold.pipeline.report.render import MAX_POINTS, PAGE, THIRD_PARTY, json_for_script, line_chart, thinned, ticks
@@ -123,8 +124,8 @@ def test_katex_is_there_only_for_maths(tmp_path: Path, full: tuple[Path, str, di
     assert "KaTeX_Main" not in run_report(run.folder, fake.CURATION)[1]
 
 
-@pytest.mark.parametrize(
-    ("text", "maths"),
+@rows(
+    "text, maths",
     [
         ("$x_1$", True),
         ("find $$x$$ now", True),

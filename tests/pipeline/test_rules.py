@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from numbered_rows import plain_row
 from real_data import real_data
+from tables import rows
 
 from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
 from truegold.pipeline.tables.measured_flags import MEASURED, MIN_PRECISION
@@ -33,7 +34,7 @@ def reasons(row):
     return [finding.reason for rule in load_detectors(["all"]) for finding in rule.detect(row)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@rows("case", CASES)
 def test_each_case_gets_exactly_its_flags(case):
     row = make_row(case["prompt"], case["gold"], case.get("solution"), case.get("domain", "math"))
     assert sorted(reasons(row)) == sorted(case["flags"])
@@ -52,8 +53,8 @@ def test_rules_that_are_seldom_right_run_only_where_they_are_named():
     assert min(MEASURED[name].precision for name in by_default) >= MIN_PRECISION > MEASURED[mojibake].precision
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@rows(
+    "text, value",
     [
         ("16", 16),
         ("16.", 16),
@@ -77,7 +78,7 @@ def test_plain_numbers_are_read(text, value):
     assert float(written.value) == value
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [None, "", "x", "2x", "3, 4", "3 or 4", "2\\pi", "2 pi", "5 million", "三十", "1/0", "2^4", "1e5", "9" * 200],
 )
@@ -85,7 +86,7 @@ def test_what_is_not_plainly_a_number_is_not_read(text):
     assert read_number(text) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "attack",
     [
         "$" * 20_000,
@@ -102,7 +103,6 @@ def test_what_is_not_plainly_a_number_is_not_read(text):
         "a" * 20_000 + "...",
         "|\n" * 10_000 + "table below",
     ],
-    ids=lambda attack: attack[:12].encode("unicode_escape").decode(),
 )
 def test_no_prompt_keeps_the_rules_busy(attack):
     started = time.process_time()

@@ -14,6 +14,7 @@ from chat_server import ChatServer
 from command_line import run_command
 from numbered_rows import make_row
 from pydantic import ValidationError
+from tables import rows
 
 from truegold.pipeline.config.engines import ChatEngineConfig, ScriptedEngineConfig
 from truegold.pipeline.config.stages import AskedModelConfig, OpinionConfig, ProfileConfig, VerifyGoldConfig
@@ -82,8 +83,8 @@ def test_another_verifier_gives_its_opinion() -> None:
     assert sum(counts.total() for counts in opinion.counts.values()) == 1 + ("second_opinion" in declined.evidence)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "gold", "is_asked"),
+@rows(
+    "verdict, gold, is_asked",
     [
         (Verdict(0.0, Reason.UNREAD), "5", True),
         (Verdict(None, Reason.DECLINED, "5 frobs"), "5 glorps", True),

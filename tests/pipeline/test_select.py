@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from numbered_rows import make_row
 from pydantic import ValidationError
+from tables import rows
 
 from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.rates.posterior import Beta, Mixture
@@ -468,8 +469,8 @@ def test_a_selection_says_what_share_of_its_groups_is_expected_to_teach(tmp_path
     assert shares[1] > 0.95
 
 
-@pytest.mark.parametrize(
-    ("section", "message"),
+@rows(
+    "section, message",
     [
         ({"quotas": {"colour:red": 0.5}}, "domain:NAME"),
         ({"quotas": {"domain:a": 1.5}}, "share from 0 to 1"),

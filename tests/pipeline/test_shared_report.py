@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from report_pages import Page, shown_rows, unpack
+from tables import rows
 
 from truegold.flows.cli.app import main
 from truegold.pipeline.report.sharing import Redactor, SharedTexts, shared_page
@@ -106,8 +107,8 @@ def test_the_command_writes_one_file(run_dir, monkeypatch, capsys, tmp_path):
     assert "report to be shared: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("text", "redacted"),
+@rows(
+    "text, redacted",
     [
         ("mail a.b+c@d-e.co.uk now", "mail [e-mail] now"),
         ("see www.x.org/a?b=c, or ftp://x/y", "see [URL], or [URL]"),

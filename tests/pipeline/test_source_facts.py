@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ingest_files import Notes, read_file, write_lines
+from tables import rows
 
 from truegold.pipeline.ingest import gold_signs
 
@@ -253,8 +254,8 @@ def test_golds_in_place_or_too_few_to_tell_are_no_shifted_block(records: list[Re
     assert "golds_of_neighbours" not in facts_of(records, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("gold", "solution", "residue"),
+@rows(
+    "gold, solution, residue",
     [
         ("7", "x=7", "x"),
         ("7", "7", ""),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 from suspicion_world import N_ITEMS, RATES, assessed, world
+from tables import rows
 
 from truegold.pipeline.suspicion.answer_classes import (
     AnswerForm,
@@ -189,8 +191,8 @@ def test_letters_and_yes_no_are_closed():
     assert has_open_answer(LabelledProblem("a", "18"))
 
 
-@pytest.mark.parametrize(
-    ("prompt", "probability"),
+@rows(
+    "prompt, probability",
     [
         ("Kim is three times older than Leo.", MULTIPLE),
         ("She sold 2 times more cakes than he did.", MULTIPLE),
@@ -336,8 +338,8 @@ def test_near_copies_of_a_weak_model_do_not_outvote_labels_that_an_abler_strange
     assert fit.strength[-1] > fit.strength[0]
 
 
-@pytest.mark.parametrize(
-    ("answer", "gold"),
+@rows(
+    "answer, gold",
     [
         ("1", "1,800"),
         ("800", "1800"),
@@ -362,7 +364,7 @@ def test_another_answer_is_not_taken_for_a_cut_one(answer, gold):
     assert not is_cut_short(answer, gold)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_texts_can_be_asked_whether_one_is_a_part(answer, gold):
     assert is_cut_short(answer, gold) in (True, False)

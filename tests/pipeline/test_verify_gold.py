@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import rows
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.flag.rules import BUILT_IN
@@ -343,8 +344,8 @@ def test_options_are_proposed_where_golds_are_computed_to_decimals() -> None:
     assert not proposes(*["0.000"] * 60)
 
 
-@pytest.mark.parametrize(
-    ("text", "measured"),
+@rows(
+    "text, measured",
     [
         ("6.0\\times 10^{24}", True),
         ("2.8 x 10^-26", True),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import rows
 
 from truegold.pipeline.config.sources import Columns, FileSource, HubSource
 from truegold.pipeline.config.stages import VetTestsConfig
@@ -126,9 +127,9 @@ def test_flags_stand_beside_those_that_still_hold(done: tuple[Path, StageReport]
 
 def test_tables_and_facts_are_the_same_in_parts(done: tuple[Path, StageReport], tmp_path: Path) -> None:
     flags = [flag(WRONG, "gold_fails_verifier"), flag(CUT, "gold_fails_verifier")]
-    for index, (rows, earlier) in enumerate([(ROWS[:2], []), (ROWS[2:4], flags), (ROWS[4:], [])]):
+    for index, (chunk, earlier) in enumerate([(ROWS[:2], []), (ROWS[2:4], flags), (ROWS[4:], [])]):
         part = Part(index, 3, {}, tmp_path)
-        write_rows(part.output("in.parquet"), rows, ROW_SCHEMA)
+        write_rows(part.output("in.parquet"), chunk, ROW_SCHEMA)
         write_rows(part.output("gold.parquet"), earlier, FLAG_SCHEMA)
     (tmp_path / "out").mkdir()
     inputs = {"rows": tmp_path / "in.parquet", "flags": tmp_path / "gold.parquet"}
@@ -224,8 +225,8 @@ def test_tests_that_cannot_be_read_drop_the_row(tmp_path: Path) -> None:
     assert [entry["drop_reason"] for entry in table(tmp_path, "dropped")] == ["unreadable_tests"]
 
 
-@pytest.mark.parametrize(
-    ("solution", "meta", "references", "wrong"),
+@rows(
+    "solution, meta, references, wrong",
     [
         ("a", {}, ("a",), ()),
         ("a\n", {"solutions": ["a", "b", "c", "d"]}, ("a", "b", "c"), ()),

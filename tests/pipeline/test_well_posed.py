@@ -16,6 +16,7 @@ from command_line import run_command
 from hypothesis import given
 from hypothesis import strategies as st
 from numbered_rows import plain_row
+from tables import rows
 
 from truegold.pipeline.config.engines import ChatConfig, ScriptedEngineConfig
 from truegold.pipeline.config.stages import Fault, WellPosedConfig
@@ -62,8 +63,8 @@ def check(script, problems, config=CONFIG, max_model_len=2**20):
 QUOTED = '"sides 3 and 4" | not equal'
 
 
-@pytest.mark.parametrize(
-    ("reply", "kinds", "answer"),
+@rows(
+    "reply, kinds, answer",
     [
         ("NONE\nANSWER: 12", [], "12"),
         ("**NONE**\n\n**ANSWER:** 12", [], "12"),
@@ -106,7 +107,7 @@ def test_a_reply_is_read_as_models_write_it(reply, kinds, answer):
     assert ([fault.kind for fault in read.faults], read.answer, read.unquoted) == (kinds, answer, 0)
 
 
-@pytest.mark.parametrize(
+@rows(
     "reply",
     [
         "",
@@ -128,8 +129,8 @@ def test_what_cannot_be_read_says_nothing(reply):
     assert read_faults(reply, SQUARE) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "problem", "kind", "stands"),
+@rows(
+    "text, problem, kind, stands",
     [
         ("sides 3 and 4", SQUARE, C, True),
         ("Sides  3 AND 4.", SQUARE, C, True),
@@ -169,8 +170,8 @@ def test_a_fault_without_a_quotation_of_the_problem_is_counted_and_no_fault():
     assert asked.outcome is Outcome.UNDECIDED
 
 
-@pytest.mark.parametrize(
-    ("reply", "defence"),
+@rows(
+    "reply, defence",
     [
         ("SOUND: 12", "12"),
         ("So it is 12.\n\n**SOUND: 12**", "12"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from real_data import real_data
+from tables import rows
 
 from truegold.synth.answer_first import find_denial
 from truegold.synth.config import LeakConfig
@@ -69,8 +70,8 @@ def test_what_chat_and_thinking_models_begin_with_is_no_leak() -> None:
     assert sum(map(is_caught, openings)) <= 1
 
 
-@pytest.mark.parametrize(
-    ("output", "words"),
+@rows(
+    "output, words",
     [
         ("Not 26: 12+9=21, 21-5=16.", "not 26"),
         ("26 would be right if he kept the 5. 12+9=21, 21-5=16.", "26 would be"),

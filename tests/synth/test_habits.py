@@ -7,11 +7,11 @@ from pathlib import Path
 
 import orjson
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numbered_rows import plain_row
 from synth_world import HARD, USEFUL, World
+from tables import rows
 
 from truegold.synth.config import LeakConfig
 from truegold.synth.habits import FEWEST_SAMPLES, BareSample, Finding, Habits, learn_habits, read_bare_samples
@@ -49,7 +49,7 @@ def reasons(output: str, habits: Habits, failed: str | None = "26") -> tuple[Lea
     return check_output(output, sources, "16", Weights(1, 1, 1), CONFIG, habits, is_program=False).reasons
 
 
-@pytest.mark.parametrize("opening", OPENINGS)
+@rows("opening", OPENINGS)
 def test_an_opening_is_a_leak_until_the_policy_is_known_to_say_it(opening: str) -> None:
     output = f"{opening} {DERIVATION}"
     assert reasons(output, Habits())

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, chen, rho, walder, walder_rewards
 
@@ -83,7 +84,7 @@ def test_groups_without_signal_get_zero(kind: str, rewards: list[float]) -> None
     assert computed == pytest.approx([0.0, 0.0, 0.0]) or (kind == "pass_at_k_walder" and sum(rewards) == 3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@rows("kind", KINDS)
 def test_an_unjudged_completion_gets_nothing_and_leaves_its_group(kind: str) -> None:
     with_unjudged, without = compute_advantages(kind, [1.0, NAN, 0.0, 0.0]), compute_advantages(kind, [1.0, 0.0, 0.0])
     assert with_unjudged == pytest.approx([without[0], 0.0, *without[1:]])

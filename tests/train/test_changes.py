@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import rows
 
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
@@ -39,7 +40,7 @@ def test_a_change_whose_steps_are_taken_again_is_forgotten(tmp_path: Path) -> No
     assert changes_of(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", TUNABLE_GRPO)
+@rows("name", TUNABLE_GRPO)
 def test_what_may_change_is_a_setting(name: str) -> None:
     if name == "guards" or name.startswith("engine."):
         pytest.skip("a section of another part, or of one kind of engine")

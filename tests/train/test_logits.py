@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from architectures import CANNOT_BE_BUILT, served_types, tiny_causal_lm
+from tables import rows
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
@@ -54,7 +55,7 @@ def largest_error(causal_lm: Any) -> float:
     )
 
 
-@pytest.mark.parametrize("model_type", [*PLAIN, *TRANSFORMING])
+@rows("model_type", [*PLAIN, *TRANSFORMING])
 def test_logprobs_of_an_architecture_are_those_of_transformers(model_type: str) -> None:
     assert largest_error(tiny_causal_lm(model_type)) < SAME
 

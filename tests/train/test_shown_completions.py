@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
+from tables import rows
 
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import ShownConfig
@@ -66,8 +67,8 @@ def test_what_is_due_is_shown(folder: Path, settings: dict[str, int], notes: int
     assert told.tables == ([(4, rows)] if rows else [])
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
+@rows(
+    "changed, line",
     [
         ({}, "step 4: right (match), reward 1, gold 7 | What is 3 + 4? | 3+4=7 \\boxed{7}"),
         ({"completion": "\x1b[2Jab\r\n\u202ecd"}, "␛[2Jab \ufffdcd"),

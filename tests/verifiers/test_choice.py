@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers import ChoiceVerifier, Reason
 from truegold.verifiers.answers.gold_types import gold_note
@@ -11,7 +12,7 @@ judge = ChoiceVerifier()
 COLOURS = {"options": ["red", "dark blue", "green"]}
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         "\\boxed{C}",
@@ -77,8 +78,8 @@ def test_no_commitment_earns_nothing(response):
     assert (verdict.score, verdict.reason) == (0.0, Reason.NO_ANSWER)
 
 
-@pytest.mark.parametrize(
-    ("gold", "info", "reason"),
+@rows(
+    "gold, info, reason",
     [
         (None, {}, Reason.GOLD_MISSING),
         (" ", {}, Reason.GOLD_MISSING),
@@ -98,7 +99,7 @@ def test_what_cannot_be_judged_has_no_score(gold, info, reason):
 NUMBERS = {"options": ["40", "41", "42", "5²"]}
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         "选C",
@@ -125,7 +126,7 @@ def test_lower_case_letters_count(response):
     assert judge(response, "C", info=NUMBERS).passed
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         *[
@@ -158,9 +159,7 @@ def test_what_is_chosen_beside_a_denied_letter_counts(response):
     assert judge(response, "C").passed
 
 
-@pytest.mark.parametrize(
-    "answer", ["42", "42.0", "\\frac{84}{2}", "$42$", "\\text{42}", "C. 42", "42 (C)", "(C) 42.0", "C"]
-)
+@rows("answer", ["42", "42.0", "\\frac{84}{2}", "$42$", "\\text{42}", "C. 42", "42 (C)", "(C) 42.0", "C"])
 def test_the_text_of_an_option_counts_by_what_it_says(answer):
     assert judge(f"\\boxed{{{answer}}}", "C", info=NUMBERS).passed
     assert judge(f"\\boxed{{{answer}}}", "42", info=NUMBERS).passed
@@ -249,8 +248,8 @@ def test_letters_behind_a_comma_are_several_answers():
 CRIMSON = "Hint: answer with a letter.\nQuestion: Is Crimson the minimum?\nChoices:\n(A) yes\n(B) no"
 
 
-@pytest.mark.parametrize(
-    ("problem", "response", "letter"),
+@rows(
+    "problem, response, letter",
     [
         (CRIMSON, "Crimson is not the minimum.", "B"),
         (CRIMSON, "Crimson isn't the minimum, as it has a value of 70.", "B"),

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tables import rows
 
 from truegold.verifiers import ConfigError, Reason, SetupError, Verdict, Verifier, verifier
 
@@ -34,8 +35,8 @@ def test_it_is_a_verifier_with_a_name_and_a_version():
     assert (scaled.name, scaled.version) == ("scaled", "3")
 
 
-@pytest.mark.parametrize(
-    ("returned", "score", "reason"),
+@rows(
+    "returned, score, reason",
     [
         (True, 1.0, Reason.MATCH),
         (False, 0.0, Reason.MISMATCH),
@@ -50,7 +51,6 @@ def test_it_is_a_verifier_with_a_name_and_a_version():
         ("yes", None, Reason.VERIFIER_ERROR),
         (Verdict(0.5, Reason.HEDGED, "x"), 0.5, Reason.HEDGED),
     ],
-    ids=repr,
 )
 def test_what_a_function_returns_becomes_a_verdict(returned, score, reason):
     verdict = verifier(lambda response, gold: returned)("a", "b")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import rows
 
 import truegold.verifiers as tv
 from truegold.verifiers.entities import decode_entities
@@ -28,7 +28,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("entity", PAIRS)
+@rows("entity", PAIRS)
 def test_an_entity_is_the_character_it_stands_for(entity: str) -> None:
     plain = PAIRS[entity]
     assert tv.verify(f"\\boxed{{{plain}}}", gold=entity).score == 1.0

@@ -1,14 +1,14 @@
 """The same text."""
 
-import pytest
+from tables import rows
 
 from truegold.verifiers import ExactVerifier, Reason
 
 judge = ExactVerifier()
 
 
-@pytest.mark.parametrize(
-    ("response", "gold", "score"),
+@rows(
+    "response, gold, score",
     [
         ("Paris", "Paris", 1.0),
         ("  paris \n", "Paris", 1.0),

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 from real_data import real_data
+from tables import rows
 
 from truegold.verifiers import committed_answer
 from truegold.verifiers.extract import final_part, last_line
@@ -21,7 +22,7 @@ def answer(response: str, several: bool = False) -> str | None:
     return committed.text if committed else None
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@rows("case", CASES)
 def test_the_committed_answer_and_its_form(case):
     committed = committed_answer(case["response"], several=case.get("several", False))
     assert (committed and committed.text, committed and committed.form) == (case["text"], case["form"])
@@ -80,7 +81,7 @@ def test_two_values_that_a_last_sentence_joins_are_not_one(first, second):
     assert answer(f"We add them up.\nThe total is {first} or {second}.") == f"{first} or {second}"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(max_size=300))
 def test_random_text_never_raises(text):
     committed_answer(text)
@@ -95,14 +96,14 @@ MARKS = (
 MARKUP = st.lists(st.sampled_from([" ", "\n", *MARKS.split()]), max_size=60).map(lambda m: "".join(m).replace("_", " "))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(MARKUP, st.booleans())
 def test_random_markup_never_raises_nor_yields_an_empty_answer(text, several):
     committed = committed_answer(text, several=several)
     assert committed is None or committed.text.strip()
 
 
-@pytest.mark.parametrize(
+@rows(
     "attack",
     [
         "\\boxed{" * 60_000,
@@ -132,7 +133,6 @@ def test_random_markup_never_raises_nor_yields_an_empty_answer(text, several):
         "\0The answer is 5\0" * 20_000,
         "<" * MAX_SCANNED_CHARS * 4,
     ],
-    ids=lambda attack: ascii(attack[:16]),
 )
 def test_hostile_responses_come_to_an_end(attack):
     committed_answer(attack)

@@ -5,6 +5,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers import FormatVerifier, Reason, resolve, tag_tokens
 from truegold.verifiers.answers.format import MAX_RESPONSE_CHARS
@@ -26,8 +27,8 @@ def test_a_response_in_good_form_passes(response):
     assert missing(response) == []
 
 
-@pytest.mark.parametrize(
-    ("response", "parts"),
+@rows(
+    "response, parts",
     [
         ("", ["think", "order", "answer"]),
         ("\\boxed{4}", ["think", "order", "answer"]),
@@ -92,7 +93,7 @@ def test_weights_make_the_score_a_share():
     assert judge("Sure! <think>a</think>\\boxed{4}", None, info={"weights": weights}).score == 1.0
 
 
-@pytest.mark.parametrize(
+@rows(
     "info",
     [
         {"tags": "think"},

@@ -2,9 +2,9 @@
 
 import pickle
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers import LengthVerifier, Reason, resolve
 from truegold.verifiers.answers.format import punishment
@@ -44,7 +44,7 @@ def test_text_is_measured_where_no_length_is_given():
     assert judge("x" * 50, None, info={"max": 100, "length": 7, "unit": "chars"}).evidence["length"] == 50
 
 
-@pytest.mark.parametrize(
+@rows(
     "info",
     [
         {},

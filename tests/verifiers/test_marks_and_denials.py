@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import committed_answer, resolve
 from truegold.verifiers.extract.denials import is_denied, is_withheld
@@ -134,19 +135,19 @@ NOT_PAID = (
 )
 
 
-@pytest.mark.parametrize("response", ANSWERS)
+@rows("response", ANSWERS)
 def test_an_answer_stands_behind_a_bracketed_word_and_before_a_token(response):
     committed = committed_answer(response)
     assert committed is not None
     assert committed.text == ANSWERS[response]
 
 
-@pytest.mark.parametrize("response", DENIALS)
+@rows("response", DENIALS)
 def test_a_value_that_is_denied_or_withheld_is_no_answer(response):
     assert resolve("math")(response, "5").score == 0.0
 
 
-@pytest.mark.parametrize("response", STATEMENTS)
+@rows("response", STATEMENTS)
 def test_a_value_in_a_sentence_with_another_denial_is_the_answer(response):
     assert resolve("math")(response, "5").score == 1.0
 
@@ -186,7 +187,7 @@ def fresh(name):
 NOT_COVERED = {"token glued to e", "token numeric"}
 
 
-@pytest.mark.parametrize("case", [*fresh("marks"), *fresh("denials")], ids=lambda case: case["name"])
+@rows("case", [*fresh("marks"), *fresh("denials")])
 def test_responses_of_another_author(case):
     verdict = resolve(case["verifier"])(case["response"], case["gold"], info=case["info"])
     assert (verdict.score == case["want"]) == (case["name"] not in NOT_COVERED), verdict
@@ -205,7 +206,7 @@ def sentences():
             yield sign == "+", verifier, gold, re.sub(r"(?:\\n){2}|\\n(?=Answer)", "\n\n", response)
 
 
-@pytest.mark.parametrize(("paid", "verifier", "gold", "response"), list(sentences()))
+@rows("paid, verifier, gold, response", list(sentences()))
 def test_a_sentence_is_read_before_it_is_paid(paid, verifier, gold, response):
     info = {"options": ["Paris", "Rome", "Madrid", "Lisbon"]} if verifier == "choice" else {}
     assert (resolve(verifier)(response, gold, info=info).score == 1.0) == paid

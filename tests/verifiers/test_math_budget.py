@@ -7,6 +7,7 @@ import time
 import tracemalloc
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import MathVerifier, Reason, equivalent
 from truegold.verifiers.math import policy
@@ -36,7 +37,7 @@ DEAR = {
 }
 
 
-@pytest.mark.parametrize("name", DEAR)
+@rows("name", DEAR)
 def test_nested_work_draws_on_one_budget(name: str) -> None:
     for gold, answer in (("x+2", DEAR[name]), (DEAR[name], "x+2"), (DEAR[name], DEAR[name] + "+0")):
         gc.disable()  # A collection of all that the other tests have left takes a second by itself.

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
+from tables import rows
 
 from truegold.verifiers import MathVerifier, Reason, equivalent
 
@@ -15,15 +15,15 @@ def test_ids_are_unique_and_the_table_is_broad():
     assert len({case["id"] for case in CASES}) == len(CASES) >= 80
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@rows("case", CASES)
 def test_pair(case):
     verdict = equivalent(case["answer"], gold=case["gold"])
     assert verdict.score == SCORES[case["expected"]], (verdict, case["note"])
     json.dumps(dict(verdict.evidence))
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer", "reason"),
+@rows(
+    "gold, answer, reason",
     [
         (None, "5", Reason.GOLD_MISSING),
         ("5", "", Reason.NO_ANSWER),

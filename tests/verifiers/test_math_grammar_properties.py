@@ -11,6 +11,8 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
+from tables import rows
 
 from truegold.verifiers import MathVerifier, Reason, Verdict, equivalent
 from truegold.verifiers.math import vocabulary
@@ -69,7 +71,7 @@ def assert_is_verdict(verdict: Verdict) -> None:
     json.dumps(dict(verdict.evidence), allow_nan=False)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(texts, texts)
 def test_no_arguments_of_a_command_raise(gold: str, answer: str) -> None:
     for left, right in ((gold, answer), (answer, gold), (gold, f"{gold}+0"), (gold, f" {gold} .")):
@@ -77,7 +79,7 @@ def test_no_arguments_of_a_command_raise(gold: str, answer: str) -> None:
     assert_is_verdict(MathVerifier()(f"So it is $\\boxed{{{answer}}}$.", gold))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@rows("command", COMMANDS, long=True)
 def test_a_command_with_too_few_or_too_many_arguments_is_no_crash(command: str) -> None:
     for argument in ARGUMENTS:
         text = f"\\{command}" + argument.replace("@", "2")
@@ -101,7 +103,7 @@ exact_texts = st.recursive(st.sampled_from(["1", "2", "3", "4", "x", "\\pi"]), e
 shapes = st.sampled_from(["@", "@", "(@, 1)", "\\{@, 7\\}", "[0, @]", "\\begin{pmatrix} @ & 1 \\end{pmatrix}"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(exact_texts, exact_texts, shapes)
 def test_exact_answers_have_no_direction(left: str, right: str, shape: str) -> None:
     """Of an unreadable side, gold gives no score and an answer earns 0, so only what is paid is compared."""
@@ -109,16 +111,13 @@ def test_exact_answers_have_no_direction(left: str, right: str, shape: str) -> N
     assert (equivalent(right, gold=left).score == 1.0) == (equivalent(left, gold=right).score == 1.0)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+@rows("text, value", [
         ("{4 \\choose 2}^2", "36"), ("0", "1 \\choose 1e3000"), ("4 \\choose 2", "6"),
         ("{n \\choose 2}", "\\frac{n(n-1)}{2}"),
         ("5 choose 2", "10"),
         ("{3 \\over 4}", "0.75"), ("{1+2 \\over 4}", "0.75"), ("\\left({5 \\choose 2}\\right)", "10"),
         ("2{6 \\choose 3}", "40"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_infix_commands_take_their_whole_group(text: str, value: str) -> None:
     assert equivalent(value, gold=text).score == equivalent(text, gold=value).score == 1.0
 

@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import MathVerifier, Verdict, equivalent
 from truegold.verifiers.audit import HOSTILE, HostileCase
@@ -24,7 +25,7 @@ def is_right(case: HostileCase, verdict: Verdict) -> bool:
     return (verdict.score == 1.0) == (case.expected == "match")
 
 
-@pytest.mark.parametrize("case", HOSTILE, ids=lambda case: case.name)
+@rows("case", HOSTILE)
 def test_a_hostile_answer_gets_the_right_verdict_or_a_limit(case: HostileCase) -> None:
     verdict = equivalent(case.answer, gold=case.gold)
     assert is_right(case, verdict), verdict

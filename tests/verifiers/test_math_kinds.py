@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
+from tables import rows
 
 from truegold.verifiers import MathVerifier, Verdict, equivalent, resolve
 
@@ -105,9 +105,7 @@ def test_each_kind_has_right_and_wrong_answers():
     assert len(marks) >= 23 and all({"=", "!"} <= kinds for kinds in marks.values())
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.looked_at], ids=lambda case: f"{case.kind}-{case.answer}"
-)
+@rows("case", [case for case in CASES if case.looked_at])
 def test_pair_that_was_looked_at(case):
     verdict = judge(case)
     if (case.gold, case.answer) in KNOWN_GAPS:
@@ -123,17 +121,13 @@ def test_pairs_that_were_only_counted():
     assert sum(accepted) >= MIN_ACCEPTED * len(accepted) > 200
 
 
-@pytest.mark.parametrize("row", RESPONSES, ids=lambda row: row["response"][:40])
+@rows("row", RESPONSES)
 def test_response(row):
     verdict = MathVerifier()(row["response"], row["gold"], problem=row.get("problem"))
     assert (verdict.score == 1.0) == row["expected"], verdict
 
 
-@pytest.mark.parametrize(
-    ("row", "verifier"),
-    [(row, verifier) for row in CHOICES for verifier in row.get("verifiers", ["choice", "math"])],
-    ids=lambda value: value if isinstance(value, str) else value["response"][:40],
-)
+@rows("row, verifier", [(row, verifier) for row in CHOICES for verifier in row.get("verifiers", ["choice", "math"])])
 def test_chosen_option(row, verifier):
     options = {"options": row["options"]} if row["options"] else {}
     verdict = resolve(verifier)(row["response"], row["gold"], problem=row.get("problem"), info=options)

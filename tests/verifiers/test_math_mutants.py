@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
+from tables import rows
 
 from truegold.verifiers import MathVerifier
 
@@ -53,7 +53,7 @@ def score(response: str, gold: str) -> float | None:
     return MathVerifier()(f"\\[\\boxed{{{response}}}\\]", gold, problem=PROBLEM, info={"rounding": "measured"}).score
 
 
-@pytest.mark.parametrize(("label", "value"), FORMULAS)
+@rows("label, value", FORMULAS)
 def test_formula_and_its_mutants(label: str, value: str) -> None:
     gold = f"{label} = {value}"
     assert [answer for answer in [value, *spelled(label, value)] if score(answer, gold) != 1.0] == []
@@ -62,7 +62,7 @@ def test_formula_and_its_mutants(label: str, value: str) -> None:
     assert [answer for answer in wrong if score(answer, gold) == 1.0] == []
 
 
-@pytest.mark.parametrize("pair", list(itertools.pairwise(FORMULAS)), ids=lambda pair: pair[0][0])
+@rows("pair", list(itertools.pairwise(FORMULAS)))
 def test_parts_and_their_mutants(pair: tuple[tuple[str, str], tuple[str, str]]) -> None:
     (label, value), (other_label, other_value) = pair
     gold = f"{label} = {value}; {other_label} = {other_value}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import ConfigError, MathVerifier, Reason, Verdict, equivalent
 from truegold.verifiers.math import Policy
@@ -75,7 +76,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("gold", "answer", "policy", "same"), CASES)
+@rows("gold, answer, policy, same", CASES)
 def test_policy(gold: str, answer: str, policy: dict[str, Any], same: bool) -> None:
     assert (equivalent(answer, gold=gold, **policy).score == 1.0) == same
     verdict = MathVerifier()(f"\\boxed{{{answer}}}", gold, info={"percent": "value", **policy})
@@ -88,7 +89,7 @@ MEASURED = [
 ]
 
 
-@pytest.mark.parametrize(("gold", "answer", "same"), MEASURED)
+@rows("gold, answer, same", MEASURED)
 def test_measured_numbers_agree_in_their_figures(gold: str, answer: str, same: bool) -> None:
     assert (equivalent(answer, gold=gold, rounding="measured").score == 1.0) == same
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 
 from truegold.verifiers import equivalent
 from truegold.verifiers.audit import edits, rewrites
@@ -58,7 +59,7 @@ def test_neither_side_is_special_among_exact_answers(left: str, right: str) -> N
     assert equivalent(right, gold=left).score == equivalent(left, gold=right).score
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(golds)
 def test_a_respelling_changes_nothing(gold: str) -> None:
     for variant in rewrites(gold):
@@ -67,7 +68,7 @@ def test_a_respelling_changes_nothing(gold: str) -> None:
             assert verdict.score == 1.0, (variant, verdict)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(golds)
 def test_a_change_of_meaning_is_seen(gold: str) -> None:
     for variant in edits(gold):
@@ -76,7 +77,7 @@ def test_a_change_of_meaning_is_seen(gold: str) -> None:
             assert verdict.score != 1.0, (variant, verdict)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.one_of(st.text(max_size=60), SOUP), st.one_of(st.text(max_size=60), SOUP))
 def test_no_text_raises(gold: str, answer: str) -> None:
     verdict = equivalent(answer, gold=gold)

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, make_question, neutralise_answer, read_reply
 
@@ -38,16 +39,14 @@ def test_no_text_can_close_its_mark_or_open_another(problem, gold, answer):
         question.gold_first.encode()  # No lone surrogates reach a tokenizer.
 
 
-@pytest.mark.parametrize(
-    "answer", ["", " ", "{", "}", "...", "!!!", "\\{\\}", "{}{}{", "\u200b", "—", "(", ":", "\n\n"]
-)
+@rows("answer", ["", " ", "{", "}", "...", "!!!", "\\{\\}", "{}{}{", "\u200b", "—", "(", ":", "\n\n"])
 def test_an_answer_without_a_letter_or_a_digit_is_never_sent(answer):
     assert make_question("p", "5", answer) is None
     assert make_question("p", answer, "5") is None
 
 
-@pytest.mark.parametrize(
-    ("answer", "shown"),
+@rows(
+    "answer, shown",
     [
         ("5", "5"),
         ("x < 3", "x < 3"),
@@ -84,8 +83,8 @@ def test_halves_of_a_tag_make_no_whole():
     assert "<|im_start|>" not in (neutralise_answer("twelve <<ab>|im_start|> apples") or "")
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
+@rows(
+    "reply, expected",
     [
         ("SAME", True),
         ("same.", True),

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers import NumericVerifier, Reason, gold_response, resolve
 from truegold.verifiers.answers.numeric import MAX_NUMBER_CHARS, read_number
@@ -13,8 +14,8 @@ from truegold.verifiers.answers.numeric import MAX_NUMBER_CHARS, read_number
 judge = NumericVerifier()
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@rows(
+    "text, value",
     [
         ("0.5", "1/2"),
         (".5", "1/2"),
@@ -52,7 +53,7 @@ def test_numbers_are_read_exactly(text, value):
     assert read_number(text, []) == Fraction(value)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         *[
@@ -95,8 +96,8 @@ def test_any_text_gets_a_verdict_without_an_error(text):
     assert judge("5", text).score in (0.0, 1.0, None)
 
 
-@pytest.mark.parametrize(
-    ("answer", "gold", "info", "score"),
+@rows(
+    "answer, gold, info, score",
     [
         ("3.14", "3.14159", {}, 0.0),
         ("3.14", "3.14159", {"decimals": 2}, 1.0),
@@ -130,8 +131,8 @@ def test_several_numbers_are_hedging(answer):
     assert (verdict.score, verdict.reason) == (0.0, Reason.HEDGED)
 
 
-@pytest.mark.parametrize(
-    ("gold", "info", "reason"),
+@rows(
+    "gold, info, reason",
     [
         (None, {}, Reason.GOLD_MISSING),
         ("  ", {}, Reason.GOLD_MISSING),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import rows
 
 import truegold.verifiers as tv
 from truegold.verifiers.adapters.trl import TruegoldReward
@@ -42,7 +43,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@rows("name", MISTAKES)
 def test_a_call_is_told_of_its_mistake(name: str) -> None:
     verifier, options, says = MISTAKES[name]
     for spelling in (verifier, tv.resolve(verifier)):
@@ -50,14 +51,14 @@ def test_a_call_is_told_of_its_mistake(name: str) -> None:
             tv.verify("3.14", gold="3.14", verifier=spelling, **options)
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@rows("name", MISTAKES)
 def test_an_item_made_with_a_mapping_is_told_of_its_mistake(name: str) -> None:
     verifier, options, says = MISTAKES[name]
     with pytest.raises(tv.ConfigError, match=says):
         tv.Item("3.14", "3.14", verifier, options)
 
 
-@pytest.mark.parametrize(("name", "workers"), [*((name, 0) for name in UNKNOWN), (UNKNOWN[0], 2)])
+@rows("name, workers", [*((name, 0) for name in UNKNOWN), (UNKNOWN[0], 2)])
 def test_a_row_with_an_option_that_nobody_has_is_not_judged_and_says_so(name: str, workers: int) -> None:
     verifier, options, says = MISTAKES[name]
     rows = [tv.Item("\\boxed{3.14}", "3.14"), tv.Item("3.14", "3.14", verifier, json.dumps(options))]

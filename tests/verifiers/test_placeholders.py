@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import Reason, verify
 
@@ -33,7 +34,7 @@ def test_no_response_has_a_score_against_a_placeholder(gold: str, response: str)
     assert (verdict.score, verdict.reason) == (None, Reason.GOLD_MISSING)
 
 
-@pytest.mark.parametrize("gold", ANSWERS)
+@rows("gold", ANSWERS)
 def test_golds_that_only_look_like_none_are_answers(gold: str) -> None:
     assert verify(f"\\boxed{{{gold}}}", gold).score == 1.0
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import constants
+from tables import rows
 
 from truegold.verifiers import MathVerifier, equivalent
 from truegold.verifiers.answers.gold_types import gold_note
@@ -127,7 +128,7 @@ def spellings(line: str) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", UNITS, ids=lambda line: line.split("|")[0])
+@rows("line", UNITS)
 def test_all_spellings_of_a_unit_are_one(line: str) -> None:
     written = spellings(line)
     for gold in (written[0], written[2], written[7]):
@@ -137,7 +138,7 @@ def test_all_spellings_of_a_unit_are_one(line: str) -> None:
         assert [text for text in written if equivalent(text.replace("5", "6"), gold=gold).score == 1.0] == []
 
 
-@pytest.mark.parametrize("name", WITH_SCIPY)
+@rows("name", WITH_SCIPY)
 def test_the_table_agrees_with_scipy(name: str) -> None:
     unit = unit_of(name)
     assert unit is not None
@@ -145,7 +146,7 @@ def test_the_table_agrees_with_scipy(name: str) -> None:
     assert abs(float(unit.factor) / WITH_SCIPY[name] - 1) < 2e-7
 
 
-@pytest.mark.parametrize(("mark", "gold", "answer"), PAIRS, ids=lambda text: text[:30])
+@rows("mark, gold, answer", PAIRS)
 def test_pair(mark: str, gold: str, answer: str) -> None:
     is_said_twice = "(" in answer or " or " in answer or "=" in answer
     directions = [(gold, answer)] if is_said_twice or mark == ">" else [(gold, answer), (answer, gold)]
@@ -159,8 +160,8 @@ def test_there_are_pairs_enough() -> None:
     assert len(UNITS) >= 60 and marks.count("=") >= 120 and marks.count("!") >= 200
 
 
-@pytest.mark.parametrize(
-    ("problem", "gold", "answer", "expected"),
+@rows(
+    "problem, gold, answer, expected",
     [
         ("Find the period in terms of $T$.", "5T", "5", False),
         ("Find the period in terms of $T$.", "5T", "5T", True),
@@ -197,7 +198,7 @@ def test_a_heap_of_units_is_no_crash_and_never_paid(text: str) -> None:
     assert verdict.score != 1.0 and verdict.reason is not Reason.VERIFIER_ERROR
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         "5 m^n",

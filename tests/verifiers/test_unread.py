@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import Item, Reason, Verdict, verify
 from truegold.verifiers.extract import ends_with_value, names_gold
@@ -11,8 +12,8 @@ from truegold.verifiers.running.batch import verify_one
 from truegold.verifiers.running.unread_tally import FEWEST, UnreadTally
 
 
-@pytest.mark.parametrize(
-    ("response", "holds"),
+@rows(
+    "response, holds",
     [
         ("Together seventy-two dollars it is.", True),
         ("<respuesta>72</respuesta>", True),
@@ -34,8 +35,8 @@ def test_numbers_of_the_problem_are_no_answer() -> None:
     assert ends_with_value("Tom has 5 apples and 7 pears. 12 of them.", "Tom has 5 apples and 7 pears.")
 
 
-@pytest.mark.parametrize(
-    ("response", "gold", "names"),
+@rows(
+    "response, gold, names",
     [
         ("all in all seventy-two dollars", "72", True),
         ("all in all seventy-two dollars", "7", False),
@@ -59,8 +60,8 @@ def test_gold_is_found_at_the_end_by_its_value_or_its_letters(response: str, gol
     assert names_gold(response, gold) is names
 
 
-@pytest.mark.parametrize(
-    ("verifier", "response", "gold", "reason"),
+@rows(
+    "verifier, response, gold, reason",
     [
         ("math", "So altogether seventy-two dollars it is.", "72", Reason.UNREAD),
         ("math", "\\boxed{result \\to 72 dollars}", "72", Reason.UNREAD),

@@ -3,13 +3,14 @@
 from fractions import Fraction
 
 import pytest
+from tables import rows
 
 import truegold.verifiers as tv
 from truegold.verifiers.written_numbers import chinese_decimal, chinese_integer, number_in_words, plain_number, read_run
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@rows(
+    "text, value",
     [
         ("1,234.5", Fraction(2469, 2)),
         ("-3/4", Fraction(-3, 4)),
@@ -28,8 +29,8 @@ def test_digits_have_their_exact_value(text: str, value: Fraction | None) -> Non
     assert plain_number(text) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@rows(
+    "text, value",
     [
         ("three thousand, two hundred and five", 3205),
         ("two thousand twenty six", 2026),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tables import rows
 
 from truegold.pipeline.near.asked import are_opposed, ask_otherwise, asked_quantities
 from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("A square has side 4. Find its area.", "A square has side 4. Find its perimeter."),
         ("A cube has edge 3. What is its volume?", "A cube has edge 3. What is its surface area?"),
@@ -28,8 +29,8 @@ def test_questions_for_opposed_quantities(left, right):
     assert are_opposed(right, left)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("How long did it take him?", "What is the total time that he needed?"),
         ("How many more pens has Ann than Tom?", "What is the number of pens that Ann has in excess of Tom?"),
@@ -50,8 +51,8 @@ def test_only_the_last_question_counts():
     assert asked_quantities(text, "decisive") == {"perimeter"}
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
+@rows(
+    "left, right, expected",
     [
         ("A force of 20 lb over 200 ft.", "A force of 200 N over 20 m.", True),
         ("He runs 5 miles in 30 minutes.", "In 30 minutes he runs 5 miles.", False),

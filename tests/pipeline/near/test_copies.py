@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from tables import rows
 
 from truegold.pipeline.near.exact_copies import tidy_prompts
 from truegold.pipeline.near.gold_keys import NO_GOLD, gold_form, gold_keys
@@ -46,12 +47,12 @@ OTHER_GOLDS = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), SAME_GOLDS)
+@rows("left, right", SAME_GOLDS)
 def test_golds_that_differ_in_writing_only_are_the_same(left: str, right: str | None) -> None:
     assert gold_form(left) == gold_form(right)
 
 
-@pytest.mark.parametrize(("left", "right"), OTHER_GOLDS)
+@rows("left, right", OTHER_GOLDS)
 def test_golds_that_differ_in_value_are_not_the_same(left: str, right: str | None) -> None:
     assert gold_form(left) != gold_form(right)
 

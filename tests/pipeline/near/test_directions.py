@@ -1,12 +1,13 @@
 """Which way amounts go in two stories."""
 
 import pytest
+from tables import rows
 
 from truegold.pipeline.near.directions import directions_differ, read_directions
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("A shop has 16 coins. It sells 10 and loses 4.", {"16": 0, "10": -1, "4": -1}),
         ("She starts with 1,200 stamps, then buys 30 more and gives away 5.", {"1200": 0, "30": 1, "5": -1}),

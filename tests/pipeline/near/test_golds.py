@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pytest
+from tables import rows
 
 from truegold.pipeline.near.gold_keys import NO_GOLD, gold_keys
 from truegold.pipeline.near.golds import GoldComparison, compare_golds, unify_golds
@@ -23,7 +23,7 @@ UNDECIDED = [
 ]
 
 
-@pytest.mark.parametrize("compared", [*DIFFERENT, *SAME, *UNDECIDED])
+@rows("compared", [*DIFFERENT, *SAME, *UNDECIDED])
 def test_only_golds_that_can_be_compared_differ(compared):
     expected = GoldComparison.UNDECIDED
     if compared in DIFFERENT:

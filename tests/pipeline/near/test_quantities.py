@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
+from tables import rows
 
 from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@rows(
+    "text, value",
     [
         ("1,250.50", "2501/2"),
         ("2 1/2", "5/2"),
@@ -29,8 +30,8 @@ def test_digits_are_read_by_value(text, value):
     assert [value_text for value_text, _ in digits_quantity(text)] == [value]
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
+@rows(
+    "text, values",
     [
         ("twenty-five", ["25"]),
         ("two hundred and five", ["205"]),
@@ -50,8 +51,8 @@ def test_number_words_are_read_by_value(text, values):
     assert [value_text for value_text, _ in words_quantities(text)] == values
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
+@rows(
+    "text, values",
     [
         ("二十五", ["25"]),
         ("一万二千", ["12000"]),
@@ -116,14 +117,14 @@ def in_words(value: int) -> str:
     return f"{in_words(value // scale)} {name}" + (f"{joint}{in_words(rest)}" if rest else "")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 10**8))
 def test_whole_numbers_in_words_are_read_by_value(value):
     assert words_quantities(in_words(value)) == digits_quantity(str(value))
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
+@rows(
+    "text, values",
     [
         ("two point five", ["5/2"]),
         ("two and one half", ["5/2"]),

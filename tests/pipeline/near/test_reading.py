@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
+from tables import rows
 
 from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
 from truegold.pipeline.near.problem_text import read_text
@@ -41,7 +43,7 @@ def are_copies(left: str, right: str) -> bool:
     return count_changed_words(read_text(left), read_text(right)) == 0
 
 
-@pytest.mark.parametrize(("left", "right"), OTHER_PROBLEMS)
+@rows("left, right", OTHER_PROBLEMS)
 def test_copies_that_say_something_else_are_no_copies(left, right):
     assert not are_copies(left, right)
     assert not are_copies(right, left)
@@ -72,7 +74,7 @@ def test_terms_of_one_family_contrast_and_units_of_length_do_not():
     assert differences("长5米，边长是多少米", "长5米，边长是多少分米")["units_differ"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.text(alphabet="aA xX12+-=$\\{}()[]., ?的多少米三分之fraclet", max_size=60))
 def test_any_text_is_read_and_is_a_copy_of_itself(text):
     same = differences(text, text)

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from tables import rows
 
 from truegold.pipeline.near import related_pairs
 from truegold.pipeline.near.confirmation import Cuts, confirm_links
@@ -83,7 +84,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@rows("name", CASES)
 def test_what_two_problems_are_to_each_other(name):
     left, right, expected = CASES[name]
     assert relation(left, right) == relation(right, left) == expected

@@ -7,6 +7,7 @@ import json
 import polars as pl
 import pytest
 from numbered_rows import plain_row
+from tables import rows
 
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.decontaminate.matches import find_leaks_in_file
@@ -170,8 +171,8 @@ def test_signs_in_another_layout_are_the_same_problem(kind, tmp_path):
     assert deduplicated(tmp_path, (PLAIN, disguised), ("3", "5")) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("What is 2+3?", "What is 2+3=?"),
         ("What is 2 + 3 = ( )", "What is 2+3"),
@@ -192,8 +193,8 @@ def test_ways_of_writing_a_sign(left, right):
     assert squashed(left) == squashed(right)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("5!!", "5!"),
         ("x ∉ A", "x ∈ A"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
+from tables import rows
 
 from truegold.pipeline.near.slips import SlipMender
 from truegold.pipeline.near.squashed import SquashedItems, SquashedKeys, squash
@@ -25,7 +25,7 @@ def held(items: list[str], texts: list[str]) -> list[tuple[int, int]]:
     return [(text - len(items), item) for text, item in zip(found_texts.tolist(), found_items.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         ITEM.upper(),
@@ -49,8 +49,8 @@ def test_layout_and_look_alike_letters_make_no_difference(text):
     assert held([ITEM], [text]) == [(0, 0)]
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("1 2", "12"),
         ("2.5", "25"),
@@ -73,8 +73,8 @@ def test_numbers_and_signs_are_kept_apart(left, right):
     assert squashed(left) != squashed(right)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("1,000", "1000"),
         ("A two-digit number", "a two digit number"),
@@ -110,8 +110,8 @@ def mended(known: str, text: str) -> str:
     return mender.mend([text])[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@rows(
+    "text, expected",
     [
         ("A trinagle", "A triangle"),
         ("Rtiangle and triagnle", "Triangle and triangle"),
@@ -128,8 +128,8 @@ def test_slips_become_known_words_and_other_words_stay(text, expected):
     assert mended("A triangle, 3 marbles: trail, trial, not angle", text) == expected
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         (r"Find $\dfrac{1}{2} x$", r"Find \(\frac12x\)"),
         (r"If $x^{2}+1=3$", "If x² + 1 = 3"),
@@ -147,8 +147,8 @@ def test_formulas_and_units_that_are_written_otherwise_are_the_same(left, right)
     assert squashed(left) == squashed(right)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
+@rows(
+    "left, right",
     [
         ("8-(3+2)", "8-3+2"),
         ("2(x+1)", "2x+1"),

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 
 from truegold.pipeline.near import tokens
 from truegold.pipeline.near.tokens import CLEANED, FORMULAS, TOKENS, Cutter, TextNumbers, lower_texts
@@ -56,7 +57,7 @@ def in_pieces(texts: list[str], rows: int) -> tuple[list[list[str]], list[list[s
     return tokens, formulas
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts=TEXTS, rows=st.integers(1, 7))
 def test_pieces_give_the_tokens_and_formulas_of_whole_texts(texts: list[str], rows: int) -> None:
     assert in_pieces(texts, rows) == (whole(texts, TOKENS), whole(texts, FORMULAS))

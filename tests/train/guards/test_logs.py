@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from house import ROOT
+from tables import rows
 
 from truegold.train.guards.doctor import examine_log
 from truegold.train.guards.log_faults import CHECKS, find_faults
@@ -73,7 +74,7 @@ def trl_rows(steps: int = 60, **changes: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize(("file", "name"), PLANTED.items())
+@rows("file, name", PLANTED.items())
 def test_planted_faults_are_named(file: str, name: str) -> None:
     assert name in names_of(PLANTS / file)
 

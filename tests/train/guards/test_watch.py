@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.train.guards.table import GUARDS, MetricGuard
 from truegold.train.guards.watch import Alarm, GuardWatch
@@ -93,7 +94,7 @@ FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@rows("fault", FAULTS)
 def test_a_fault_is_noticed_within_five_steps_by_its_guard(fault: str) -> None:
     spoil, guard, action = FAULTS[fault]
     first = 40
@@ -325,8 +326,8 @@ def test_every_guard_has_a_cause_a_remedy_and_a_name_of_its_own() -> None:
         assert guard.causes and guard.remedy.endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("metric", "value", "sound", "guard", "action"),
+@rows(
+    "metric, value, sound, guard, action",
     [
         ("weights_spoilt", 1.0, 0.0, "weights_spoilt", "roll_back"),
         ("ranks_drifted", 1.0, 0.0, "ranks_drifted", "stop"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from numbered_rows import make_row
+from tables import rows
 from turn_templates import CHATML, QWEN3, ScriptedTurns, turn_template
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
@@ -56,7 +57,7 @@ def play(
 # What the model writes.
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
     [
         '<tool_call>\n{"name": "look"',

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import rows
 
 from tests.pipeline.ingest_files import row_of
 from truegold.verifiers.adapters import verl
@@ -41,7 +42,7 @@ READ: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("columns", READ, ids=str)
+@rows("columns", READ)
 def test_the_letter_and_the_text_of_the_right_option_are_paid(columns: dict[str, Any]) -> None:
     truth = truth_of(columns, columns.get("question", ASKED))
     options = json.loads(truth.verifier_args)["options"]
@@ -66,7 +67,7 @@ UNREAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "says"), UNREAD, ids=[str(columns) for columns, _ in UNREAD])
+@rows("columns, says", UNREAD)
 def test_an_answer_that_names_no_option_for_sure_has_no_score_and_says_why(columns: dict[str, Any], says: str) -> None:
     truth = truth_of(columns, columns.get("question", ASKED))
     assert says in str(truth.unread)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tables import rows
 
 import truegold.verifiers as tv
 from truegold.verifiers.adapters import nemo_gym, openrlhf, prime, verl
@@ -57,7 +59,7 @@ OBJECTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", GOLDS)
+@rows("name", GOLDS)
 def test_golds_in_what_stands_there(name: str) -> None:
     value, golds = GOLDS[name]
     assert golds_in(value) == golds
@@ -128,8 +130,7 @@ CALLERS: list[Callable[[str, Any], float | None]] = [
 ]
 
 
-@pytest.mark.parametrize("caller", CALLERS)
-@pytest.mark.parametrize("name", [name for name, (_, golds) in GOLDS.items() if "72" in golds])
+@rows("caller, name", product(CALLERS, [name for name, (_, golds) in GOLDS.items() if "72" in golds]))
 def test_any_accepted_gold_is_right_and_everything_else_wrong(caller: Callable[..., Any], name: str) -> None:
     value, golds = GOLDS[name]
     for gold in golds:
@@ -138,14 +139,12 @@ def test_any_accepted_gold_is_right_and_everything_else_wrong(caller: Callable[.
         assert caller("\\boxed{9}", value) == 0.0
 
 
-@pytest.mark.parametrize("caller", CALLERS)
-@pytest.mark.parametrize("name", [name for name, (_, golds) in GOLDS.items() if not golds])
+@rows("caller, name", product(CALLERS, [name for name, (_, golds) in GOLDS.items() if not golds]))
 def test_a_row_without_gold_has_no_score(caller: Callable[..., Any], name: str) -> None:
     assert caller("\\boxed{72}", GOLDS[name][0]) is None
 
 
-@pytest.mark.parametrize("caller", CALLERS[1:])
-@pytest.mark.parametrize("name", OBJECTS)
+@rows("caller, name", product(CALLERS[1:], OBJECTS))
 def test_a_gold_that_is_not_understood_is_no_zero(caller: Callable[..., Any], name: str) -> None:
     assert caller("\\boxed{72}", OBJECTS[name]) is None
 
@@ -202,8 +201,8 @@ def test_one_gold_is_that_of_all_completions(gold: Any) -> None:
     assert TruegoldReward()(**arguments, answer=gold) == [1.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("column", "says"),
+@rows(
+    "column, says",
     [
         ({"answer": ["1"]}, "'answer' of the batch is 1 entries; there are 2 completions"),
         ({"answer": ["1"] * 3}, "'answer' of the batch is 3 entries"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tables import rows
 
 from tests.real_data import real_data
 from truegold.verifiers.adapters import openrlhf, verl
@@ -61,7 +63,7 @@ GOLDS: list[tuple[dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "gold"), GOLDS, ids=[json.dumps(columns, default=str) for columns, _ in GOLDS])
+@rows("columns, gold", GOLDS)
 def test_gold_is_taken_out_as_ingest_does_it(columns: dict[str, Any], gold: Any) -> None:
     truth = truth_of(columns)
     assert (truth.gold, truth.verifier, truth.unread) == (gold, "math", None)
@@ -91,7 +93,7 @@ ASSERTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("columns", [*CODE, *ASSERTIONS], ids=str)
+@rows("columns", [*CODE, *ASSERTIONS])
 def test_tests_are_judged_by_code(columns: dict[str, Any]) -> None:
     right = DOUBLES if columns in CODE else ADD
     truth = truth_of(columns)
@@ -148,7 +150,7 @@ FOREIGN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("columns", FOREIGN, ids=str)
+@rows("columns", FOREIGN)
 def test_a_row_of_another_kind_is_not_judged_and_says_what_it_is(columns: dict[str, Any]) -> None:
     truth = truth_of(columns)
     assert truth.is_foreign and "no verifier for" in str(truth.unread)
@@ -199,8 +201,8 @@ def test_a_sentence_is_no_gold_of_math(gold: str) -> None:
         assert verdict.score == 1.0
 
 
-@pytest.mark.parametrize(
-    ("gold", "answer"),
+@rows(
+    "gold, answer",
     [
         ("There are 12 apples in the bag.", "12"),
         ("The number of apples in the bag is 12.", "12"),
@@ -366,7 +368,7 @@ def test_what_could_not_be_judged_is_logged_at_powers_of_two(caplog: pytest.LogC
     assert "(gold_unparsed)" in lines[0] and "by math: gold '\\\\frac{1'" in lines[0] and "(gold_missing)" in lines[4]
 
 
-@pytest.mark.parametrize("label", [None, 7, 7.0, ["7"], {"a": 1}, float("nan"), True, b"7", "", "[]"])
+@rows("label", [None, 7, 7.0, ["7"], {"a": 1}, float("nan"), True, b"7", "", "[]"])
 def test_a_label_of_openrlhf_may_be_anything(label: Any) -> None:
     pytest.importorskip("torch")
     scored = openrlhf.reward_func(["?\\boxed{7}"], ["?"], [label])
@@ -397,9 +399,9 @@ TURNS = [
 ]
 
 
-@pytest.mark.parametrize("literal", LITERALS)
-@pytest.mark.parametrize(("prompt", "after"), TURNS)
-def test_openrlhf_responses_are_not_cut_at_a_literal_token(prompt: str, after: str, literal: str) -> None:
+@rows("literal, turn", product(LITERALS, TURNS))
+def test_openrlhf_responses_are_not_cut_at_a_literal_token(literal: str, turn: tuple[str, str]) -> None:
+    prompt, after = turn
     response = f"{literal} The answer is \\boxed{{3}}"
     assert openrlhf.response_in(prompt + response + after, prompt) == response
     cut = prompt[3:] if len(prompt) > 40 else prompt

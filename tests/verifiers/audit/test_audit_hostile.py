@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 
-import pytest
+from tables import rows
 
 from truegold.verifiers import equivalent
 from truegold.verifiers.audit import HOSTILE
@@ -14,7 +14,7 @@ from truegold.verifiers.audit.made_answers import EXECUTED, INJECTION
 MAX_CHARS = 2**21
 
 
-@pytest.mark.parametrize("case", HOSTILE, ids=lambda case: case.name)
+@rows("case", HOSTILE)
 def test_a_case_is_built_the_same_every_time_and_stays_within_bounds(case) -> None:
     assert case.gold == case.gold and case.answer == case.answer
     assert 0 < len(case.answer) <= MAX_CHARS and 0 < len(case.gold) <= MAX_CHARS

@@ -196,15 +196,15 @@ def slow(response, gold):
     [
         ("boxed", "boxed", False),
         ("hashes", "hashes", False),
-        ("phrase", "phrase", False),
-        ("tags", "tags", False),
-        ("label", "label", False),
-        ("json_field", "json", False),
-        ("after_thoughts", "box after thoughts", False),
-        ("bare", "bare", True),
+        pytest.param("phrase", "phrase", False, marks=pytest.mark.long_run),
+        pytest.param("tags", "tags", False, marks=pytest.mark.long_run),
+        pytest.param("label", "label", False, marks=pytest.mark.long_run),
+        pytest.param("json_field", "json", False, marks=pytest.mark.long_run),
+        pytest.param("after_thoughts", "box after thoughts", False, marks=pytest.mark.long_run),
+        pytest.param("bare", "bare", True, marks=pytest.mark.long_run),
         ("anywhere", "boxed", True),
         ("odd_said", "gold_response", True),
-        ("odd_made", "gold_response", True),
+        pytest.param("odd_made", "gold_response", True, marks=pytest.mark.long_run),
     ],
 )
 def test_the_form_that_a_verifier_reads_is_found_and_the_remedy_named(
@@ -218,6 +218,7 @@ def test_the_form_that_a_verifier_reads_is_found_and_the_remedy_named(
     assert ("@verifier(gold_response=" in shown) is not is_said
 
 
+@pytest.mark.long_run  # test_verifiers_cli.py shows the same of the command.
 def test_a_form_that_is_not_found_is_asked_for_and_may_be_given(tmp_path: Path) -> None:
     (tmp_path / "forms.py").write_text(FORMS)
     name = f"{tmp_path / 'forms.py'}:odd"

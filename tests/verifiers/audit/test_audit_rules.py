@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from tables import rows
 
 from truegold.verifiers import verify
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
@@ -85,7 +86,7 @@ def all_forms() -> list[Form]:
     return [form for gold in golds if (form := form_of(gold)) is not None]
 
 
-@pytest.mark.parametrize(("table", "rule"), [pytest.param(*row, id=row[1].name) for row in RULES])
+@rows("table, rule", RULES)
 def test_a_rule_has_a_description_and_makes_its_own_example(table: tuple[Rule, ...], rule: Rule) -> None:
     gold, text = rule.example
     assert rule.description.endswith(".") and "\n" not in rule.description
@@ -93,7 +94,7 @@ def test_a_rule_has_a_description_and_makes_its_own_example(table: tuple[Rule, .
     assert all(variant.policy == rule.policy for variant in make_variants(table, gold) if variant.rule == rule.name)
 
 
-@pytest.mark.parametrize("rule", [rule for _, rule in RULES], ids=lambda rule: rule.name)
+@rows("rule", [rule for _, rule in RULES])
 def test_a_rule_is_for_known_kinds_of_gold_and_every_maker_makes_texts_of_some(rule: Rule) -> None:
     assert rule.kinds <= set(GOLDS.values())
     for maker in rule.makers:
@@ -101,20 +102,20 @@ def test_a_rule_is_for_known_kinds_of_gold_and_every_maker_makes_texts_of_some(r
         assert any(list(alone.texts(form)) for form in all_forms())
 
 
-@pytest.mark.parametrize(("gold", "kind"), GOLDS.items())
+@rows("gold, kind", GOLDS.items())
 def test_the_form_of_a_gold_is_recognised_and_has_variants_of_both_sorts(gold: str, kind: str) -> None:
     form = form_of(gold)
     assert form is not None and form.kind == kind
     assert list(rewrites(gold)) and list(edits(gold)) and wrong_answer(gold)
 
 
-@pytest.mark.parametrize("gold", UNCERTAIN)
+@rows("gold", UNCERTAIN)
 def test_what_could_be_read_in_two_ways_is_left_alone(gold: str) -> None:
     assert form_of(gold) is None
     assert not list(rewrites(gold)) and not list(edits(gold)) and wrong_answer(gold) is None
 
 
-@pytest.mark.parametrize("gold", GOLDS)
+@rows("gold", GOLDS)
 def test_variants_are_the_same_every_time_each_text_once_and_never_gold_itself(gold: str) -> None:
     for make in (rewrites, edits):
         texts = [variant.text for variant in make(gold)]
@@ -124,7 +125,7 @@ def test_variants_are_the_same_every_time_each_text_once_and_never_gold_itself(g
         assert all(text.strip() and len(text) <= MAX_VARIANT_CHARS for text in texts)
 
 
-@pytest.mark.parametrize("gold", GOLDS)
+@rows("gold", GOLDS)
 def test_no_text_is_both_a_rewrite_and_an_edit(gold: str) -> None:
     assert not {variant.text for variant in rewrites(gold)} & {variant.text for variant in edits(gold)}
 
@@ -139,7 +140,7 @@ def test_names_are_unique_over_both_sorts() -> None:
     assert len({rule.name for _, rule in RULES}) == len(RULES)
 
 
-@pytest.mark.parametrize("gold", GOLDS)
+@rows("gold", GOLDS)
 def test_gaming_cases_have_names_of_their_own_and_never_commit_to_gold_alone(gold: str) -> None:
     cases = list(gaming_cases(gold))
     assert len({case.name for case in cases}) == len(cases) > 30

@@ -9,6 +9,7 @@ from fractions import Fraction
 import sympy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 from sympy.parsing.sympy_parser import implicit_multiplication_application, parse_expr, standard_transformations
 
 from truegold.verifiers.audit import edits, rewrites
@@ -113,28 +114,28 @@ def check_edits(gold: str) -> None:
         assert not same(to_sympy(variant.text), gold_value), variant
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(sizes)
 def test_integers_keep_their_value_under_rewrites_and_lose_it_under_edits(value: int) -> None:
     check_rewrites(str(value))
     check_edits(str(value))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(fractions_)
 def test_fractions_keep_their_value_under_rewrites_and_lose_it_under_edits(value: Fraction) -> None:
     check_rewrites(latex(value))
     check_edits(latex(value))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(decimals)
 def test_decimals_keep_their_value_under_rewrites_and_lose_it_under_edits(text: str) -> None:
     check_rewrites(text)
     check_edits(text)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(-60, 60), st.integers(2, 300), st.integers(1, 12), st.booleans())
 def test_radicals_and_multiples_of_pi_keep_and_lose_their_value(top: int, radicand: int, bottom: int, pi: bool) -> None:
     symbol = "\\pi" if pi else f"\\sqrt{{{radicand}}}"
@@ -149,7 +150,7 @@ def test_radicals_and_multiples_of_pi_keep_and_lose_their_value(top: int, radica
 coefficients = st.integers(-9, 9).filter(bool)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(coefficients, min_size=2, max_size=4),
     st.sampled_from([["x^2", "x", ""], ["", "i"], ["", "\\sqrt{3}"], ["n", "", "a"], ["x^3", "y", "a", ""]]),

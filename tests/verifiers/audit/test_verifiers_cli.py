@@ -93,11 +93,11 @@ ALWAYS = "def {name}(response, gold):\n    return {value}\n"
 @pytest.mark.parametrize(
     ("verifier", "options", "code", "words"),
     [
-        ("exact", [], 0, ""),
+        pytest.param("exact", [], 0, "", marks=pytest.mark.long_run),
         ("mine.py:yes", [], 6, "contract: BROKEN: tells wrong from right"),
-        ("mine.py:no", [], 6, "gold passes itself"),
+        pytest.param("mine.py:no", [], 6, "gold passes itself", marks=pytest.mark.long_run),
         ("exact", ["--max-fn", "0.2"], 7, "--max-fn: right answers refused"),
-        ("exact", ["--max-fp", "0"], 0, ""),
+        pytest.param("exact", ["--max-fp", "0"], 0, "", marks=pytest.mark.long_run),
         ("math", ["--max-fp", "0.01", "--max-fn", "0.2"], 0, "Youden's J"),
     ],
 )

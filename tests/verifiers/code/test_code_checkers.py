@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.output_comparison import CHUNK_CHARS, checker_of, read_spec
@@ -12,8 +13,8 @@ def accepts(spec, expected, got):
     return checker_of(spec)(expected, got) is None
 
 
-@pytest.mark.parametrize(
-    ("expected", "got"),
+@rows(
+    "expected, got",
     [
         ("1 2\n3\n", "1  2 3"),
         ("YES\r\n", "YES\n"),
@@ -36,8 +37,8 @@ def test_tokens_accept(expected, got):
     assert accepts("tokens", expected, got)
 
 
-@pytest.mark.parametrize(
-    ("expected", "got"),
+@rows(
+    "expected, got",
     [
         ("1 2 3", "1 2"),
         ("1 2", "1 2 3"),
@@ -76,8 +77,8 @@ def test_a_prefix_of_many_lines_is_rejected():
     assert not accepts("tokens", "1\n2\n3", "1")
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected", "got", "right"),
+@rows(
+    "spec, expected, got, right",
     [
         ("case_insensitive", "Yes 1.5", "YES 1.5000001", True),
         ("case_insensitive", "Yes", "No", False),
@@ -126,8 +127,8 @@ def test_kinds_and_options(spec, expected, got, right):
     assert accepts(spec, expected, got) is right
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected", "got", "reason"),
+@rows(
+    "spec, expected, got, reason",
     [
         ("tokens", "1 2 7", "1 2 8", "token 3: expected '7', got '8'"),
         ("tokens", "1 2", "1", "token 2: expected '2', got the end of the output"),
@@ -170,8 +171,8 @@ def test_much_more_output_than_expected_is_not_taken_apart():
     assert not accepts("unordered_lines", "1 2", flood.replace(" ", "\n"))
 
 
-@pytest.mark.parametrize(
-    ("spec", "text"),
+@rows(
+    "spec, text",
     [
         ("fuzzy", "checker must be one of tokens, floats"),
         (5, "checker must be one of"),

@@ -5,6 +5,7 @@ import ast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.code.python_source import continue_stub, error_line, parse, read_source, stub_names, top_level
 from truegold.verifiers.code.response_program import MAX_BLOCKS, callable_in, extract_code, fenced_blocks
@@ -31,7 +32,7 @@ def block(code, info="python", fence="```"):
 # Fences
 
 
-@pytest.mark.parametrize(
+@rows(
     "info",
     [
         "python",
@@ -259,7 +260,7 @@ def test_what_cannot_be_repaired_stays_as_it_is():
 # Stubs
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         "    return 2 * x",

@@ -2,8 +2,9 @@
 
 import json
 import time
+from itertools import product
 
-import pytest
+from tables import rows
 
 from truegold.verifiers.code.response_program import extract_code
 from truegold.verifiers.code.verifier import CodeVerifier
@@ -106,8 +107,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("operator", ["+", "-"])
+@rows("form, operator", product(FORMS, "+-"))
 def test_the_program_is_found_in_every_form(form, operator):
     response, stub = FORMS[form]
     old, new = ("+ b", f"{operator} b")
@@ -120,7 +120,7 @@ def test_the_program_is_found_in_every_form(form, operator):
 WRONG = P.replace("+", "-")
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         f"{fenced(P)}\nor\n{fenced(WRONG)}",
@@ -171,7 +171,7 @@ def test_the_problem_may_end_within_a_block_that_the_response_goes_on_with():
     assert scores == [1, 0]
 
 
-@pytest.mark.parametrize(
+@rows(
     "piece",
     [
         *("```json\n{", "{}", "<tool_call>\n{", "1 | ", ">>> ", "> ```\n", "&lt;", "In [1]: ", "!", " "),

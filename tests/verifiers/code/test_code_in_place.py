@@ -2,6 +2,7 @@
 
 import pytest
 from inside_jobs import check
+from tables import rows
 
 REMOVE = """
 class Solution:
@@ -56,7 +57,7 @@ class T(unittest.TestCase):
 }
 
 
-@pytest.mark.parametrize("code", SEEN.values(), ids=SEEN.keys())
+@rows("code", SEEN.values())
 def test_tests_that_look_at_an_argument_afterwards_see_what_became_of_it(code: str) -> None:
     done = check(REMOVE, code, kind="unittest" if "unittest" in code else "asserts")
     assert done.paid, done.failures
@@ -115,7 +116,7 @@ class T(unittest.TestCase):
 }
 
 
-@pytest.mark.parametrize("code", EMPTIES.values(), ids=EMPTIES.keys())
+@rows("code", EMPTIES.values())
 def test_an_argument_that_says_what_is_expected_stays_as_it_was(code: str) -> None:
     program = "def f(a):\n    a.clear()\n    return 0"
     assert not check(program, code, kind="unittest" if "unittest" in code else "asserts").paid

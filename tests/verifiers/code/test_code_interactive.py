@@ -27,7 +27,7 @@ ECHO_ONLY = {"type": "interactive", "cases": [{"input": "7 3\n"}], "interactor":
 
 
 @NEEDS_CPP
-@BOTH_TIERS
+@pytest.mark.parametrize("tier", [Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_run)])
 @pytest.mark.parametrize(("language", "program"), [("python", BISECT), ("cpp", BISECT_CPP)])
 def test_a_right_program_is_accepted_whatever_its_language(tier: Tier, language: str, program: str) -> None:
     verdict = judge(tier, program, GUESSES, language)

@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+from tables import rows
 
 from truegold.verifiers.code.protocols.isolation import needs_one_process
 from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
@@ -42,7 +43,7 @@ TOGETHER = {
 }
 
 
-@pytest.mark.parametrize(("code", "why"), TOGETHER.items())
+@rows("code, why", TOGETHER.items())
 def test_code_that_needs_the_solutions_process(code: str, why: str) -> None:
     reason = needs_one_process(code)
     assert reason is not None
@@ -89,7 +90,7 @@ APART = [
 ]
 
 
-@pytest.mark.parametrize("code", APART)
+@rows("code", APART)
 def test_code_that_can_be_apart(code: str) -> None:
     assert needs_one_process(code) is None
 
@@ -104,8 +105,8 @@ def test_modules_that_do_not(name: str) -> None:
     assert not is_solution_module(name)
 
 
-@pytest.mark.parametrize(
-    ("code", "entry_point", "builtins"),
+@rows(
+    "code, entry_point, builtins",
     [
         ("assert sum(10, 15) == 6\nassert sum(100, 150) == 93", None, {"sum"}),
         ("assert set(similar((3, 4), (5, 4))) == set((4,))", None, set()),

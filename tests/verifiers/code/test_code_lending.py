@@ -2,6 +2,7 @@
 
 import pytest
 from inside_jobs import check
+from tables import rows
 
 STACK = """
 from collections import defaultdict, deque
@@ -39,7 +40,7 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize("code", SEEN.values(), ids=SEEN.keys())
+@rows("code", SEEN.values())
 def test_containers_are_alike_on_both_sides(code: str) -> None:
     done = check(STACK, code)
     assert done.paid, done.failures

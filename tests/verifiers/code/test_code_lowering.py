@@ -1,7 +1,7 @@
 """Test code as calls and checks: what becomes of each statement; what could come out otherwise is not lowered."""
 
-import pytest
 from lowered_tests import by_lowering, by_running, lowered, reason
+from tables import rows
 
 from truegold.verifiers.code.checks.lowering import Lowered, functions_under_test, lower
 
@@ -94,7 +94,7 @@ UNDERSTOOD = [
 ]
 
 
-@pytest.mark.parametrize("code", UNDERSTOOD)
+@rows("code", UNDERSTOOD)
 def test_the_outcome_is_that_of_running(code):
     assert isinstance(lower(code, "f"), Lowered), lower(code, "f")
     outcomes = []
@@ -185,7 +185,7 @@ NOT_UNDERSTOOD = {
 }
 
 
-@pytest.mark.parametrize("why", NOT_UNDERSTOOD)
+@rows("why", NOT_UNDERSTOOD)
 def test_what_could_come_out_otherwise_is_not_lowered(why):
     for code in NOT_UNDERSTOOD[why]:
         assert why in reason(code), code

@@ -16,6 +16,7 @@ from driven_programs import (
     TWO_SUM,
 )
 from sandboxes import box_of, fenced
+from tables import is_full_run
 
 from truegold.verifiers import Reason, Verdict
 from truegold.verifiers.code import CodeVerifier
@@ -266,7 +267,7 @@ ONE_LETTER = [
 ]
 
 
-@pytest.mark.parametrize("program", ONE_LETTER)
+@pytest.mark.parametrize("program", ONE_LETTER if is_full_run() else ONE_LETTER[4:5])
 def test_texts_of_one_letter_are_no_overloads(program: str) -> None:
     tests = {"type": "calls", "entry_point": "g", "cases": [{"args": ["a"], "expected": 1}]}
     assert judge("cpp", program, tests).score == 1.0

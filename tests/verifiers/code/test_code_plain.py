@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.suite.reading import read_suite
@@ -31,9 +32,7 @@ def test_plain_data_crosses_as_it_stands(value: Any) -> None:
         assert repr(from_json(to_json(value))) == repr(value)
 
 
-@pytest.mark.parametrize(
-    "value", [(1, 2), {1: 2}, {"$": 1}, [math.nan], [[math.inf]], b"x", 10**4_000, {1}, True.__class__, [1, [(2,)]]]
-)
+@rows("value", [(1, 2), {1: 2}, {"$": 1}, [math.nan], [[math.inf]], b"x", 10**4_000, {1}, True.__class__, [1, [(2,)]]])
 def test_what_needs_a_tag_is_not_plain(value: Any) -> None:
     assert not are_plain([value])
 

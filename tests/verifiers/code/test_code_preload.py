@@ -1,6 +1,7 @@
 """Which modules a program finds loaded: its own, never those that another program asked for at its cost."""
 
 import pytest
+from tables import rows
 
 from truegold.verifiers.sandbox import Job, sandbox
 from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, PLAIN
@@ -10,8 +11,8 @@ from truegold.verifiers.sandbox.pool import TESTS, group_of, warm_modules
 LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
+@rows(
+    "source, names",
     [
         ("import numpy as np", ("numpy",)),
         ("import os, numpy as np, random", ("numpy", "random")),
@@ -28,8 +29,8 @@ def test_named_modules_are_loaded_before_the_program_starts(source: str, names: 
     assert warm_modules(source) == names
 
 
-@pytest.mark.parametrize(
-    ("roles", "warm", "group"),
+@rows(
+    "roles, warm, group",
     [
         (["main"], ["random"], PLAIN),
         (["calls"], [], PLAIN),

@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import indent
 
 import pytest
+from tables import is_full_run, rows
 
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.response_program import extract_code
@@ -64,19 +65,19 @@ def code_of(response, **options):
     return extracted and extracted.code
 
 
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@rows("end", ENDS.values())
 def test_a_program_ends_where_the_block_of_the_prompt_ends(end):
     response = end.replace("{}", ADD)
     assert code_of(response, entry_point="add").rstrip() == ADD
 
 
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@rows("end", ENDS.values())
 def test_a_body_ends_where_the_block_of_the_prompt_ends(end):
     response = end.replace("{}", BODY)
     assert code_of(response, entry_point="add", stub=STUB).rstrip() == STUB + BODY
 
 
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@rows("end", ENDS.values())
 def test_a_program_without_an_entry_point_ends_where_the_block_of_the_prompt_ends(end):
     assert code_of(end.replace("{}", SUMS)).rstrip() == SUMS
 
@@ -89,7 +90,7 @@ def test_a_program_of_another_language_ends_where_the_block_of_the_prompt_ends(e
     assert code_of(end.replace("{}", program), language=language).rstrip() == program
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         f"[BEGIN]\n{ADD}\n[DONE]",
@@ -128,7 +129,7 @@ def test_a_right_body_is_paid(response):
     assert score(response, WITH_STUB) == 1.0
 
 
-@pytest.mark.parametrize(
+@rows(
     "response",
     [
         f"{DRAFT}\n```",
@@ -207,6 +208,13 @@ FRESH = [
 """Responses by an author who had read the documentation and not the code; `want` is his."""
 
 
-@pytest.mark.parametrize("case", FRESH, ids=lambda case: case["name"])
+def chosen() -> list[dict]:
+    """Return all of them; in `make test` of those that have to be compiled one."""
+    return [
+        case for case in FRESH if is_full_run() or not case["name"].startswith("cpp") or case["name"] == "cpp closer"
+    ]
+
+
+@rows("case", chosen())
 def test_responses_of_another_author(case):
     assert score(case["response"], case["info"]) == case["want"]

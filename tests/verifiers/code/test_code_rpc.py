@@ -3,6 +3,7 @@ a test but the right values."""
 
 import pytest
 from inside_jobs import check, programs
+from tables import crossed, rows
 
 HACKS = programs("hacks")
 HONEST = programs("honest_suites")
@@ -67,7 +68,7 @@ class TestAdd(unittest.TestCase):
 }
 
 
-@pytest.mark.parametrize(("code"), SUITES.values(), ids=SUITES.keys())
+@rows("code", SUITES.values())
 def test_suites_pass_what_is_right(code: str) -> None:
     done = check("def add(a, b): return a + b", code, "add", "unittest" if "unittest" in code else "asserts")
     assert done.paid, done
@@ -85,7 +86,7 @@ def test_hacks_are_not_paid(hack: str, suite: str) -> None:
     assert done.tester.code == 0, done.tester.stderr
 
 
-@pytest.mark.parametrize("title", HONEST)
+@rows("title", HONEST)
 def test_honest_solutions_pass(title: str) -> None:
     program, code = HONEST[title].split("-----\n")
     done = check(program, code, kind="unittest" if "unittest" in code else "asserts")
@@ -178,18 +179,19 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
-@pytest.mark.parametrize("suite", ["check", "everything caught", "unittest"])
+@pytest.mark.parametrize(("answer", "suite"), crossed(ANSWERS, ["check", "everything caught", "unittest"]))
 def test_forged_answers_are_not_paid(answer: str, suite: str) -> None:
     code = SUITES[suite]
-    done = check(TALK.replace("ANSWER", repr(answer)), code, "add", "unittest" if "unittest" in code else "asserts")
+    done = check(
+        TALK.replace("ANSWER", repr(ANSWERS[answer])), code, "add", "unittest" if "unittest" in code else "asserts"
+    )
     assert not done.paid
     assert not done.tester.values("cannot_isolate")
     assert done.tester.code == 0, done.tester.stderr
     assert done.tester.values("done")
 
 
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+@rows("lie", LIES.values())
 def test_objects_that_lie_about_themselves_are_what_they_hold(lie: str) -> None:
     suites = ("assert f() == 3", "assert f() in ([3], {3}, (3,))", "import numpy\nassert numpy.array_equal(f(), [3])")
     for code in suites:

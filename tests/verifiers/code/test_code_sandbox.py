@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sandboxes import run
+from tables import rows
 
 from truegold.verifiers.sandbox import Sandbox, run_program
 from truegold.verifiers.sandbox.execution import ProgramEnd
@@ -70,7 +71,7 @@ BENIGN = {
 }
 
 
-@pytest.mark.parametrize("name", BENIGN)
+@rows("name", BENIGN)
 def test_an_ordinary_program_runs_as_it_does_outside(box: Sandbox, name: str) -> None:
     if name == "recursion through C" and sys.version_info >= (3, 12):
         pytest.skip("this Python lets no program raise its limit of recursion through C")
@@ -94,7 +95,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDS)
+@rows("name", ENDS)
 def test_a_program_beyond_a_limit_is_ended_and_the_limit_named(box: Sandbox, name: str) -> None:
     source, end = ENDS[name]
     assert run(box, source, cpu_s=0.5).end is end
@@ -113,7 +114,7 @@ FAILS = {
 }
 
 
-@pytest.mark.parametrize("name", FAILS)
+@rows("name", FAILS)
 def test_a_program_that_wants_too_much_fails(box: Sandbox, name: str) -> None:
     done = run(box, FAILS[name])
     assert not done.ok

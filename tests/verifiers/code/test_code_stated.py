@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from sandboxes import box_of
+from tables import crossed, rows
 
 from truegold.verifiers.code.checks.foreign_assertions import read_assertions, uncalled_test
 from truegold.verifiers.code.checks.foreign_values import HashedList, NoLiteral, agree, literal, read_printed
@@ -50,16 +51,20 @@ def judge_code(language: str, code: str, program: str) -> Verdict:
     return CodeVerifier()(f"~~~~{language}\n{program}\n~~~~", info=info)
 
 
-@pytest.mark.parametrize("name", TESTS)
+@rows("name", TESTS)
 def test_a_right_program_is_judged_by_the_values_that_it_states(name: str) -> None:
     verdict = judge(name, RIGHT[TESTS[name]["language"]])
     assert verdict.score == 1.0, verdict
     assert (verdict.evidence["method"], verdict.evidence["isolation"]) == ("lowered", "apart")
 
 
-@pytest.mark.parametrize(
-    ("name", "program"), [(name, program) for name in TESTS for program in HOSTILE[TESTS[name]["language"]]]
-)
+def attacks() -> list[tuple[str, str]]:
+    """Return the hostile programs with the tests of their language."""
+    named = {language: [name for name in TESTS if TESTS[name]["language"] == language] for language in HOSTILE}
+    return [pair for language, programs in HOSTILE.items() for pair in crossed(named[language], programs)]
+
+
+@rows("name, program", attacks())
 def test_a_program_that_deceives_its_tests_is_not_paid(name: str, program: str) -> None:
     verdict = judge(name, program)
     assert verdict.score == 0.0, verdict
@@ -79,13 +84,13 @@ def test_a_package_that_the_program_imports_and_the_machine_lacks_is_its_fault(l
     assert judge(name, f"{program}\n{RIGHT[language]}").score == 0.0
 
 
-@pytest.mark.parametrize("text", UNREAD)
+@rows("text", UNREAD)
 def test_tests_that_may_hold_more_than_values_are_left_as_they_are(text: str) -> None:
     language = "javascript" if "expect" in text or "console" in text else "cpp"
     assert read_assertions(f"#<INSERT>\n{text}", "#<INSERT>", language) is None
 
 
-@pytest.mark.parametrize(("language", "text", "name"), PROGRAMS["uncalled"]["texts"])
+@rows("language, text, name", PROGRAMS["uncalled"]["texts"])
 def test_a_test_function_that_nothing_calls_is_named(language: str, text: str, name: str) -> None:
     verdict = judge_code(language, f"#<INSERT>\n{text}", RIGHT[language])
     assert verdict.score is None, verdict
@@ -109,13 +114,13 @@ def test_a_suite_of_rust_that_runs_no_test_is_named(text: str, message: str) -> 
     assert verdict.evidence["error"] == message
 
 
-@pytest.mark.parametrize(("language", "text"), PROGRAMS["called"]["texts"])
+@rows("language, text", PROGRAMS["called"]["texts"])
 def test_functions_that_are_called_or_test_nothing_are_left_alone(language: str, text: str) -> None:
     assert uncalled_test(f"#<INSERT>\n{text}", language) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "value"),
+@rows(
+    "text, language, value",
     [
         ("[]any{[]int(nil),}", "go", None),
         ("[]any{[]int{},}", "go", []),
@@ -133,21 +138,19 @@ def test_what_rust_and_go_print_is_read(text: str, language: str, value: object)
     assert repr(read_printed(text.encode().hex(), language)) == repr(value)
 
 
-@pytest.mark.parametrize(
-    "text", ["main.E{}", "E { n: }", "u8::MAX", "f(1)", "", "1 1", "<", "[" * 9000, "1, " * 90000, "0xzz"]
-)
+@rows("text", ["main.E{}", "E { n: }", "u8::MAX", "f(1)", "", "1 1", "<", "[" * 9000, "1, " * 90000, "0xzz"])
 def test_what_is_no_plain_value_is_not_read(text: str) -> None:
     for language in ("rust", "go"):
         with pytest.raises(ValueError):
             read_printed(text.encode().hex(), language)
 
 
-@pytest.mark.parametrize(("text", "language", "value"), LITERALS)
+@rows("text, language, value", LITERALS)
 def test_expected_values_are_read_as_the_language_means_them(text: str, language: str, value: object) -> None:
     assert literal(text, language) == value
 
 
-@pytest.mark.parametrize("text", ["f(1)", "x", "1 / 2", "017", "vec![0; 3]", "a + 1", "Point(1, 2)", '"a" "b" c', ""])
+@rows("text", ["f(1)", "x", "1 / 2", "017", "vec![0; 3]", "a + 1", "Point(1, 2)", '"a" "b" c', ""])
 def test_what_is_no_data_is_not_read(text: str) -> None:
     with pytest.raises(NoLiteral):
         literal(text, "cpp")

@@ -1,6 +1,7 @@
 """Tests of what problems say about how answers are judged: read where they say it, not where it only sounds so."""
 
 import pytest
+from tables import rows
 
 from truegold.verifiers.code.suite.statement import Statement, read_statement
 
@@ -62,12 +63,12 @@ SINGLE = [
 ]
 
 
-@pytest.mark.parametrize("text", SEVERAL)
+@rows("text", SEVERAL)
 def test_several_right_answers_are_recognised(text: str) -> None:
     assert read_statement(f"You are given n. {text} Good luck.").several_answers
 
 
-@pytest.mark.parametrize("text", SINGLE)
+@rows("text", SINGLE)
 def test_one_right_answer_is_not_taken_for_several(text: str) -> None:
     assert read_statement(f"You are given n. {text} Good luck.").several_answers is None
 
@@ -104,8 +105,8 @@ def test_case_that_is_free(text: str, free: bool) -> None:
     assert (read_statement(text).any_case is not None) is free
 
 
-@pytest.mark.parametrize(
-    ("text", "tolerance"),
+@rows(
+    "text, tolerance",
     [
         ("Your answer is correct if its absolute or relative error does not exceed 10^{-6}.", 1e-6),
         ("The absolute or relative error must not exceed 10 - 4.", 1e-4),

@@ -6,6 +6,7 @@ import math
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, StdioCase, UnitTest, read_suite
@@ -81,8 +82,8 @@ def test_limits_are_read():
     assert suite.limits == Limits(cpu_s=2, memory_mb=256)
 
 
-@pytest.mark.parametrize(
-    ("spelling", "name"),
+@rows(
+    "spelling, name",
     [
         ("Python3", "python"),
         ("PY", "python"),
@@ -235,8 +236,8 @@ def test_functions_called_test_are_called():
 # Bad rows
 
 
-@pytest.mark.parametrize(
-    ("tests", "text"),
+@rows(
+    "tests, text",
     [
         (
             {"type": "stdio", "cases": [{"input": "", "output": ""}] * 3 + [{"input": "", "output": 5}]},

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tables import rows
 
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.suite.imports import missing_package
@@ -185,14 +186,14 @@ def test_a_suite_with_tests_that_are_not_run_judges_nothing_and_names_them(name,
         assert name in verdict.evidence["error"]
 
 
-@pytest.mark.parametrize("name", RUN)
+@rows("name", RUN)
 def test_a_suite_that_is_run_whole_tells_right_from_wrong(name):
     assert unrun_tests(RUN[name], "add") == ()
     assert judge(RIGHT, RUN[name], type="asserts").score == 1.0
     assert judge(WRONG.replace("return 0", "return (a or b) and 0"), RUN[name], type="asserts").score == 0.0
 
 
-@pytest.mark.parametrize("code", ENDINGS)
+@rows("code", ENDINGS)
 def test_an_exit_status_at_the_end_is_that_of_the_tests(code):
     leaving = ("import sys\ndef add(a, b):\n    sys.exit(0)", "def add(a, b):\n    raise SystemExit")
     for kind in ("asserts", "unittest"):
@@ -229,7 +230,7 @@ ASSERTS_NOTHING = (
 )
 
 
-@pytest.mark.parametrize("code", ASSERTS_NOTHING)
+@rows("code", ASSERTS_NOTHING)
 def test_a_suite_that_asserts_nothing_judges_nothing(code):
     assert judge(WRONG, code, type="asserts").score is None
 
@@ -261,7 +262,7 @@ HEALTHY = {
 }
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@rows("name", HEALTHY)
 def test_a_healthy_suite_is_run(name):
     assert unrun_tests(HEALTHY[name], "add") == ()
     assert judge(RIGHT, HEALTHY[name], type="asserts").score == 1.0
@@ -330,7 +331,7 @@ AUTHOR_SKIPS = {
 """Suites whose author leaves a test out, or expects it to fail, for every program: the other tests decide."""
 
 
-@pytest.mark.parametrize("suite", FRESH, ids=lambda suite: suite["name"])
+@rows("suite", FRESH)
 def test_suites_of_another_author(suite):
     scores = [CodeVerifier()(f"```python\n{suite[side]}\n```", info=suite["info"]).score for side in ("right", "wrong")]
     allowed = {"any_true": (1.0, None), "any_false": (0.0, None)}

@@ -17,6 +17,7 @@ import pytest
 from codec_trips import same, travelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
 
 from truegold.verifiers.sandbox.inside.wire.decoding import Decoder
 from truegold.verifiers.sandbox.inside.wire.encoding import Encoder, encode
@@ -71,7 +72,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_values_arrive_equal_and_of_the_same_types(value: Any) -> None:
     assert same(travelled(value), value)
 

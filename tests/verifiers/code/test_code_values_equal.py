@@ -6,6 +6,7 @@ from collections import deque
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of, read_call_spec
@@ -17,8 +18,8 @@ def difference_of(expected, got, **options):
     return ValueChecker(**options)(expected, got)
 
 
-@pytest.mark.parametrize(
-    ("expected", "got"),
+@rows(
+    "expected, got",
     [
         (1, 1.0),
         (True, 1),
@@ -43,8 +44,8 @@ def test_equal(expected, got):
     assert difference_of(expected, got) is None
 
 
-@pytest.mark.parametrize(
-    ("expected", "got", "reason"),
+@rows(
+    "expected, got, reason",
     [
         (5, 7, "expected 5, got 7"),
         ("1", 1, "expected '1', got 1"),
@@ -115,8 +116,8 @@ def test_reasons_are_short_and_do_not_print_large_numbers():
     assert len(difference_of({"k" * 10**6: 1}, {})) <= 200
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected", "got", "right"),
+@rows(
+    "spec, expected, got, right",
     [
         (None, [1], (1,), True),
         ("values", 1, True, True),

@@ -13,6 +13,8 @@ import pytest
 from codec_trips import same, travelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_tests import examples
+from tables import rows
 
 from truegold.verifiers.sandbox.inside.wire import encoding
 from truegold.verifiers.sandbox.inside.wire.decoding import MAX_COMPARED, MAX_RANGE, decode
@@ -83,8 +85,8 @@ class Colour(enum.IntEnum):
     RED = 1
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
+@rows(
+    "value, plain",
     [
         (LyingInt(7), 7),
         (LyingStr("true"), "true"),
@@ -182,7 +184,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_data_that_nobody_encoded_is_a_value_or_undecodable(data: Any) -> None:
     try:
         value = decode(data)
@@ -215,7 +217,7 @@ def test_bytes_that_are_no_line_are_undecodable(line: bytes) -> None:
             from_json(line)
 
 
-@pytest.mark.parametrize(
+@rows(
     "data",
     [
         {"$": "set", "v": [[1]]},
@@ -252,7 +254,6 @@ def test_bytes_that_are_no_line_are_undecodable(line: bytes) -> None:
         [{"$": "dict", "v": [[(MERSENNE * n), 0] for n in range(300)]} for _ in range(99)],
         {"$": "set", "v": [{"$": "tuple", "v": [0, MERSENNE * n]} for n in range(99)]},
     ],
-    ids=lambda data: str(data)[:40],
 )
 def test_data_made_to_do_harm_is_undecodable(data: object) -> None:
     with pytest.raises(Undecodable):

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from sandboxes import STDIO, box_of, fenced
+from tables import crossed, rows
 
 from truegold.verifiers import ConfigError, Item, Reason, Verdict, gold_response, resolve, verify_batch
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.sandbox import Tier
 
 
-@pytest.fixture(params=[Tier.FULL, Tier.CONTAINER])
+@pytest.fixture(params=[Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])
 def verifier(request: pytest.FixtureRequest) -> CodeVerifier:
     box_of(request.param)
     return CodeVerifier(tier=request.param)
@@ -57,7 +58,7 @@ RIGHT = "def add(a, b):\n    return a + b"
 WRONG = "def add(a, b):\n    return a - b"
 
 
-@pytest.mark.parametrize("suite", [*FUNCTION_SUITES, "together"])
+@rows("suite", [*FUNCTION_SUITES, "together"])
 def test_a_right_function_passes_and_a_wrong_one_fails_in_every_form_of_test(
     verifier: CodeVerifier, suite: str
 ) -> None:
@@ -93,8 +94,7 @@ HACKS = {
 }
 
 
-@pytest.mark.parametrize("hack", HACKS)
-@pytest.mark.parametrize("suite", FUNCTION_SUITES)
+@pytest.mark.parametrize(("hack", "suite"), crossed(HACKS, FUNCTION_SUITES))
 def test_no_hack_is_paid(verifier: CodeVerifier, suite: str, hack: str) -> None:
     verdict = verifier(fenced(HACKS[hack]), info={"tests": FUNCTION_SUITES[suite], "limits": {"cpu_s": 2}})
     assert verdict.score == 0.0, verdict
@@ -112,7 +112,7 @@ STDIO_PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", STDIO_PROGRAMS)
+@rows("name", STDIO_PROGRAMS)
 def test_a_program_on_stdin_gets_the_verdict_it_earns(verifier: CodeVerifier, name: str) -> None:
     program, score, reason = STDIO_PROGRAMS[name]
     verdict = verifier(fenced(program), info={"tests": STDIO, "limits": {"cpu_s": 0.5, "output_mb": 1}})
@@ -239,7 +239,7 @@ def test_verdicts_are_the_same_every_time_and_in_threads(verifier: CodeVerifier)
     rows = [(fenced(program), suite) for program in (RIGHT, WRONG, HACKS["huge"]) for suite in FUNCTION_SUITES.values()]
 
     def judge(row: tuple[str, Any]) -> Verdict:
-        return verifier(row[0], info={"tests": row[1]})
+        return verifier(row[0], info={"tests": row[1], "limits": {"memory_mb": 256}})
 
     alone = [judge(row) for row in rows]
     with ThreadPoolExecutor(4) as pool:
@@ -321,7 +321,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+@rows("name", ODD)
 def test_no_response_makes_its_verdict_none(name: str) -> None:
     program = fenced(f"def add(a, b):\n    {ODD[name]}")
     for suite in [

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tables import rows
 from vet_suites import FEW, SUM, SUMS, calls, finding, stdio
 
 from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, vet
@@ -67,8 +68,8 @@ def test_a_solution_that_is_wrong_drops_the_suite_with_the_case() -> None:
     assert (evidence["cases"][0]["expected"], evidence["cases"][0]["got"]) == ("7\n", "3\n")
 
 
-@pytest.mark.parametrize(
-    ("info", "program"),
+@rows(
+    "info, program",
     [
         (stdio(("5", "5"), ("7", "7")), "prints its input"),
         (stdio(("5", ""), ("7", "")), "empty program"),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tables import rows
 
 from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, known_cases
 from truegold.verifiers.audit.suites.known_cases import tested_names as names_of  # Pytest would take it for a test.
@@ -85,8 +86,8 @@ def test_what_a_value_of_the_tests_says_of_another_is_no_case(text: str, values:
     assert [case.value for case in known_cases(code(text, prelude="import numpy as np").tests)] == values
 
 
-@pytest.mark.parametrize(
-    ("assertion", "read"),
+@rows(
+    "assertion, read",
     [
         ("np.array_equal(candidate(1), [1, 2])", []),
         ("candidate(1).equals(df)", []),
@@ -145,8 +146,8 @@ def test_the_names_that_only_a_solution_can_give() -> None:
     assert names_of(code("assert candidate(1) == 2", entry_point="Solution().f").tests) == ["Solution().f"]
 
 
-@pytest.mark.parametrize(
-    ("values", "chance"),
+@rows(
+    "values, chance",
     [
         (["YES", "NO"], 0.25),
         ([True, False], 0.25),
@@ -178,8 +179,8 @@ Output: 15. The value 21 is at most 100, and 30 is too.
 """
 
 
-@pytest.mark.parametrize(
-    ("case_input", "output", "printed", "is_leaked"),
+@rows(
+    "case_input, output, printed, is_leaked",
     [
         ("3\n1 2 3\n", "6\n", True, True),
         ("3\n1 2 3\n", "7\n", True, False),
@@ -219,8 +220,8 @@ def test_short_texts_may_end_in_dots_and_suites_without_input_may_have_none() ->
     assert find_empty_inputs(stdio(("", "1"), ("", "2")).tests) == []  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "same"),
+@rows(
+    "left, right, same",
     [
         ("YES\n0 0\n3 4", "YES\n0 0\n4 3", True),
         ("PATH\n2 5 1", "PATH\n2 5 1 7", True),
@@ -347,8 +348,8 @@ def test_a_repair_reads_the_shapes_of_data_sets() -> None:
     assert read_suite(apply_repair(info, {0})) == stdio(("2\n", "4\n"))
 
 
-@pytest.mark.parametrize(
-    ("text", "outputs", "checker"),
+@rows(
+    "text, outputs, checker",
     [
         ("You can print each letter in any case.", ["YES", "no"], {"case_sensitive": False}),
         ("You can print each letter in any case.", ["1", "2"], None),

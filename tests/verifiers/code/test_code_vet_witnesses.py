@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import rows
 
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
 from truegold.verifiers.audit.suites.made_inputs import make_inputs
@@ -90,9 +91,7 @@ def is_rotated(values: list[int]) -> bool:
     return any(values[start:] + values[:start] == sorted(values) for start in range(len(values)))
 
 
-@pytest.mark.parametrize(
-    ("seen", "holds"),
-    [
+@rows("seen, holds", [
         ([([1, 2], 2), ([7], 1), ([4, 4, 4], 3)], lambda values, n: len(values) == n),
         ([([1, 2], [3, 4]), ([7], [8])], lambda left, right: len(left) == len(right)),
         ([([1, 5, 9], 2), ([2, 3], 1)], lambda values, k: values == sorted(values) and k < len(values)),
@@ -103,8 +102,7 @@ def is_rotated(values: list[int]) -> bool:
         ([(1.5,), (2.25,)], lambda number: isinstance(number, float) and number > 0),
         ([({"a": 1, "b": 2},), ({"c": 5},)], lambda table: set(map(type, table.values())) == {int}),
         ([([6, 8, 9, 1, 3],), ([4, 7, 2, 3],), ([1, 2, 5, 9],)], is_rotated),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_inputs_keep_what_all_seen_ones_share(seen: list[tuple[Any, ...]], holds: Any) -> None:
     inputs = make_inputs(seen, 60, seed=1)
     assert len(inputs) >= 5

@@ -2,6 +2,7 @@
 
 import pytest
 from inside_jobs import check
+from tables import rows
 
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.checks.lowering import functions_under_test
@@ -29,7 +30,7 @@ HELPED = {
 }
 
 
-@pytest.mark.parametrize("code", HELPED.values(), ids=HELPED.keys())
+@rows("code", HELPED.values())
 def test_a_solution_does_not_bring_the_helpers_that_judge_it(code: str) -> None:
     pytest.importorskip("numpy")
     done = check(LIARS, code)
