@@ -13,9 +13,10 @@ from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
@@ -25,12 +26,34 @@ from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, init, phase_co
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
 from truegold.flows.console import errors, print_line
+from truegold.pipeline.config.base import plain_words
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
 from truegold.verifiers.sandbox.errors import Preempted
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+
+class PlainGroup(TyperGroup):
+    """The commands; a mistake on the command line is told in plain words."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is named."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            error.message = plain_words(error.message)
+            if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS} & set(sys.argv[1:2]):
+                error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
+            raise
+
+
+UsageError: Any = typer.BadParameter.__base__
+"""What is wrong on the command line; the class has no public name."""
+
+app = typer.Typer(
+    cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
+)
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands in the help, in their order."""

@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
@@ -96,16 +98,21 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     """Run a configuration up to a phase, or say what that would be."""
     from truegold.flows import execute as runner
     from truegold.flows.plan import plan
+    from truegold.pipeline.sources.hub import UnreachableHubError
 
     stages = plan(config, until)
     target = _hub_target(config, stages)
     memory = _plan_memory(config, until, dry_run)
     if dry_run:
-        runner.check_remote(stages, config.run_dir)
+        unchecked = []
+        try:
+            runner.check_remote(stages, config.run_dir)
+        except UnreachableHubError as error:
+            unchecked.append(f"NOT CHECKED  {error}")
         if as_json:
             output.print_json(json.dumps(preview_json(config, stages)))
         else:
-            for line in (*preview_lines(config, stages), *memory):
+            for line in (*preview_lines(config, stages), *memory, *unchecked):
                 print_line(line)
         return
     if config.model is not None and until is not Phase.CURATE:
@@ -131,6 +138,8 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     for line in runner.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
+    for line in runner.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
+        print_line(line, errors)
 
 
 def _hub_target(config: RunConfig, stages: Sequence[Stage]) -> PushConfig | None:

@@ -28,7 +28,8 @@ from truegold.pipeline.text.templates import templates_in
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PushConfig
 from truegold.train.guards.run_log import ALARMS
-from truegold.train.model.checkpoints import HUB_TIMEOUT_S, is_local, transport_errors
+from truegold.pipeline.sources.hub import HUB_TIMEOUT_S, transport_errors
+from truegold.train.model.checkpoints import is_local
 from truegold.verifiers import InputError, SetupError
 
 SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
