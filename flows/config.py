@@ -202,8 +202,8 @@ def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
     """Read a YAML file, apply `a.b=value` overrides (values are YAML), and validate.
 
-    A data file (`train.jsonl`), a folder of them or a pattern stands for a configuration that names it as the data and sets
-    nothing else; the run is called like it. With `last_turn_only` every source gets that setting.
+    A data file (`train.jsonl`), a folder of them or a pattern stands for a configuration that names it as the data and
+    sets nothing else; the run is called like it. With `last_turn_only` every source gets that setting.
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """

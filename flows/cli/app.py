@@ -18,11 +18,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from truegold.flows.cli.data_commands import init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
 from truegold.flows.cli.review_commands import decide, review
-from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, init, phase_command, push, train
+from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, phase_command, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
 from truegold.flows.console import errors, print_line
@@ -31,7 +32,6 @@ from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
 from truegold.verifiers.sandbox.errors import Preempted
-
 
 
 class PlainGroup(TyperGroup):
@@ -51,9 +51,7 @@ class PlainGroup(TyperGroup):
 UsageError: Any = typer.BadParameter.__base__
 """What is wrong on the command line; the class has no public name."""
 
-app = typer.Typer(
-    cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
-)
+app = typer.Typer(cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands in the help, in their order."""
@@ -65,7 +63,7 @@ RESUMED = ("train", "demo", "flag", "testcases")
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (RUN, (train, push, init, demo)),
     (LOOK, (report, explain, diff, review, decide, clean, template)),
-    (FILES, (verify, flag, dedup, decontaminate, export, rescore, gate)),
+    (FILES, (look, verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),
 )
 """The commands of each group, in the order of the help, beside those of the phases and of two applications."""
