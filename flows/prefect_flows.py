@@ -79,11 +79,11 @@ def _log(text: str) -> bool:
         return False
     run_logger.info("%s", text)
     logger: logging.Logger | None = getattr(run_logger, "logger", None)
+    handlers: list[logging.Handler] = []
     while logger is not None:
-        if any(isinstance(handler, PrefectConsoleHandler) and handler.level <= logging.INFO for handler in logger.handlers):
-            return True
+        handlers += logger.handlers
         logger = logger.parent if logger.propagate else None
-    return False
+    return any(isinstance(handler, PrefectConsoleHandler) and handler.level <= logging.INFO for handler in handlers)
 
 
 def flush_logs() -> None:

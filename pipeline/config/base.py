@@ -43,6 +43,7 @@ PLAIN_WORDS = tuple(
     for pattern, words in (
         (r"^Value error, ", ""),
         (r"^Field required$", "is missing"),
+        (r"^Extra inputs are not permitted$", "is unknown"),
         (r"^Input should be a finite number$", "must be a number"),
         (r"^Input should be a valid number\b.*", "must be a number"),
         (r"^Input should be a valid integer\b.*", "must be a whole number"),

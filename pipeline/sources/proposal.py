@@ -137,7 +137,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
     def quotes(name: str, gold: str) -> bool:
         return 2 * sum(map(ends_with, texts[name], texts[gold])) > len(samples)
 
-    short = [name for name in filled if words(name) <= SHORT_WORDS and not _are_ids(name, texts[name])]
+    short = [name for name in filled if words(name) <= SHORT_WORDS and not spelled(NAMES["id"], [name])]
     long = [name for name in varied if words(name) >= PROBLEM_WORDS and name != tests]
     solutions = {name for name in long if any(quotes(name, gold) for gold in short)}
     asking = [name for name in long if 2 * sum(map(_asks, texts[name])) > len(samples)]
@@ -154,7 +154,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
         return any(quotes(other, name) for other in long), are_letters, len(set(texts[name])), has_digits
 
     golds = [name for name in short if name != prompt and len(set(texts[name])) > 1]
-    if not golds:
+    if not (golds := [name for name in golds if not _count_rows(texts[name])] or golds):
         return None
     gold = max(golds, key=gold_signs)
     solution = next((name for name in long if name != prompt and quotes(name, gold)), None)
@@ -166,11 +166,10 @@ def _asks(text: str) -> bool:
     return text.rstrip().endswith(QUESTION_MARKS)
 
 
-def _are_ids(name: str, texts: Sequence[str]) -> bool:
-    """Say whether a column numbers the rows, or is called as ids are."""
+def _count_rows(texts: Sequence[str]) -> bool:
+    """Say whether a column numbers the rows."""
     numbers = [int(text) for text in texts if text.isdecimal()]
-    is_counting = len(numbers) == len(texts) > 1 and all(after - before == 1 for before, after in pairwise(numbers))
-    return is_counting or bool(spelled(NAMES["id"], [name]))
+    return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
 
 
 def describe_records(source: FileSource) -> str:

@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
         ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
         ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is what is read"),
-        ("init missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
+        ("init train.jsonl missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
         ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
         ("verify --input train.jsonl --output folder", 2, "folder is a folder"),
         ("verify --input empty.jsonl --output v.parquet", 3, "empty.jsonl is empty"),
@@ -95,7 +95,10 @@ def test_a_mistake_is_one_line(
             "profile.engine.retry: unknown",
         ),
         ({"data": {"path": "x"}, "train": {"reward": {"terms": [{"nme": "x"}]}}}, "train.reward.terms.0.nme: unknown"),
-        ({"data": {"path": "x"}, "train": {"engine": {"type": "server", "url": 3}}}, "train.engine.url: Input should"),
+        (
+            {"data": {"path": "x"}, "train": {"engine": {"type": "server", "url": 3}}},
+            "train.engine.url: must be a text",
+        ),
     ],
 )
 def test_a_setting_is_named_as_it_is_typed(settings: dict[str, Any], line: str) -> None:

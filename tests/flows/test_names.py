@@ -206,7 +206,7 @@ def test_reasons_of_every_kind_may_advise_only(project: Path) -> None:
         ({"data": {"type": "hf", "name": "no/such-set", "preset": "gsm8k"}}, "Cannot open the dataset no/such-set"),
         ({"decontaminate": {"against": ["math500"]}}, "Cannot open the dataset HuggingFaceH4/MATH-500"),
         ({"data": [{"type": "hf", "name": "no/set", "source": "far", "preset": "gsm8k"}]}, "Source 'far' (data.0)"),
-        ({"model": {"path": "no/such-model"}}, "model.path: no/such-model cannot be downloaded"),
+        ({"model": {"path": "no/such-model"}}, "model.path: no/such-model"),
     ],
 )
 def test_what_is_on_the_hub_is_looked_up_before_the_first_stage(settings: dict[str, Any], line: str) -> None:
