@@ -216,12 +216,16 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
     counts = (load_record(run_dir / "settle") or {"report": {"counts": {}}})["report"]["counts"]
     held = sum(rows for name, rows in counts.items() if name.removeprefix("drop:") in HELD_REASONS)
     run = shlex.quote(str(run_dir))
-    steps = [("every row, in a browser", str(run_dir / "report" / "index.html"))]
+    steps: list[tuple[str, str]] = []
     if held:
-        steps += [(f"decide about {held:,} held rows", f"truegold review {run}"), ("then, with the decisions", command)]
+        rows = "row" if held == 1 else "rows"
+        steps += [
+            (f"decide about {held:,} held {rows}", f"truegold review {run}"),
+            ("then, with the decisions", command),
+        ]
     if (run_dir / "export").is_dir():
         steps.append(("the set for a trainer", f"truegold export {run} --format trl --out SET"))
-    return ["next:", *(f"  {what:<26}  {how}" for what, how in steps)]
+    return ["next:", *(f"  {what:<26}  {how}" for what, how in steps)] if steps else []
 
 
 def describe(result: StageResult) -> str:

@@ -213,5 +213,5 @@ def test_a_run_that_holds_rows_back_says_how_to_go_on(tmp_path: Path) -> None:
         ],
     )
     done = run_command("curate", "one.jsonl", "--engine", "local", cwd=tmp_path)
-    assert "  decide about 1 held rows    truegold review runs/one\n" in done.stderr
+    assert "  decide about 1 held row     truegold review runs/one\n" in done.stderr
     assert "  then, with the decisions    truegold curate one.jsonl --engine local\n" in done.stderr
