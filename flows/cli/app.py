@@ -27,7 +27,6 @@ from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, phase_command,
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
 from truegold.flows.console import errors, print_line
-from truegold.pipeline.config.base import plain_words
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
@@ -42,6 +41,8 @@ class PlainGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
+            from truegold.pipeline.config.base import plain_words
+
             error.message = plain_words(error.message)
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
 from truegold.flows.cli.options import GoldColumn, LastTurnOnly, PromptColumn
 from truegold.flows.console import Terminal, errors, print_line
@@ -159,6 +158,8 @@ def _settings(source: FileSource) -> dict[str, Any]:
 
 
 def _yaml_section(settings: dict[str, Any]) -> str:
+    import yaml
+
     text = yaml.safe_dump(settings, allow_unicode=True, sort_keys=False, width=1000)
     return "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n")
 
@@ -206,8 +207,8 @@ def _summary(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
     for name, column in (("prompts", "prompt"), ("solutions", "solution")):
         lengths = rows[column].drop_nulls().str.len_chars().sort()
         if len(lengths):
-            median, long, longest = (lengths[place] for place in (len(lengths) // 2, len(lengths) * 95 // 100, -1))
-            yield f"{name:<9} {median:,} characters (median), 95 % have at most {long:,}, the longest {longest:,}"
+            median, long = lengths[len(lengths) // 2], lengths[len(lengths) * 95 // 100]
+            yield f"{name:<9} {median:,} characters (median), 95 % have at most {long:,}, the longest {lengths[-1]:,}"
     yield f"languages {_counted(note.get('language', 'und') for note in notes)}"
     absent = ["tests" if verifier == "code" else "none" for verifier in rows["verifier"]]
     kinds = [note.get("gold_type", other) for note, other in zip(notes, absent, strict=True)]
@@ -225,7 +226,7 @@ def _suspects(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
     """Yield the rows whose flags are most often right, the surest first."""
     key = ["source", "source_row"]
     texts: dict[Sequence[Any], tuple[str, str | None]] = {
-        (source, number): (prompt, gold) for source, number, prompt, gold in rows.select(*key, "prompt", "gold").rows()
+        (source, row): (prompt, gold) for source, row, prompt, gold in rows.select(*key, "prompt", "gold").rows()
     }
     worst = flags.sort("blocks", "confidence", descending=True, nulls_last=True).unique(key, maintain_order=True)
     if len(worst):

@@ -190,7 +190,7 @@ def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[An
     "no list" where a word is none of those that may stand there."""
     paths = [_follow([str(part) for part in problem["loc"]], root)[0] for problem in problems]
     inside = {tuple(path[:end]) for path in paths for end in range(len(path))}
-    offered = {
+    listing_paths = {
         tuple(path)
         for path, problem in zip(paths, problems, strict=True)
         if problem["type"] in OFFERING and isinstance(problem["input"], str)
@@ -199,7 +199,7 @@ def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[An
     return [
         problem
         for path, problem, tagged in zip(paths, problems, is_tagged, strict=True)
-        if not (tagged and tuple(path) in inside) and (problem["type"] in OFFERING or tuple(path) not in offered)
+        if not (tagged and tuple(path) in inside) and (problem["type"] in OFFERING or tuple(path) not in listing_paths)
     ]
 
 
@@ -232,8 +232,10 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     if problem["type"] in OFFERING and isinstance(problem["input"], str):
         message = _offer(problem["input"], re.findall(r"'([^']*)'", problem["msg"]))
         return f"{field}: {message}"
+    if not path:
+        return message
     is_shown = problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
-    return f"{field}: {message}{_shown(problem['input']) if is_shown else ''}" if path else message
+    return f"{field}: {message}{_shown(problem['input']) if is_shown else ''}"
 
 
 def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
@@ -253,16 +255,16 @@ def plain_words(message: str) -> str:
     return message
 
 
-def _offer(given: str, names: Sequence[str]) -> str:
-    near = close_match(given, names)
+def _offer(word: str, names: Sequence[str]) -> str:
+    near = close_match(word, names)
     meant = f"; did you mean {near}?" if near else "."
-    return f"there is no {given!r}{meant} There are: {', '.join(names)}."
+    return f"there is no {word!r}{meant} There are: {', '.join(names)}."
 
 
 def _shown(value: Any) -> str:
     """Return what was given, as YAML has it."""
-    written = "nothing" if value is None else str(value).lower() if isinstance(value, bool) else f"{value!r:.80}"
-    return f" (given: {written})"
+    written = {"None": "nothing", "True": "true", "False": "false"}
+    return f" (given: {written.get(repr(value)) or f'{value!r:.80}'})"
 
 
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:
