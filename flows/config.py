@@ -245,7 +245,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     if values is None:
         raise ConfigError(f"{path} holds no settings.", INIT)
     if not isinstance(values, dict):
-        kind = {list: "a list", str: "a text"}.get(type(values), "a value")
+        kind = {"list": "a list", "str": "a text"}.get(type(values).__name__, "a value")
         raise ConfigError(f"{path} holds {kind}, not settings by name.", INIT)
     return values
 

@@ -228,14 +228,11 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         names = [name.strip(" '") for name in problem["ctx"]["expected_tags"].split(",")]
         kinds = [name for name in names if name != LIST]
         return f"{field}.type: {_offer(problem['ctx']['tag'], kinds)}"
-    message = plain_words(problem["msg"])
     if problem["type"] in OFFERING and isinstance(problem["input"], str):
-        message = _offer(problem["input"], re.findall(r"'([^']*)'", problem["msg"]))
-        return f"{field}: {message}"
-    if not path:
-        return message
-    is_shown = problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
-    return f"{field}: {message}{_shown(problem['input']) if is_shown else ''}"
+        return f"{field}: {_offer(problem['input'], re.findall(r"'([^']*)'", problem['msg']))}"
+    is_shown = path and problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
+    message = plain_words(problem["msg"]) + (_shown(problem["input"]) if is_shown else "")
+    return f"{field}: {message}" if path else message
 
 
 def _sections_with(name: str, root: type[BaseModel]) -> list[str]:

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import yaml
+from command_line import run_command
 
-from tests.command_line import run_command
 from truegold.flows.config import load_config
 from truegold.pipeline.sources.proposal import columns_by_texts
 
