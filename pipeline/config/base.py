@@ -229,7 +229,8 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         kinds = [name for name in names if name != LIST]
         return f"{field}.type: {_offer(problem['ctx']['tag'], kinds)}"
     if problem["type"] in OFFERING and isinstance(problem["input"], str):
-        return f"{field}: {_offer(problem['input'], re.findall(r"'([^']*)'", problem['msg']))}"
+        words = re.findall(r"'([^']*)'", problem["msg"])
+        return f"{field}: {_offer(problem['input'], words)}"
     is_shown = path and problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
     message = plain_words(problem["msg"]) + (_shown(problem["input"]) if is_shown else "")
     return f"{field}: {message}" if path else message

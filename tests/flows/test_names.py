@@ -252,13 +252,11 @@ def test_caches_are_used_alone_as_long_as_the_hub_cannot_be_reached() -> None:
         ("data={type: hf, name: no/set, preset: gsm8k}", "Cannot open the dataset no/set: the hub cannot be reached."),
         (
             "decontaminate.against=[math500]",
-            "Cannot open the dataset HuggingFaceH4/MATH-500: the hub cannot be reached",
+            "Cannot open the dataset HuggingFaceH4/MATH-500: the hub cannot be",
         ),
     ],
 )
-def test_a_hub_that_cannot_be_reached_is_one_line_and_a_rehearsal_goes_on(
-    change: str, line: str, project: Path
-) -> None:
+def test_a_hub_that_cannot_be_reached_is_one_line_and_a_dry_run_goes_on(change: str, line: str, project: Path) -> None:
     pytest.importorskip("datasets", reason="needs the extra `hub`")
     until = "profile" if change.startswith("model") else "curate"
     done = run_command(until, "train.jsonl", "--engine", "local", "--set", change, cwd=project)
