@@ -41,9 +41,10 @@ class PlainGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            from truegold.pipeline.config.base import plain_words
+            if "pydantic" in sys.modules:  # Else the words are Typer's own.
+                from truegold.pipeline.config.base import plain_words
 
-            error.message = plain_words(error.message)
+                error.message = plain_words(error.message)
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
             raise

@@ -211,7 +211,7 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         sections = _follow(path[:-1], root)[1]
         known = list(sections[0].model_fields) if sections else []
         close = close_match(path[-1], known)
-        elsewhere = [] if close else _sections_with(path[-1], root)
+        elsewhere = [] if close or len(typed) > 2 else _sections_with(path[-1], root)
         meant = f"; known: {', '.join(sorted(known))}"
         if close or elsewhere:
             meant = f"; did you mean {close or ' or '.join(elsewhere)}?"
