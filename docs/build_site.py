@@ -88,7 +88,7 @@ def settings_page() -> str:
     headings = {name: found[0] for name, found in places.items()}
     parts = [
         "# Settings",
-        "A configuration is a YAML file. `truegold init run.yaml` writes a commented one, `--set FIELD=VALUE` "
+        "A configuration is a YAML file. `truegold init DATA` writes a commented one, `--set FIELD=VALUE` "
         "overrides a setting, and `truegold run run.yaml --dry-run --json` prints the value of each.",
         "## A run",
         settings_table(schema, headings),

@@ -30,7 +30,7 @@ from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
-from truegold.pipeline.sources.data_files import is_named_as_data
+from truegold.pipeline.sources.data_files import check_file, data_files, is_named_as_data
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
@@ -38,6 +38,11 @@ from truegold.train.config.models import ModelConfig, PushConfig, SftConfig, Tin
 from truegold.verifiers import ConfigError
 
 Section = TypeVar("Section", bound=StageConfig)
+
+YAML = (".yaml", ".yml")
+INIT = "`truegold init DATA` writes a configuration for a data file."
+NO_SETTINGS = "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV, with a name that says so."
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class RunConfig(CurationConfig):
@@ -197,12 +202,12 @@ def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
     """Read a YAML file, apply `a.b=value` overrides (values are YAML), and validate.
 
-    A data file (`train.jsonl`) stands for a configuration that names it as the data and sets nothing else; the run is
-    called like the file. With `last_turn_only` every source gets that setting.
+    A data file (`train.jsonl`), a folder of them or a pattern stands for a configuration that names it as the data and
+    sets nothing else; the run is called like it. With `last_turn_only` every source gets that setting.
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
-    is_data = path.is_file() and is_named_as_data(path)
+    is_data = is_named_as_data(path) if path.is_file() else data_files(path) not in ([], [path])
     values = {"name": run_name(path), "data": {"path": str(path)}} if is_data else _read_yaml(path)
     _apply_overrides(values, overrides)
     if last_turn_only:
@@ -222,22 +227,26 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except IsADirectoryError as error:
-        raise ConfigError(f"{path} is a directory.", "Give a YAML file; `truegold init` writes one.") from error
+        raise ConfigError(f"{path} is a directory without data files.", INIT) from error
     except FileNotFoundError as error:
-        raise ConfigError(f"{path}: no such file.", "`truegold init` writes a starter configuration.") from error
+        if path.suffix not in YAML:
+            check_file(path)  # It says what lies there.
+        raise ConfigError(f"{path}: no such file.", INIT) from error
+    except PermissionError as error:
+        raise ConfigError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text (byte {error.start}).") from error
+        raise ConfigError(f"{path} is not UTF-8 text (byte {error.start}).", NO_SETTINGS) from error
+    if (control := CONTROL.search(text)) is not None:
+        raise ConfigError(f"{path} is no text: it has the character {control[0]!r}.", NO_SETTINGS)
     try:
         values = parse_settings(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}{_describe_yaml(error)}", _yaml_hint(text, error)) from error
     if values is None:
-        raise ConfigError(f"{path} holds no settings.", "`truegold init` writes a starter configuration.")
+        raise ConfigError(f"{path} holds no settings.", INIT)
     if not isinstance(values, dict):
-        raise ConfigError(
-            f"{path} holds a {type(values).__name__}, not settings by name.",
-            "`truegold init` writes a starter configuration.",
-        )
+        kind = {"list": "a list", "str": "a text"}.get(type(values).__name__, "a value")
+        raise ConfigError(f"{path} holds {kind}, not settings by name.", INIT)
     return values
 
 
@@ -283,7 +292,7 @@ def section_config(
 def read_opinion(who: str) -> OpinionConfig:
     """Return the second opinion that a command line names, by a verifier or by a YAML file with its settings."""
     values: Any = who
-    if who.endswith((".yaml", ".yml")):
+    if who.endswith(YAML):
         values = _read_yaml(Path(who))
     opinion = _validate(OpinionConfig, values, who)
     check_settings(opinion, who)
@@ -328,7 +337,7 @@ def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
 def _apply_override(values: dict[str, Any], override: str) -> None:
     """Set one value in place: `data.0.limit=200` sets `limit` of the first entry of the list `data`."""
     path, separator, text = override.partition("=")
-    if not separator:
+    if not separator or not path:
         raise ConfigError(f"--set {override}: expected FIELD=VALUE.", "Such as --set data.limit=200.")
     *parents, last = path.split(".")
     section: Any = values

@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ from truegold.pipeline.running.stage import (
 )
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
-from truegold.pipeline.tables.run_files import check_intact, read_manifest, read_resolved
+from truegold.pipeline.tables.run_files import HELD_REASONS, check_intact, read_manifest, read_resolved
 from truegold.train.config.models import PathModel
 from truegold.train.guards.doctor import record_stop, unfinished_training
 from truegold.train.model.checkpoints import look_up
@@ -208,6 +209,23 @@ def losses_in_words(run_dir: Path) -> list[str]:
     """Return the lines on the heavy losses of a finished run; none of a healthy one."""
     records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
     return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
+
+
+def next_steps(run_dir: Path, command: str) -> list[str]:
+    """Return what to do after a run, a line each; `command` is the one that has run it."""
+    counts = (load_record(run_dir / "settle") or {"report": {"counts": {}}})["report"]["counts"]
+    held = sum(rows for name, rows in counts.items() if name.removeprefix("drop:") in HELD_REASONS)
+    run = shlex.quote(str(run_dir))
+    steps: list[tuple[str, str]] = []
+    if held:
+        rows = "row" if held == 1 else "rows"
+        steps += [
+            (f"decide about {held:,} held {rows}", f"truegold review {run}"),
+            ("then, with the decisions", command),
+        ]
+    if (run_dir / "export").is_dir():
+        steps.append(("the set for a trainer", f"truegold export {run} --format trl --out SET"))
+    return ["next:", *(f"  {what:<26}  {how}" for what, how in steps)] if steps else []
 
 
 def describe(result: StageResult) -> str:

@@ -12,6 +12,7 @@ served or deployed as they are:
 Annotations are types here, not strings: a served flow is loaded in a way that cannot resolve strings.
 """
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 from prefect.cache_policies import NO_CACHE
 from prefect.exceptions import FlowPauseTimeout, MissingContextError, NotPausedError
 from prefect.flow_runs import pause_flow_run, resume_flow_run
-from prefect.logging.handlers import APILogWorker
+from prefect.logging.handlers import APILogWorker, PrefectConsoleHandler
 from prefect.runtime import flow_run
 
 from truegold.flows.config import RunConfig
@@ -57,23 +58,32 @@ REPORTS_URL = "TRUEGOLD_REPORTS_URL"
 
 
 class _FlowLog(Terminal):
-    """Writes what the terminal shows into the log of the flow or the task that runs, too."""
+    """Writes what the terminal shows into the log of the flow or the task that runs, and prints it where Prefect does
+    not print its log: a worker does."""
 
     def _print(self, text: str) -> None:
-        super()._print(text)
-        _log(f"{self._stage}: {text}")
+        if not _log(f"{self._stage}: {text}"):
+            super()._print(text)
 
     def tell(self, text: str) -> None:
         """Print a line, and log it."""
-        super().tell(text)
-        _log(text)
+        if not _log(text):
+            super().tell(text)
 
 
-def _log(text: str) -> None:
+def _log(text: str) -> bool:
+    """Log a line; return whether Prefect prints it too."""
     try:
-        get_run_logger().info("%s", text)
+        run_logger = get_run_logger()
     except MissingContextError:  # A thread of a stage is outside of the task.
-        return
+        return False
+    run_logger.info("%s", text)
+    logger: logging.Logger | None = getattr(run_logger, "logger", None)
+    handlers: list[logging.Handler] = []
+    while logger is not None:
+        handlers += logger.handlers
+        logger = logger.parent if logger.propagate else None
+    return any(isinstance(handler, PrefectConsoleHandler) and handler.level <= logging.INFO for handler in handlers)
 
 
 def flush_logs() -> None:

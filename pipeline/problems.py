@@ -188,7 +188,8 @@ def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemCol
     if layout.columns.prompt is None:
         names = describe_columns(samples)
         raise InputError(
-            f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.", named.spell("prompt")
+            f"{location} has no prompt column, such as {' or '.join(NAMES['prompt'][:3])}; it has: {names}.",
+            named.spell("prompt"),
         )
     columns = {role: compile_column(spec, role) for role, spec in layout.columns if spec is not None}
     gold = columns.get("gold")

@@ -13,15 +13,17 @@ from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from truegold.flows.cli.data_commands import init, look
 from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
 from truegold.flows.cli.review_commands import decide, review
-from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, init, phase_command, plan, push, train
+from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
 from truegold.flows.console import errors, print_line
@@ -30,7 +32,28 @@ from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
 from truegold.verifiers.sandbox.errors import Preempted
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+
+class PlainGroup(TyperGroup):
+    """The commands; a mistake on the command line is told in plain words."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is named."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            if "pydantic" in sys.modules:  # Else the words are Typer's own.
+                from truegold.pipeline.config.base import plain_words
+
+                error.message = plain_words(error.message)
+            if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS} & set(sys.argv[1:2]):
+                error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
+            raise
+
+
+UsageError: Any = typer.BadParameter.__base__
+"""What is wrong on the command line; the class has no public name."""
+
+app = typer.Typer(cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands in the help, in their order."""
@@ -42,7 +65,7 @@ RESUMED = ("train", "demo", "flag", "testcases")
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (RUN, (train, push, init, plan, demo)),
     (LOOK, (report, explain, diff, review, decide, clean, template)),
-    (FILES, (verify, flag, dedup, decontaminate, export, rescore, gate)),
+    (FILES, (look, verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),
 )
 """The commands of each group, in the order of the help, in addition to those of the phases and of two applications."""

@@ -30,7 +30,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,12 +120,22 @@ def decontaminate(
     against_columns = ProblemColumns(
         against_prompt_column, against_gold_column, against_id_column, spelling="--against-{role}-column COLUMN"
     )
-    with disk_errors_reported(out), Terminal(errors).stage("decontaminate") as terminal:
+    with disk_errors_reported(out), _gone_if_empty(out), Terminal(errors).stage("decontaminate") as terminal:
         terminal.note(describe_reading(data, columns))
         encoder = None if embedder is None else load_text_encoder(embedder)
         counts = find_leaks_in_file(data, dict.fromkeys(against, against_columns), out, columns, terminal, encoder)
     line = f"The problems of {data} were looked for in {', '.join(against)}."
     _print_outcome(data, out, ("matches",), f"Leaks in {data.name}", line, counts)
+
+
+@contextmanager
+def _gone_if_empty(folder: Path) -> Iterator[None]:
+    """Leave no empty folder behind where nothing could be read."""
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _print_outcome(

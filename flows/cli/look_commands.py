@@ -28,6 +28,7 @@ from typing import Annotated
 
 import typer
 
+from truegold.flows.cli.review_commands import find_row
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.disk import disk_errors_reported, write_whole
 from truegold.verifiers import ConfigError, InputError
@@ -111,11 +112,15 @@ def explain(
             help="A row's id, its first 6 digits or more, source:row, or the source's own id.", show_default=False
         ),
     ],
-    run_dir: Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)],
+    run_dir: Annotated[
+        Path | None,
+        typer.Option("--run", help="The run's directory; the newest in `runs` that has the row if not given."),
+    ] = None,
 ) -> None:
     """Tell a row's whole story: every edit, flag, sample and decision."""
     from truegold.pipeline.report import explain as explanations
 
+    run_dir = run_dir or find_row(None, row, None)[0].run_dir
     for line in explanations.explain_lines(explanations.explain(run_dir, row)):
         print_line(line)
 

@@ -224,7 +224,7 @@ def decide(
     if word not in ACTIONS or bool(equals) != (word == "fix"):
         raise ConfigError(f"{action!r} is no decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
     name = reviewer or default_reviewer()
-    reviewed, row_id = _find_row(run, row, decisions)
+    reviewed, row_id = find_row(run, row, decisions)
     kind = DecisionKind(word)
     before = reviewed.standing(row_id, name)
     if kind is DecisionKind.UNDO and before is None:
@@ -259,7 +259,7 @@ def _describe_decision(decision: str, gold: str | None) -> str:
     return decision if gold is None else f"{decision} {gold}"
 
 
-def _find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[ReviewedRun, str]:
+def find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[ReviewedRun, str]:
     """Return the run that has the row, and the row's id."""
     from truegold.pipeline.review.reviewed_run import ReviewedRun
 

@@ -1,4 +1,4 @@
-"""Commands of a run: `truegold init`, `plan`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
+"""Commands of a run: `truegold plan`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
 
 They call the stages with Prefect or without. With `--dry-run` they call none and show how many rows there are, which
 stages would run, and how long that may take:
@@ -24,10 +24,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,11 +54,6 @@ Overrides = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
 AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
 
-COUNT_BYTES = 4 * 2**30
-"""Lines of a larger file are not counted: a dry run takes seconds."""
-BLOCK = 2**20
-"""The longest row that is read while records are counted."""
-
 FEWEST_PROBED = 2_000
 """Rows from which on a dry run times stages that have not run: fewer take about as long as the probe."""
 
@@ -66,9 +63,6 @@ HEAVY = ("torch", "vllm", "deepspeed", "transformers")
 """The packages that the whole demo needs, and the quick one does not."""
 QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.problems=600", "data.sft_examples=64")
 """The settings of the quick demo: curation alone, of fewer problems."""
-
-STARTER = DEMO.with_name("starter.yaml.txt")
-"""The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
 
 ConfigPath = Annotated[
     Path,
@@ -106,12 +100,7 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     target = _hub_target(config, stages)
     memory = _plan_memory(config, until, dry_run)
     if dry_run:
-        runner.check_remote(stages, config.run_dir)
-        if as_json:
-            output.print_json(json.dumps(preview_json(config, stages)))
-        else:
-            for line in (*preview_lines(config, stages), *memory):
-                print_line(line)
+        _preview(config, stages, memory, as_json)
         return
     if config.model is not None and until is not Phase.CURATE:
         check_torch_builds()
@@ -136,6 +125,25 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     for line in runner.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
+    for line in runner.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
+        print_line(line, errors)
+
+
+def _preview(config: RunConfig, stages: Sequence[Stage], memory: Sequence[str], as_json: bool) -> None:
+    """Print what a run would be; where the hub cannot be reached, what it holds goes unchecked."""
+    from truegold.flows.execute import check_remote
+    from truegold.pipeline.sources.hub import UnreachableHubError
+
+    unchecked = []
+    try:
+        check_remote(stages, config.run_dir)
+    except UnreachableHubError as error:
+        unchecked.append(f"NOT CHECKED  {error}")
+    if as_json:
+        output.print_json(json.dumps(preview_json(config, stages)))
+        return
+    for line in (*preview_lines(config, stages), *memory, *unchecked):
+        print_line(line)
 
 
 def _hub_target(config: RunConfig, stages: Sequence[Stage]) -> PushConfig | None:
@@ -246,8 +254,7 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
 
     yield f"run       {config.name} in {config.run_dir}"
     for source in config.data if isinstance(config.data, tuple) else (config.data,):
-        yield f"data      {_describe_source(source)}"
-        yield from _describe_reading(source)
+        yield from _describe_source(source)
     model = getattr(config.model, "path", None) or getattr(config.model, "type", "none")
     yield f"model     {model}"
     yield f"{'stage':<14} {'state':<9} last time"
@@ -276,13 +283,14 @@ def _probe(config: RunConfig, unknown: Sequence[str]) -> dict[str, float]:
     """Return the expected seconds of those stages that a probe can time; none where there are few rows."""
     from truegold.flows.cost import measure
     from truegold.pipeline.config.sources import FileSource
+    from truegold.pipeline.sources.proposal import count_records
     from truegold.verifiers.sandbox.child_process import usable_cores
 
     rows = 0
     for source in config.data if isinstance(config.data, tuple) else (config.data,):
         if not isinstance(source, FileSource):
             return {}
-        count = _count_records(Path(source.path).expanduser(), source.format)
+        count = count_records(Path(source.path).expanduser(), source.format)
         rows += min(count or 0, source.limit or count or 0)
     if not unknown or rows < FEWEST_PROBED:
         return {}
@@ -300,67 +308,24 @@ def _describe_time(expected: float, timed: int, unknown: Sequence[str]) -> str:
     return f"{known_part}; {unknown_part}" if unknown else known_part
 
 
-def _describe_source(source: FileSource | HubSource | DemoSource) -> str:
+def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[str]:
+    """Yield how many rows a source has, and which columns of a file are read as what."""
     from truegold.pipeline.config.sources import DemoSource, HubSource
+    from truegold.pipeline.sources.presets import choose_layout
+    from truegold.pipeline.sources.proposal import describe_reading, describe_records, first_records
 
     if isinstance(source, DemoSource):
-        return f"the demo: {source.problems:,} problems and what is planted among them"
+        yield f"data      the demo: {source.problems:,} problems and what is planted among them"
+        return
     if isinstance(source, HubSource):
         limit = f", the first {source.limit:,} rows" if source.limit else ""
-        return f"{source.name}, split {source.split}{limit}; counted when it is read"
-    count = _count_records(Path(source.path).expanduser(), source.format)
-    records = "its records are counted when it is read" if count is None else f"{count:,} records"
-    return f"{source.path}: {records}{f', of which the first {source.limit:,} are taken' if source.limit else ''}"
-
-
-def _describe_reading(source: FileSource | HubSource | DemoSource) -> Iterator[str]:
-    """Yield which columns of a file are read as what, and those that are not used."""
-    from truegold.pipeline.config.sources import FileSource
-    from truegold.pipeline.sources.data_files import open_file
-    from truegold.pipeline.sources.presets import choose_layout
-    from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
-    from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
-
-    if not isinstance(source, FileSource):
+        yield f"data      {source.name}, split {source.split}{limit}; counted when it is read"
         return
-    opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
-    records = look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)
-    if not records:
-        return
-    layout = choose_layout(source, opened.location, [record.values for record in records])
-    named = {role: spec for role, spec in layout.columns if spec is not None}
-    present = {name for record in records for name in record.values}
-    columns = {role: spec.column for role, spec in named.items()}
-    if layout.asks and source.columns.prompt is None:
-        columns["prompt"] = " + ".join(layout.asks)
-    roles = [
-        f"{role} {columns[role]}{f' ({spec.extract})' if spec.extract else ''}"
-        for role, spec in named.items()
-        if spec.column.split(".")[0] in present
-    ]
-    taken = sorted(layout.uses & present - {spec.column for spec in named.values()})
-    roles += [f"{', '.join(taken)} as {layout.domain}"] if taken else []
-    yield f"columns   {'; '.join(roles)}; verifier {source.verifier or layout.verifier}"
-    if unused := unused_columns(source, layout, records):
-        yield f"unused    {describe_unused(unused)}"
-
-
-def _count_records(path: Path, form: str) -> int | None:
-    """Return the number of records, by lines where the format has them; None where counting takes long."""
-    from truegold.pipeline.sources.data_files import form_by_suffix, open_file
-    from truegold.pipeline.sources.jsonl import is_json_array
-
-    if not path.is_file():  # It is a folder or a pattern.
-        return None
-    form = form_by_suffix(path) if form == "auto" else form
-    if form == "parquet":
-        return open_file(path, form, BLOCK).total
-    if form != "jsonl" or path.suffix in (".gz", ".zst") or path.stat().st_size > COUNT_BYTES:
-        return None
-    if is_json_array(path):
-        return sum(1 for _ in open_file(path, form, BLOCK).records)
-    with path.open("rb") as file:
-        return sum(line.strip() != b"" for line in file)
+    yield describe_records(source)
+    records, location = first_records(source, Counter())
+    if records:
+        layout = choose_layout(source, location, [record.values for record in records])
+        yield from describe_reading(source, layout, records)
 
 
 def plan(
@@ -422,25 +387,6 @@ def demo(
     run_until(
         Phase.CURATE if quick else Phase.REPORT, config, EngineChoice.LOCAL if quick else engine, dry_run, as_json
     )
-
-
-def init(
-    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
-    data: Annotated[str, typer.Option(help="The data file.")] = "train.jsonl",
-    model: Annotated[str, typer.Option(help="A checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
-) -> None:
-    """Write a commented starter configuration."""
-    from truegold.flows.config import run_name
-
-    if path.exists():
-        raise ConfigError(f"{path} exists already.", "Give another name.")
-    # JSON's texts are YAML's as well.
-    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), data, model))
-    path.write_text(
-        STARTER.read_text(encoding="utf-8").format(file=path, name=name, data=data_text, model=model_text),
-        encoding="utf-8",
-    )
-    print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 
 def _overrides(

@@ -3,7 +3,7 @@
 `describe_mistakes` says in the user's words what pydantic finds wrong with settings, one line for each mistake:
 
     {"dedup": {"reword": false}}     ->  dedup.reword: unknown setting; did you mean reworded?
-    {"data": {"limit": 0}}           ->  data.limit: Input should be greater than or equal to 1 (given: 0)
+    {"data": {"limit": 0}}           ->  data.limit: must be at least 1 (given: 0)
 """
 
 from __future__ import annotations
@@ -36,7 +36,34 @@ TEXT_ALONE = "chat"
 """The type of engine that only some sections may have."""
 LIST = "list"
 """The tag of a union's member that is a list."""
-_SECTION = re.compile(r"a valid dictionary(?: or (?:an )?(?:instance|object) .*| or instance of \w+)?$")
+OFFERING = ("literal_error", "enum")
+"""The types of errors about a word that is none of those that may stand there."""
+PLAIN_WORDS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"^Value error, ", ""),
+        (r"^Field required$", "is missing"),
+        (r"^Extra inputs are not permitted$", "is unknown"),
+        (r"^Input should be a finite number$", "must be a number"),
+        (r"^Input should be a valid number\b.*", "must be a number"),
+        (r"^Input should be a valid integer\b.*", "must be a whole number"),
+        (r"^Input should be a valid boolean\b.*", "must be true or false"),
+        (r"^Input should be a valid string\b.*", "must be a text"),
+        (r"^Input should be a valid (?:tuple|list|array)\b.*", "must be a list, such as [a, b]"),
+        (r"^Input should be a valid dictionary\b.*", "must be a section, with settings of its own"),
+        (r"^Input should be (?:greater than or equal to|at least) ", "must be at least "),
+        (r"^Input should be less than or equal to ", "must be at most "),
+        (r"^Input should be greater than ", "must be more than "),
+        (r"^Input should be ", "must be "),
+        (r"^String should have at least 1 character$", "must not be empty"),
+        (r"^\w+ should have at (least|most) (\d+) (\w+).*", r"must have at \1 \2 \3"),
+        (r"^String should match pattern '\^\[a-z\]\{2,3\}\$'$", "must be a language's code, such as en"),
+        (r"^String should match pattern '\S*/\S*'$", "must have the form OWNER/NAME"),
+        (r"^String should match pattern '\^\[A-Za-z0-9\]\[\S+\]\*\$'$", "must be letters, digits and . _ - alone"),
+        (r"^String should match pattern ", "must have the form "),
+    )
+)
+"""What a mistake is called in pydantic's words, and in ours."""
 PLAIN_TYPES = ("str", "int", "float", "bool")
 """Pydantic's names for the plain members of a union."""
 
@@ -159,14 +186,20 @@ def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str
 
 
 def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[Any]:
-    """Drop the mistakes "not of that type" of a union where a mistake inside the setting shows which type is meant."""
+    """Drop the mistakes "not of that type" of a union where a mistake inside the setting shows which type is meant, and
+    "no list" where a word is none of those that may stand there."""
     paths = [_follow([str(part) for part in problem["loc"]], root)[0] for problem in problems]
     inside = {tuple(path[:end]) for path in paths for end in range(len(path))}
+    listing_paths = {
+        tuple(path)
+        for path, problem in zip(paths, problems, strict=True)
+        if problem["type"] in OFFERING and isinstance(problem["input"], str)
+    }
     is_tagged = [len(path) < len(problem["loc"]) for path, problem in zip(paths, problems, strict=True)]
     return [
         problem
         for path, problem, tagged in zip(paths, problems, is_tagged, strict=True)
-        if not (tagged and tuple(path) in inside)
+        if not (tagged and tuple(path) in inside) and (problem["type"] in OFFERING or tuple(path) not in listing_paths)
     ]
 
 
@@ -178,7 +211,10 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
         sections = _follow(path[:-1], root)[1]
         known = list(sections[0].model_fields) if sections else []
         close = close_match(path[-1], known)
-        meant = f"; did you mean {close}?" if close else f"; known: {', '.join(sorted(known))}"
+        elsewhere = [] if close or len(typed) > 2 else _sections_with(path[-1], root)
+        meant = f"; known: {', '.join(sorted(known))}"
+        if close or elsewhere:
+            meant = f"; did you mean {close or ' or '.join(elsewhere)}?"
         return f"{field}: unknown setting{meant if known else ''}"
     if problem["type"] == MOVED:
         new = str(problem["ctx"]["new"])
@@ -188,10 +224,45 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
             f"{field}: an engine of the type chat gives text alone, and here token ids or log-probabilities are needed:"
             " set type vllm or server"
         )
-    message = _SECTION.sub("a section", problem["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list"))
-    is_shown = problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
-    setting = f" (given: {problem['input']!r:.80})" if is_shown else ""
-    return f"{field}: {message}{setting}" if path else message
+    if problem["type"] == "union_tag_invalid":
+        names = [name.strip(" '") for name in problem["ctx"]["expected_tags"].split(",")]
+        kinds = [name for name in names if name != LIST]
+        return f"{field}.type: {_offer(problem['ctx']['tag'], kinds)}"
+    if problem["type"] in OFFERING and isinstance(problem["input"], str):
+        words = re.findall(r"'([^']*)'", problem["msg"])
+        return f"{field}: {_offer(problem['input'], words)}"
+    is_shown = path and problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
+    message = plain_words(problem["msg"]) + (_shown(problem["input"]) if is_shown else "")
+    return f"{field}: {message}" if path else message
+
+
+def _sections_with(name: str, root: type[BaseModel]) -> list[str]:
+    """Return the settings of this name that whole sections have: `data.columns` for `columns`."""
+    return [
+        f"{section}.{name}"
+        for section, field in root.model_fields.items()
+        if any(name in model.model_fields for model in _models_in(field.annotation))
+    ][:3]
+
+
+def plain_words(message: str) -> str:
+    """Return a message of pydantic's in the words of this page: "must be at least 1"."""
+    for pattern, words in PLAIN_WORDS:
+        if pattern.search(message):
+            return pattern.sub(words, message)
+    return message
+
+
+def _offer(word: str, names: Sequence[str]) -> str:
+    near = close_match(word, names)
+    meant = f"; did you mean {near}?" if near else "."
+    return f"there is no {word!r}{meant} There are: {', '.join(names)}."
+
+
+def _shown(value: Any) -> str:
+    """Return what was given, as YAML has it."""
+    written = {"None": "nothing", "True": "true", "False": "false"}
+    return f" (given: {written.get(repr(value)) or f'{value!r:.80}'})"
 
 
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:

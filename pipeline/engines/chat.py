@@ -12,12 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.config.stages import AskedModelConfig
 from truegold.pipeline.engines.base import Completion, Engine, SamplingParams
+from truegold.pipeline.sources.hub import quick_hub
 from truegold.pipeline.tables.rows import context_of
 from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
@@ -163,10 +165,13 @@ def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:
     from transformers import AutoTokenizer, GenerationConfig
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(model))
+        with nullcontext() if model.is_dir() else quick_hub():
+            tokenizer = AutoTokenizer.from_pretrained(str(model))
     except (OSError, ValueError) as error:
-        reason = str(error).split("\n", 1)[0]
-        raise SetupError(f"{model} has no tokenizer that can be loaded: {reason}") from error
+        reason = str(error).split("\n", 1)[0].rstrip(" .:")
+        raise SetupError(
+            f"{model} has no tokenizer that can be loaded: {reason}.", "Name a folder that has tokenizer.json."
+        ) from error
     stops: list[int] = [] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)]
     if (model / "generation_config.json").exists():
         try:

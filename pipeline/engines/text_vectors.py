@@ -7,10 +7,13 @@ load_text_encoder("path/to/encoder.py:encode")     a function from texts to an a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from truegold.pipeline.sources.hub import quick_hub
 from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.user_code import load_object, split_spelling
 
@@ -36,7 +39,8 @@ def load_text_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
     except ImportError as error:
         raise SetupError("An encoder needs transformers and torch.", "pip install 'truegold[embed]'") from error
     try:
-        tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
+        with nullcontext() if Path(name).exists() else quick_hub():
+            tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise SetupError(f"The encoder {name} cannot be loaded: {reason}", "Name a folder or a model.") from error

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from truegold.pipeline.config.base import plain_words
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.card import FOLDER, NOT_STATED, write_head
 from truegold.pipeline.export.completions import (
@@ -325,7 +326,7 @@ def check(path: Path, form: Format) -> Checked:
         except ValidationError as error:
             first = error.errors()[0]
             location = ".".join(map(str, first["loc"]))
-            mistakes.append(f"row {rows}: {location}: {first['msg']}")
+            mistakes.append(f"row {rows}: {location}: {plain_words(first['msg'])}")
     readers = ["published schema"]
     if form.load is not None and (installed := _version(form.package)) is not None:
         readers.append(f"{form.package} {installed}")

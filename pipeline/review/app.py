@@ -29,6 +29,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from truegold.pipeline.config.base import plain_words
 from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.report.page_rows import whole_texts
 from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind
@@ -244,7 +245,7 @@ def _json_endpoint(kind: type[BodyType], answer: Callable[[BodyType], dict[str, 
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"])) or "the request"
-            raise HTTPException(400, f"{field}: {first['msg']}.") from None
+            raise HTTPException(400, f"{field}: {plain_words(first['msg'])}.") from None
         return JSONResponse(await run_in_threadpool(answer, body))
 
     return endpoint

@@ -23,6 +23,7 @@ from pathlib import Path
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from truegold.pipeline.config.base import plain_words
 from truegold.verifiers import InputError
 
 DECISIONS = "decisions"
@@ -160,7 +161,7 @@ def describe_problem(error: ValidationError) -> str:
     """Return the first problem of a decision as `field: what is wrong`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
+    message = plain_words(first["msg"])
     return f"{field}: {message}" if field else message
 
 

@@ -5,12 +5,19 @@ like `Record(1, {"question": "Natalia sold ...", "answer": "... #### 72"}, 401)`
 
 A folder with `state.json` or `dataset_dict.json` was written by `save_to_disk`; any other folder is given to
 `load_dataset`, which finds data files in it. Images and audio are never decoded: their packages need not be installed.
+
+Where the hub cannot be reached, the packages that ask it try for half a minute, with a line for each time. `quick_hub`
+asks once before them, and has them take what their caches hold.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +32,44 @@ from truegold.verifiers import InputError, SetupError
 
 TABLE_ROWS = 100
 """Rows that are held at a time; a row may have pictures."""
+HUB_TIMEOUT_S = 20.0
+"""How long the hub may take to answer."""
+
+
+def transport_errors() -> tuple[type[Exception], ...]:
+    """Return what the hub's package raises where the hub cannot be reached: the client depends on its version."""
+    return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
+
+
+class UnreachableHubError(SetupError):
+    """The hub cannot be reached, and what is asked for is in no cache."""
+
+
+@contextlib.contextmanager
+def quick_hub() -> Iterator[bool]:
+    """Have the hub's packages use their caches alone, as with HF_HUB_OFFLINE=1, where the hub cannot be reached; yield
+    whether it can."""
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        yield False
+        return
+    try:
+        get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
+    except (OSError, *transport_errors()):
+        pass
+    else:
+        yield True
+        return
+    with contextlib.ExitStack() as stack:
+        # `datasets` copies the setting when it is imported, which may have been before.
+        for module in ("huggingface_hub.constants", "datasets.config"):
+            if module in sys.modules:
+                stack.callback(setattr, sys.modules[module], "HF_HUB_OFFLINE", False)
+                vars(sys.modules[module])["HF_HUB_OFFLINE"] = True
+        stack.callback(os.environ.pop, "HF_HUB_OFFLINE", None)
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        yield False
 
 
 def open_hub(config: HubSource) -> Source:
@@ -36,23 +81,24 @@ def open_hub(config: HubSource) -> Source:
     if not (local := folder.is_dir()):
         _check_name(config.name, folder)
     datasets = _import_datasets()
-    try:
-        if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
-            dataset, total = _load_from_disk(datasets, folder, config.split)
-        else:
-            total = None
-            dataset = datasets.load_dataset(
-                str(folder) if local else config.name,
-                config.subset,
-                split=config.split,
-                revision=config.revision,
-                streaming=True,
-            )
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        raise _cannot_open(config, local, error) from None
+    with contextlib.nullcontext() if local else quick_hub():
+        dataset, total = _open_dataset(datasets, config, folder, local)
     name = folder.resolve().name if local else config.name
     location = f"{config.name} (split {config.split})"
     return Source(name, location, _read_records(dataset, location, config, datasets), unit="row", total=total)
+
+
+def _open_dataset(datasets: ModuleType, config: HubSource, folder: Path, local: bool) -> tuple[Any, int | None]:
+    try:
+        if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
+            return _load_from_disk(datasets, folder, config.split)
+        name = str(folder) if local else config.name
+        dataset = datasets.load_dataset(
+            name, config.subset, split=config.split, revision=config.revision, streaming=True
+        )
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        raise _cannot_open(config, local, error) from None
+    return dataset, None
 
 
 def _check_name(name: str, folder: Path) -> None:
@@ -91,14 +137,13 @@ def _load_from_disk(datasets: ModuleType, folder: Path, split: str) -> tuple[Any
 
 def _cannot_open(config: HubSource, local: bool, error: Exception) -> InputError | SetupError:
     """Return what `datasets` says in its first line (which lists the splits), with a line on what to do about it."""
+    if isinstance(error, ConnectionError):
+        return UnreachableHubError(
+            f"Cannot open the dataset {config.name}: the hub cannot be reached.",
+            "Where there is a network, this writes a file to name instead: " + _export_line(config),
+        )
     reason = first_line(error)
     message = f"Cannot open the dataset {config.name}: {reason}."
-    if isinstance(error, ConnectionError):
-        return SetupError(
-            message,
-            "Check the name and the network. Where there is one, this writes a file to name instead: "
-            + _export_line(config),
-        )
     if not local and "split" not in reason:
         return InputError(message, "A hub name has the form owner/name; gated datasets need `hf auth login`.")
     return InputError(message)

@@ -121,13 +121,13 @@ def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None =
     """Return that a column has the numbers which the golds, sentences, end with; None where none has."""
     for name in dict.fromkeys(name for values in samples for name in values if name != exclude):
         numbers = [text_of(values.get(name)) or "" for values in samples]
-        quoted = sum(map(_ends_with, texts, numbers))
+        quoted = sum(map(ends_with, texts, numbers))
         if quoted and quoted >= MOST * len(samples):
             return Cause(f"The golds of these rows stand in column {name!r} ({numbers[0]}).", _set_column("gold", name))
     return None
 
 
-def _ends_with(text: str, gold: str) -> bool:
+def ends_with(text: str, gold: str) -> bool:
     """Say whether a number is the last one of a longer text."""
     numbers = _NUMERAL.findall(text)
     return bool(numbers) and gold != text.strip() and _NUMERAL.fullmatch(gold) is not None and numbers[-1] == gold
@@ -148,18 +148,32 @@ def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | No
         return None
     if sum(are_tests(gold) for gold in golds) >= MOST * len(golds):
         return Cause("Every gold holds tests: is `code` meant?", _set_verifier("code"))
-    asked = [name for name in ASKED if name not in judged_by]
-    counts = {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
-    able = [verifier for verifier in asked if counts[verifier] >= MOST * len(golds)]
-    if not able:
+    counts = _counts_read(golds, judged_by)
+    if (name := _ablest(counts, len(golds))) is None:
         return None
-    name = max([verifier for verifier in able if verifier != "exact"] or able, key=lambda verifier: counts[verifier])
     kinds = {note[0] for gold in golds if (note := gold_note(gold, "math")) is not None}
     if len(kinds) == 1 and (kind := KINDS.get(kinds.pop())) is not None and name != "exact":
         what = f"Every gold is a {kind}"
     else:
         what = f"`{name}` reads {counts[name]} of {len(golds)} golds"
     return Cause(f"{what}: is `{name}` meant?", _set_verifier(name))
+
+
+def best_verifier(golds: Sequence[str]) -> str | None:
+    """Return the verifier that reads most of these golds, the choosiest of those; None where none reads most."""
+    golds = [gold for gold in golds if not is_placeholder(gold)]
+    return _ablest(_counts_read(golds, ()), len(golds)) if golds else None
+
+
+def _counts_read(golds: Sequence[str], judged_by: Iterable[str]) -> dict[str, int]:
+    """Return how many golds each verifier reads, but for those that judge them."""
+    asked = [name for name in ASKED if name not in judged_by]
+    return {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
+
+
+def _ablest(counts: Mapping[str, int], golds: int) -> str | None:
+    able = [name for name, count in counts.items() if count >= MOST * golds]
+    return max([name for name in able if name != "exact"] or able, key=lambda name: counts[name], default=None)
 
 
 def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:

@@ -498,9 +498,10 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
         if isinstance(value, list) and find_column("prompt", [each for each in value if isinstance(each, Mapping)]):
             raise nested_records(location, name)
     raise InputError(
-        f"{location}: no preset fits its columns.",
-        f"{_list_columns(samples)} Name them: --prompt-column COLUMN --gold-column COLUMN; or columns: "
-        "{prompt: ..., gold: ...} under data; or prompt=..., gold=... in Python.",
+        f"{location}: no column is called as problems or answers usually are.",
+        f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes which is which; or name them: "
+        "--prompt-column COLUMN --gold-column COLUMN; columns: {prompt: ..., gold: ...} under data; prompt=..., "
+        "gold=... in Python.",
     )
 
 

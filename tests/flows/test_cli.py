@@ -276,11 +276,11 @@ def test_a_full_disk_is_one_line_and_loses_nothing(project: Path) -> None:
 
 
 def test_init_writes_a_configuration_that_loads(tmp_path: Path, tiny_model: Path) -> None:
-    assert run_command("init", "mine.yaml", "--data", "x.jsonl", cwd=tmp_path).returncode == 0
-    again = run_command("init", "mine.yaml", cwd=tmp_path)
+    (tmp_path / "x.jsonl").write_text('{"question": "1+1?", "answer": "2"}\n')
+    assert run_command("init", "x.jsonl", "mine.yaml", "--train", cwd=tmp_path).returncode == 0
+    again = run_command("init", "x.jsonl", "mine.yaml", cwd=tmp_path)
     assert again.returncode == 2
     assert "exists already" in again.stderr
-    (tmp_path / "x.jsonl").write_text('{"question": "1+1?", "answer": "2"}\n')
     shown = run_command("run", "mine.yaml", "--dry-run", "--set", f"model.path={tiny_model}", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
 

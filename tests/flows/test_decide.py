@@ -221,7 +221,7 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
         (["zzz", "keep"], 3, "'zzz' names no row"),
         ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
-        ([YES_NO_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: String should have at most 60 characters"),
+        ([YES_NO_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: must have at most 60 characters"),
         (
             [YES_NO_ID, "keep", "--decisions", "train.jsonl"],
             3,

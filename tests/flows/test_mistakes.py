@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
         ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
         ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is what is read"),
-        ("init missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
+        ("init train.jsonl missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
         ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
         ("verify --input train.jsonl --output folder", 2, "folder is a folder"),
         ("verify --input empty.jsonl --output v.parquet", 3, "empty.jsonl is empty"),
@@ -95,13 +95,93 @@ def test_a_mistake_is_one_line(
             "profile.engine.retry: unknown",
         ),
         ({"data": {"path": "x"}, "train": {"reward": {"terms": [{"nme": "x"}]}}}, "train.reward.terms.0.nme: unknown"),
-        ({"data": {"path": "x"}, "train": {"engine": {"type": "server", "url": 3}}}, "train.engine.url: Input should"),
+        (
+            {"data": {"path": "x"}, "train": {"engine": {"type": "server", "url": 3}}},
+            "train.engine.url: must be a text",
+        ),
     ],
 )
 def test_a_setting_is_named_as_it_is_typed(settings: dict[str, Any], line: str) -> None:
     with pytest.raises(ConfigError) as caught:
         validate_config(settings, "run.yaml")
     assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ("=3", "--set =3: expected FIELD=VALUE. Such as --set data.limit=200."),
+        ("data.limit", "--set data.limit: expected FIELD=VALUE."),
+        ("data.limit=-3", "data.limit: must be at least 1 (given: -3)"),
+        ("data.limit=many", "data.limit: must be a whole number (given: 'many')"),
+        ("data.limit=2.5", "data.limit: must be a whole number (given: 2.5)"),
+        ("select.max_rows=1,000", "select.max_rows: must be a whole number (given: '1,000')"),
+        ("clean.languages=en", "clean.languages: must be a list, such as [a, b] (given: 'en')"),
+        ("clean.languages=[english]", "clean.languages.0: must be a language's code, such as en (given: 'english')"),
+        ("columns.prompt=question", "columns: unknown setting; did you mean data.columns?"),
+        ("data.path=", "data.path: must be a text (given: nothing)"),
+        ("data=train.jsonl", "data: must be a section, with settings of its own (given: 'train.jsonl')"),
+        ("data.heldout=1.5", "data.heldout: must be less than 1 (given: 1.5)"),
+        ("data.heldout=10%", "data.heldout: must be a number (given: '10%')"),
+        ("data.format=xml", "data.format: there is no 'xml'. There are: auto, jsonl, parquet, csv."),
+        ("data.type=sql", "data.type: there is no 'sql'. There are: file, hf, demo."),
+        ("select.target=balancd", "1 mistake\n  select.target: there is no 'balancd'; did you mean balanced?"),
+        ("model.type=smollm3", "model.type: there is no 'smollm3'; did you mean smollm2?"),
+        ("engine.type=vlm", "engine.type: there is no 'vlm'; did you mean vllm?"),
+        ("name=a/b", "name: must be letters, digits and . _ - alone (given: 'a/b')"),
+        ("push_to_hub.repo=me", "push_to_hub.repo: must have the form OWNER/NAME (given: 'me')"),
+        ("dedup.reworded=maybe", "dedup.reworded: must be true or false (given: 'maybe')"),
+        ("max_held=2", "max_held: must be at most 1 (given: 2)"),
+        ("data={type: hf}", "data.name: is missing"),
+        ("profile.deadline_s=0", "profile.deadline_s: must be more than 0 (given: 0)"),
+    ],
+)
+def test_a_wrong_setting_is_told_in_plain_words(change: str, line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(Path("run.yaml"), [change])
+    told = str(caught.value)
+    assert line in told
+    assert not any(
+        word in told for word in ("Input should", "Field required", "Value error", "valid dictionary", "tag")
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [("1e3", 1000), ("1_000", 1000), ("null", None), ("", None), ('"10"', 10), ("0x10", 16)],
+)
+def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None) -> None:
+    assert load_config(Path("run.yaml"), [f"select.max_rows={change}"]).select.max_rows == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("run --data train.jsonl", "The file is named alone: truegold run FILE"),
+        ("curate run.yaml --max-held 2", "must be at most 1"),
+        ("curate run.yaml --max-held ten", "must be a number"),
+        ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
+        ("curate table.xlsx", "table.xlsx is no text: it has the character '\\x03'"),
+        ("curate list.yaml", "list.yaml holds a list, not settings by name"),
+        ("curate train.jsnl", "train.jsnl does not exist. Data files in that folder: "),
+        ("curate folder", "folder is a directory without data files"),
+        ("run run.yaml --set model.path=./none --set train.steps=1", "model.path: ./none does not exist"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_plain_words(
+    arguments: str, line: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "table.xlsx").write_bytes(b"PK\x03\x04")
+    (project / "list.yaml").write_text("- a\n")
+    assert run(monkeypatch, *arguments.split()) in (2, 3, 4)
+    told = " ".join(capsys.readouterr().err.replace("\u2502", " ").split())
+    assert line in told
+    assert not any(word in told for word in ("Input should", "Value error", "Traceback"))
+
+
+def test_a_folder_or_a_pattern_stands_for_a_configuration(project: Path) -> None:
+    (project / "set" / "more.jsonl").write_text((project / "train.jsonl").read_text())
+    assert [load_config(Path(data)).name for data in ("set", "set/*.jsonl")] == ["set", "run"]
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv", ".tsv", ".PARQUET"])

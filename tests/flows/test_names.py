@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tables import rows
 from truegold.flows.config import validate_config
 from truegold.flows.execute import check_remote, execute
 from truegold.flows.plan import plan
+from truegold.pipeline.sources.hub import quick_hub
 from truegold.verifiers import TruegoldError
 
 CHECKS = """
@@ -207,7 +210,7 @@ def test_reasons_of_every_kind_may_advise_only(project: Path) -> None:
         ({"data": {"type": "hf", "name": "no/such-set", "preset": "gsm8k"}}, "Cannot open the dataset no/such-set"),
         ({"decontaminate": {"against": ["math500"]}}, "Cannot open the dataset HuggingFaceH4/MATH-500"),
         ({"data": [{"type": "hf", "name": "no/set", "source": "far", "preset": "gsm8k"}]}, "Source 'far' (data.0)"),
-        ({"model": {"path": "no/such-model"}}, "model.path: no/such-model cannot be downloaded"),
+        ({"model": {"path": "no/such-model"}}, "model.path: no/such-model"),
     ],
 )
 def test_what_is_on_the_hub_is_looked_up_before_the_first_stage(settings: dict[str, Any], line: str) -> None:
@@ -220,6 +223,49 @@ def test_what_is_on_the_hub_is_looked_up_before_the_first_stage(settings: dict[s
     assert line in str(caught.value)
     with pytest.raises(TruegoldError):
         execute(stages, config.run_dir, lambda stage: pytest.fail(f"{stage.name} was run"))
+
+
+@pytest.fixture
+def unreachable_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = pytest.importorskip("huggingface_hub", reason="needs the extra `hub`").constants
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+
+
+@pytest.mark.usefixtures("unreachable_hub")
+def test_caches_are_used_alone_as_long_as_the_hub_cannot_be_reached() -> None:
+    from huggingface_hub import constants
+
+    with quick_hub() as is_reached:
+        assert (is_reached, constants.HF_HUB_OFFLINE, os.environ["HF_HUB_OFFLINE"]) == (False, True, "1")
+    assert not constants.HF_HUB_OFFLINE
+    assert "HF_HUB_OFFLINE" not in os.environ
+
+
+@pytest.mark.usefixtures("unreachable_hub")
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ("model.path=no/model", "model.path: no/model cannot be downloaded: the hub cannot be reached. Name a "),
+        ("data={type: hf, name: no/set, preset: gsm8k}", "Cannot open the dataset no/set: the hub cannot be reached."),
+        (
+            "decontaminate.against=[math500]",
+            "Cannot open the dataset HuggingFaceH4/MATH-500: the hub cannot be",
+        ),
+    ],
+)
+def test_a_hub_that_cannot_be_reached_is_one_line_and_a_dry_run_goes_on(change: str, line: str, project: Path) -> None:
+    pytest.importorskip("datasets", reason="needs the extra `hub`")
+    until = "profile" if change.startswith("model") else "curate"
+    done = run_command(until, "train.jsonl", "--engine", "local", "--set", change, cwd=project)
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1)
+    assert done.stderr.startswith(f"error: {line}")
+    rehearsed = run_command(until, "train.jsonl", "--dry-run", "--set", change, cwd=project)
+    assert rehearsed.returncode == 0, rehearsed.stderr
+    assert f"NOT CHECKED  {line}" in rehearsed.stdout
 
 
 def test_nothing_is_looked_up_for_stages_that_have_run(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:

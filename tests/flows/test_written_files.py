@@ -49,7 +49,7 @@ def write_data(path: str, preset: str | None = None) -> None:
 def test_the_starter_runs_under_any_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = 'my "data": #1.jsonl'
     write_data(data)
-    assert run(monkeypatch, "init", name, "--data", data, "--model", "C:\\models\\new") == 0
+    assert run(monkeypatch, "init", data, name, "--train", "--model", "C:\\models\\new") == 0
     config = load_config(Path(name))
     assert config.chat.user == "{prompt}\nPut your final answer in \\boxed{}."
     assert isinstance(config.data, FileSource)
@@ -59,7 +59,8 @@ def test_the_starter_runs_under_any_name(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_the_starter_has_in_comments_may_be_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(monkeypatch, "init", "run.yaml") == 0
+    write_data("train.jsonl")
+    assert run(monkeypatch, "init", "train.jsonl", "--train") == 0
     lines = Path("run.yaml").read_text().splitlines()
     commented = [index for index, line in enumerate(lines) if re.match(r"\s*# \s*[a-z_]+:( |$)", line)]
     assert len(commented) > 5

@@ -236,16 +236,16 @@ GOOD = {"id": "a", "decision": "keep", "reviewer": "ada", "at": NOON}
     ("line", "says"),
     [
         ("{not json", "not JSON"),
-        ("[]", "valid dictionary"),
+        ("[]", "must be a section"),
         (
             json.dumps({**GOOD, "decision": "maybe"}),
-            "decision: Input should be 'keep', 'drop', 'fix', 'unsure' or 'undo'",
+            "decision: must be 'keep', 'drop', 'fix', 'unsure' or 'undo'",
         ),
         (json.dumps({**GOOD, "decision": "fix"}), "gold: a fix needs the right gold"),
         (json.dumps({**GOOD, "gold": "7"}), "gold: given with keep"),
-        (json.dumps({**GOOD, "golds": "7"}), "golds: Extra inputs are not permitted"),
+        (json.dumps({**GOOD, "golds": "7"}), "golds: is unknown"),
         (json.dumps({**GOOD, "at": "noon"}), "at: "),
-        (json.dumps({key: GOOD[key] for key in ("id", "decision", "at")}), "reviewer: Field required"),
+        (json.dumps({key: GOOD[key] for key in ("id", "decision", "at")}), "reviewer: is missing"),
         (json.dumps({**GOOD, "id": ""}), "id: "),
     ],
 )

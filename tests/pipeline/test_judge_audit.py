@@ -183,7 +183,7 @@ def test_a_training_is_refused_without_its_audit(start: Callable[..., ChatServer
     settings = write(tmp_path, start(careful))
     reward = {"second_opinion": {key: value for key, value in settings.items() if key != "audit"}}
     values = {"data": {"type": "demo"}, "model": {"path": "m"}, "train": {"reward": reward}}
-    with pytest.raises(ConfigError, match=r"train\.reward\.second_opinion\.audit: Field required"):
+    with pytest.raises(ConfigError, match=r"train\.reward\.second_opinion\.audit: is missing"):
         validate_config(values, "c.yaml")
     values |= {"model": {"type": "tiny"}, "sft": {}}
     values["train"] = {"reward": {"second_opinion": settings}}

@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_a_problem_without_a_prompt(tmp_path):
 
 
 def test_a_file_without_a_prompt_column_says_what_it_has(tmp_path):
-    with pytest.raises(InputError, match=r"has no prompt column .*it has: titel, text_fr.*--prompt-column"):
+    with pytest.raises(InputError, match=r"has no prompt column, such as .*it has: titel, text_fr.*--prompt-column"):
         read(jsonl(tmp_path, {"titel": "A", "text_fr": "B"}))
     with pytest.raises(InputError, match=r"has no column 'lable'"):
         read(jsonl(tmp_path, {"prompt": "A"}), gold="lable")

@@ -149,7 +149,7 @@ def test_a_file_is_verified_with_a_second_opinion(server: ChatServer, tmp_path: 
     assert "second opinion" not in plain.stderr
     assert run_command(*command, "math_verfy", cwd=tmp_path).returncode == 2
     settings.write_text("model: {name: small, engine: {type: chat, model: m}}")
-    assert "model.engine.base_url: Field required" in run_command(*command, settings, cwd=tmp_path).stderr
+    assert "model.engine.base_url: is missing" in run_command(*command, settings, cwd=tmp_path).stderr
 
 
 def test_a_profile_has_second_opinions_beside_its_scores(server: ChatServer, tmp_path: Path) -> None:

@@ -201,10 +201,10 @@ def test_a_source_of_which_nothing_is_left_is_named(tmp_path, capsys):
         ({"verifier": "maths"}, "Source 'b.jsonl' (data.1): "),
         ({"preset": "mbpp"}, "Source 'b.jsonl' (data.1): "),
         ({"columns": {"prompt": "Frage"}, "verifier": "math"}, "has no column 'Frage' (columns.prompt)"),
-        ({"quota": 1.5}, "data.1.quota: Input should be less than or equal to 1"),
+        ({"quota": 1.5}, "data.1.quota: must be at most 1"),
         ({"quota": 0.5, "weight": 2}, "data.1 ('b.jsonl') has a quota and a weight"),
         ({"quotas": 0.5}, "data.1.quotas: unknown setting; did you mean quota?"),
-        ({"type": "demo"}, "data.1: "),
+        ({"type": "demo"}, "data.1.type: there is no 'demo'. There are: file, hf."),
     ],
 )
 def test_a_source_that_is_wrong_is_named(tmp_path, monkeypatch, change, line):

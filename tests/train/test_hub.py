@@ -13,10 +13,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from truegold.pipeline.sources.hub import transport_errors
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PushConfig
 from truegold.train.model import hub
-from truegold.train.model.checkpoints import transport_errors
 from truegold.train.model.hub import ModelCard, check_push, push_model, render_model_card, render_weights_card
 from truegold.verifiers import InputError, SetupError
 

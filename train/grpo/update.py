@@ -13,6 +13,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from truegold.pipeline.config.base import plain_words
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.model.distributed import all_sum, gathered
 from truegold.train.model.engine import TrainingEngine
@@ -242,7 +243,7 @@ def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConf
     try:
         return config.model_validate({**config.model_dump(), "loss": "gspo" if is_mixture else "ppo"})
     except ValidationError as error:
-        mistakes = "; ".join(mistake["msg"].removeprefix("Value error, ") for mistake in error.errors())
+        mistakes = "; ".join(plain_words(mistake["msg"]) for mistake in error.errors())
         raise ConfigError(
             f"This model is a mixture of experts, for which train.objective.loss is gspo: {mistakes}."
         ) from error

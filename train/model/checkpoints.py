@@ -7,8 +7,7 @@ used where it lies, after `check_local`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from importlib import import_module
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,10 @@ import orjson
 
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.sources.hub import HUB_TIMEOUT_S, UnreachableHubError, quick_hub, transport_errors
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.verifiers import SetupError
 
-HUB_TIMEOUT_S = 20.0
-"""How long the hub may take to say whether it has a model."""
 SMOLLM2 = {
     **{"vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30},
     **{"num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True},
@@ -75,11 +73,6 @@ def look_up(config: PathModel) -> None:
         HfApi().model_info(config.path, revision=config.revision, timeout=HUB_TIMEOUT_S)
 
 
-def transport_errors() -> tuple[type[Exception], ...]:
-    """Return what the hub's package raises where the hub cannot be reached: the client depends on its version."""
-    return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
-
-
 @contextmanager
 def _hub_errors_explained(config: PathModel) -> Iterator[None]:
     from huggingface_hub.errors import (
@@ -98,10 +91,16 @@ def _hub_errors_explained(config: PathModel) -> Iterator[None]:
         *transport_errors(),
     )
     try:
-        yield
+        with quick_hub() as is_reached:
+            yield
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise SetupError(f"model.path: the hub has no model {config.path}, and no such folder exists.") from error
     except unreachable as error:
+        if not is_reached:
+            raise UnreachableHubError(
+                f"model.path: {config.path} cannot be downloaded: the hub cannot be reached.",
+                "Name a checkpoint's folder; `truegold curate` needs no model.",
+            ) from None
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise SetupError(f"model.path: {config.path} cannot be downloaded: {reason}") from error
 
@@ -186,7 +185,8 @@ def architecture_of(model: PathModel | SmolLM2Model | TinyModel) -> Any:
     if isinstance(model, SmolLM2Model):
         return LlamaConfig(**SMOLLM2, dtype=model.dtype)
     try:
-        return AutoConfig.from_pretrained(str(Path(model.path).expanduser()), revision=model.revision or "main")
+        with nullcontext() if is_local(model.path) else quick_hub():
+            return AutoConfig.from_pretrained(str(Path(model.path).expanduser()), revision=model.revision or "main")
     except (OSError, ValueError):
         return None
 

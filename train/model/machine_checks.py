@@ -20,7 +20,7 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, PathModel, TinyModel
-from truegold.train.model.checkpoints import is_local
+from truegold.train.model.checkpoints import check_local, is_local
 from truegold.verifiers import ConfigError
 
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
@@ -88,7 +88,7 @@ def settings_of(model: ModelConfig) -> Mapping[str, Any]:
     if isinstance(model, TinyModel):
         return {"max_position_embeddings": model.max_positions}
     if isinstance(model, PathModel) and is_local(model.path):
-        path = Path(model.path).expanduser() / "config.json"
+        path = check_local(model.path) / "config.json"
         try:
             settings: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:

@@ -1,0 +1,241 @@
+r"""Commands that look at a data file: `truegold init` writes a configuration for it, `truegold look` writes nothing.
+
+data      umfrage.csv: 20 records
+columns   prompt Aufgabe; gold Ergebnis; solution Lösungsweg; verifier math
+unused    Klasse
+
+umfrage.csv:2
+  prompt    Anna hat 3 Äpfel; sie bekommt 4 dazu. Wie viele hat sie?
+  gold      7
+  math      a number; reads it as 7, and pays the response '\\boxed{7}'
+
+wrote run.yaml
+next: truegold curate run.yaml --engine local
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from truegold.flows.cli.options import GoldColumn, LastTurnOnly, PromptColumn
+from truegold.flows.console import Terminal, errors, print_line
+from truegold.verifiers import ConfigError, InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from truegold.pipeline.config.sources import FileSource
+    from truegold.pipeline.sources.proposal import Proposal
+    from truegold.pipeline.tables.rows import Row
+
+STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
+"""The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
+TRAINING = "# ---- training\n"
+"""The line of the starter behind which the sections of training stand."""
+SHOWN_ROWS, SUSPECTS = 3, 10
+"""How many rows are shown as they are understood, and how many of the most suspicious ones."""
+CHARS = 160
+"""The characters of a text that are shown."""
+MANY = 20_000
+"""Of a larger file the starter takes the first so many rows."""
+LOOKED_AT = 2_000
+DEADLINE_S = 10.0
+
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="JSONL, Parquet or CSV; or a folder of them.")]
+VerifierName = Annotated[
+    str | None, typer.Option("--verifier", help="The verifier of all rows; by the golds where not given.")
+]
+
+
+def init(
+    data: DataFile,
+    path: Annotated[Path, typer.Argument(metavar="CONFIG", help="The file to write.")] = Path("run.yaml"),
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    verifier: VerifierName = None,
+    last_turn_only: LastTurnOnly = False,
+    train: Annotated[bool, typer.Option("--train", help="Write the sections of profile and training as well.")] = False,
+    model: Annotated[str, typer.Option(help="With --train: a checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
+) -> None:
+    """Read a data file, say how it is understood, and write a configuration for it."""
+    from truegold.flows.config import YAML, run_name
+
+    if data.suffix in YAML:
+        raise ConfigError(f"{data} is no data file.", f"The data come first: truegold init DATA {data}")
+    if path.exists():
+        raise ConfigError(f"{path} exists already.", f"Give another name: truegold init {data} NAME.yaml")
+    proposal = _propose(data, prompt_column, gold_column, verifier, last_turn_only)
+    _show(proposal)
+    starter, _, training = STARTER.read_text(encoding="utf-8").partition(TRAINING)
+    # JSON's texts are YAML's as well.
+    name, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), model))
+    settings = _yaml_section(_settings(proposal.source))
+    text = (starter + training if train else starter).format(file=path, name=name, data=settings, model=model_text)
+    path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    print_line(f"wrote {path}\nnext: truegold {'run' if train else 'curate'} {shlex.quote(str(path))} --engine local")
+
+
+def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | None, last_turn_only: bool) -> Proposal:
+    from truegold.pipeline.config.sources import Columns, FileSource
+    from truegold.pipeline.curation.plan import check_settings
+    from truegold.pipeline.sources.likely_causes import cause_of_rejects
+    from truegold.pipeline.sources.proposal import propose
+
+    columns = Columns.model_validate({"prompt": prompt, "gold": gold})
+    source = FileSource(path=str(data), columns=columns, verifier=verifier, last_turn_only=last_turn_only)
+    check_settings(source, "data")
+    proposal = propose(source)
+    if not proposal.rows:
+        reason = proposal.rejected.most_common(1)[0][0]
+        spec = proposal.layout.columns.gold
+        samples = [record.values for record in proposal.records]
+        cause = cause_of_rejects(reason, samples, None if spec is None else spec.column)
+        lines = "\n  ".join(proposal.lines())
+        raise InputError(
+            f"{data}: none of the first {len(samples)} records can be judged.\n  {lines}\n ",
+            cause.cause or "Name other columns: --prompt-column COLUMN, --gold-column COLUMN.",
+        )
+    return proposal
+
+
+def _show(proposal: Proposal) -> None:
+    for line in chain(proposal.lines(), *(_row_lines(row) for row in proposal.rows[:SHOWN_ROWS])):
+        print_line(line)
+    print_line("")
+
+
+def _row_lines(row: Row) -> Iterator[str]:
+    """Yield a row as it is understood: prompt, gold, and what its verifier makes of the gold."""
+    yield f"\n{row['source']}:{row['source_row']}"
+    yield f"  prompt    {_short(row['prompt'])}"
+    if row["gold"] is not None:
+        yield f"  gold      {_short(row['gold'])}"
+    yield f"  {row['verifier']:<9} {_view(row)}"
+
+
+def _view(row: Row) -> str:
+    """Return what a row's verifier makes of its gold, or of the program that is its solution."""
+    from truegold.pipeline.verify.gold_stage import examine_gold
+    from truegold.verifiers import gold_response, resolve
+
+    examined = examine_gold(row, DEADLINE_S)
+    reasons = "; FLAGGED: " + ", ".join(flag["reason"] for flag in examined.flags) if examined.flags else ""
+    if examined.verdict is None:
+        return "nothing can be tried: there is neither gold nor a solution"
+    if row["gold"] is None:
+        outcome = "passes" if examined.verdict.passed else f"FAILS ({examined.verdict.reason})"
+        return f"its own solution {outcome}{reasons}"
+    response = _short(gold_response(resolve(row["verifier"]), row["gold"]) or row["gold"])
+    reading = f"reads it as {_short(examined.reading)}, and " if examined.reading else ""
+    pays = "pays" if examined.verdict.passed else f"DOES NOT PAY ({examined.verdict.reason})"
+    return f'{reading}{pays} the response "{response}"{reasons}'
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= CHARS else f"{line[: CHARS - 1]}…"
+
+
+def _settings(source: FileSource) -> dict[str, Any]:
+    """Return the settings of a source as a person writes them."""
+    from truegold.pipeline.sources.proposal import count_records
+
+    settings = {"path": source.path} | source.model_dump(exclude_defaults=True, exclude_none=True)
+    for role, spec in settings.get("columns", {}).items():
+        settings["columns"][role] = spec["column"] if spec.keys() == {"column"} else spec
+    if (count_records(Path(source.path).expanduser(), source.format) or 0) > MANY:
+        settings["limit"] = MANY
+    return settings
+
+
+def _yaml_section(settings: dict[str, Any]) -> str:
+    import yaml
+
+    text = yaml.safe_dump(settings, allow_unicode=True, sort_keys=False, width=1000)
+    return "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n")
+
+
+def look(
+    data: DataFile,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    verifier: VerifierName = None,
+    limit: Annotated[int, typer.Option(min=1, help="Look at the first so many rows.")] = LOOKED_AT,
+    last_turn_only: LastTurnOnly = False,
+) -> None:
+    """Say what a data file holds: kinds of golds, lengths, languages, and the most suspicious rows. Writes nothing."""
+    proposal = _propose(data, prompt_column, gold_column, verifier, last_turn_only)
+    for line in proposal.lines():
+        print_line(line)
+    with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
+        rows, flags = _flag(proposal.source.model_copy(update={"limit": limit}), Path(folder) / "run")
+    for line in chain(_summary(rows, flags), _suspects(rows, flags)):
+        print_line(line)
+    print_line(f"nothing was written; next: truegold init {shlex.quote(str(data))}")
+
+
+def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of a source and their flags: golds by their verifier, rules, equal problems with other golds."""
+    import polars as pl
+
+    from truegold.pipeline.config.stages import CurationConfig, VetTestsConfig
+    from truegold.pipeline.curation.api import run_stages
+    from truegold.pipeline.curation.plan import curation_stages
+    from truegold.pipeline.tables.ledger import FLAGS_FILE
+
+    config = CurationConfig(data=source, vet_tests=VetTestsConfig(enabled=False))
+    stages = [stage for stage in curation_stages(config) if stage.name != "settle"]
+    run_dir.parent.mkdir(exist_ok=True)
+    with Terminal(errors).stage("look") as terminal:
+        run_stages(stages, run_dir, terminal)
+    return pl.read_parquet(run_dir / "clean" / "rows.parquet"), pl.read_parquet(run_dir / "flag" / FLAGS_FILE)
+
+
+def _summary(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
+    """Yield lengths, languages, kinds of golds, and flags by their reason."""
+    notes = [json.loads(meta).get("truegold", {}) for meta in rows["meta"]]
+    yield f"looked at {len(rows):,} rows"
+    for name, column in (("prompts", "prompt"), ("solutions", "solution")):
+        lengths = rows[column].drop_nulls().str.len_chars().sort()
+        if len(lengths):
+            median, long = lengths[len(lengths) // 2], lengths[len(lengths) * 95 // 100]
+            yield f"{name:<9} {median:,} characters (median), 95 % have at most {long:,}, the longest {lengths[-1]:,}"
+    yield f"languages {_counted(note.get('language', 'und') for note in notes)}"
+    absent = ["tests" if verifier == "code" else "none" for verifier in rows["verifier"]]
+    kinds = [note.get("gold_type", other) for note, other in zip(notes, absent, strict=True)]
+    yield f"golds     {_counted(kinds)}; judged by {_counted(rows['verifier'])}"
+    held = flags.filter("blocks").select("source", "source_row").n_unique() if len(flags) else 0
+    yield f"flags     {_counted(flags['reason']) or 'none'}"
+    yield f"held      {held:,} of {len(rows):,} rows would wait for a person"
+
+
+def _counted(names: Any) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in Counter(names).most_common())
+
+
+def _suspects(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
+    """Yield the rows whose flags are most often right, the surest first."""
+    key = ["source", "source_row"]
+    texts: dict[Sequence[Any], tuple[str, str | None]] = {
+        (source, row): (prompt, gold) for source, row, prompt, gold in rows.select(*key, "prompt", "gold").rows()
+    }
+    worst = flags.sort("blocks", "confidence", descending=True, nulls_last=True).unique(key, maintain_order=True)
+    if len(worst):
+        yield f"\nthe most suspicious of {len(worst):,} flagged rows:" if len(worst) > SUSPECTS else "\nflagged rows:"
+    for flag in worst.head(SUSPECTS).iter_rows(named=True):
+        prompt, gold = texts[flag["source"], flag["source_row"]]
+        suggestion = f"; suggested {_short(flag['suggestion'])}" if flag["suggestion"] else ""
+        sure = f" (right in {flag['confidence']:.0%} of such rows)" if flag["confidence"] is not None else ""
+        yield f"  {flag['source']}:{flag['source_row']}  {flag['reason']}{sure}"
+        yield f"    {_short(prompt)}\n    gold {_short(gold or '-')}{suggestion}"
+    if len(worst):
+        yield ""

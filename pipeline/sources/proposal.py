@@ -1,0 +1,219 @@
+"""Proposes how a data file is read: which column is which, and by which verifier answers are judged.
+
+    Nr;Aufgabe;Lösungsweg;Ergebnis                      columns: {prompt: Aufgabe, gold: Ergebnis, solution: Lösungsweg}
+    1;"Anna hat 3 Äpfel ... Wie viele hat sie?";"3 + 4 = 7";7
+
+    {"question": "Which? A) 2 B) 3", "answer": "B"}     verifier: choice; a run without a proposal takes math
+
+Columns with usual names are found by them, as everywhere. Where there are none, the texts decide: a problem is a text
+that asks, a gold is short, differs from row to row and often ends the worked solution. A run never guesses by texts: a
+proposal is shown to a person, who writes it into the configuration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
+from truegold.pipeline.sources.columns import Layout, describe_columns, gold_spec
+from truegold.pipeline.sources.data_files import data_files, form_by_suffix, open_file
+from truegold.pipeline.sources.jsonl import is_json_array
+from truegold.pipeline.sources.likely_causes import MOST, SHORT_WORDS, best_verifier, ends_with
+from truegold.pipeline.sources.presets import choose_layout
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
+from truegold.pipeline.sources.story_columns import count_words
+from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
+from truegold.pipeline.tables.rows import Row
+from truegold.verifiers import InputError
+from truegold.verifiers.choice_rows import LETTER
+from truegold.verifiers.code.suite.row_tests import Unusable
+from truegold.verifiers.columns import NAMES, Samples, spelled, text_of
+from truegold.verifiers.row_kinds import are_tests
+
+COUNT_BYTES = 4 * 2**30
+"""Lines of a larger file are not counted: a look takes seconds."""
+BLOCK = 2**20
+"""The longest row that is read while records are counted."""
+PROBLEM_WORDS = 3
+"""A text of fewer words asks nothing."""
+QUESTION_MARKS = ("?", "？", "؟")
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How the first records of a file are understood."""
+
+    source: FileSource
+    """The source with what is not found by names alone: columns by their texts, the verifier by the golds."""
+    layout: Layout
+    records: Sequence[Record]
+    rows: Sequence[Row]
+    """What the first records become."""
+    rejected: Counter[str]
+    """The reasons for which others of them become no row."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield how many records there are, what is read as what, and what is not read."""
+        yield describe_records(self.source)
+        verifiers = ", ".join(dict.fromkeys(row["verifier"] for row in self.rows))
+        yield from describe_reading(self.source, self.layout, self.records, verifiers)
+        if self.rejected:
+            yield f"rejected  of the first {len(self.records)} records: {_counted(self.rejected)}"
+
+
+def propose(source: FileSource) -> Proposal:
+    """Look at the first records of a file, and return how it may be read. What `source` says already is kept.
+
+    Raises InputError for a file that cannot be read, and where no column asks or answers.
+    """
+    rejected: Counter[str] = Counter()
+    records, location = first_records(source, rejected)
+    samples = [record.values for record in records]
+    if not samples:
+        raise InputError(f"{location}: none of its first records can be read: {_counted(rejected)}.")
+    try:
+        layout = choose_layout(source, location, samples)
+    except InputError:
+        if (columns := columns_by_texts(samples)) is None:
+            raise InputError(
+                f"{location}: by their names and texts no column asks, or none answers.",
+                f"Its columns: {describe_columns(samples)}. Name them: --prompt-column COLUMN --gold-column COLUMN",
+            ) from None
+        chosen = {name: spec for name, spec in source.columns if spec is not None}
+        verifier = "code" if columns.tests is not None and source.verifier is None else source.verifier
+        update = {"columns": columns.model_copy(update=chosen), "verifier": verifier}
+        source = source.model_copy(update=update)
+        layout = choose_layout(source, location, samples)
+    rows = _build(source, layout, records, rejected)
+    golds = [row["gold"] for row in rows if row["gold"] is not None and row["verifier"] == "math"]
+    if source.verifier is None and 2 * len(golds) > len(rows) and (best := best_verifier(golds)) not in (None, "math"):
+        source = source.model_copy(update={"verifier": best})
+        rows = _build(source, layout, records, Counter())
+    return Proposal(source, layout, records, rows, rejected)
+
+
+def _counted(rejected: Counter[str]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in rejected.most_common())
+
+
+def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Record], str]:
+    """Return the records of a file that are looked at, and what the file is called in errors."""
+
+    def count(reject: Reject) -> None:
+        rejected[reject.reason] += 1
+
+    opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
+    return look_ahead(islice(opened.records, LOOK_AHEAD), count), opened.location
+
+
+def _build(source: FileSource, layout: Layout, records: Sequence[Record], rejected: Counter[str]) -> list[Row]:
+    builder, rows = RowBuilder(source, layout, source.label, RowWarnings()), []
+    for record in records:
+        try:
+            rows.append(builder.build(record))
+        except Unusable as unusable:
+            rejected[unusable.reason] += 1
+    return rows
+
+
+def columns_by_texts(samples: Samples) -> Columns | None:
+    """Return which column is which by their texts alone; None where no column asks, or none answers."""
+    names = dict.fromkeys(name for values in samples for name in values)
+    texts = {name: [text_of(values.get(name)) or "" for values in samples] for name in names}
+    filled = [name for name in names if sum(map(bool, texts[name])) >= MOST * len(samples)]
+    varied = [name for name in filled if 2 * len(set(texts[name])) > len(samples)]
+    tests = next((name for name in filled if all(are_tests(values.get(name)) for values in samples)), None)
+
+    def words(name: str) -> float:
+        return fmean(map(count_words, texts[name]))
+
+    def quotes(name: str, gold: str) -> bool:
+        return 2 * sum(map(ends_with, texts[name], texts[gold])) > len(samples)
+
+    short = [name for name in filled if words(name) <= SHORT_WORDS and not spelled(NAMES["id"], [name])]
+    long = [name for name in varied if words(name) >= PROBLEM_WORDS and name != tests]
+    solutions = {name for name in long if any(quotes(name, gold) for gold in short)}
+    asking = [name for name in long if 2 * sum(map(_asks, texts[name])) > len(samples)]
+    candidates = asking or [name for name in long if name not in solutions]
+    if not candidates:
+        return None
+    prompt = max(candidates, key=words)
+    if tests is not None:
+        return Columns(prompt=ColumnSpec(column=prompt), tests=ColumnSpec(column=tests))
+
+    def gold_signs(name: str) -> tuple[bool, bool, int, bool]:
+        are_letters = all(LETTER.fullmatch(text) for text in texts[name] if text)
+        has_digits = any(any(map(str.isdigit, text)) for text in texts[name])
+        return any(quotes(other, name) for other in long), are_letters, len(set(texts[name])), has_digits
+
+    golds = [name for name in short if name != prompt and len(set(texts[name])) > 1]
+    if not (golds := [name for name in golds if not _count_rows(texts[name])] or golds):
+        return None
+    gold = max(golds, key=gold_signs)
+    solution = next((name for name in long if name != prompt and quotes(name, gold)), None)
+    named: dict[str, Any] = {"prompt": ColumnSpec(column=prompt), "gold": gold_spec(gold, samples)}
+    return Columns(**named, solution=None if solution is None else ColumnSpec(column=solution))
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip().endswith(QUESTION_MARKS)
+
+
+def _count_rows(texts: Sequence[str]) -> bool:
+    """Say whether a column numbers the rows."""
+    numbers = [int(text) for text in texts if text.isdecimal()]
+    return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
+
+
+def describe_records(source: FileSource) -> str:
+    """Return the line that says how many records a file has."""
+    count = count_records(Path(source.path).expanduser(), source.format)
+    records = "its records are counted when it is read" if count is None else f"{count:,} records"
+    limit = f", of which the first {source.limit:,} are taken" if source.limit else ""
+    return f"data      {source.path}: {records}{limit}"
+
+
+def describe_reading(
+    source: FileSource, layout: Layout, records: Sequence[Record], verifier: str | None = None
+) -> Iterator[str]:
+    """Yield which columns of a file are read as what, and those that are not used. `verifier`: who judges the rows,
+    where that is known of them."""
+    named = {role: spec for role, spec in layout.columns if spec is not None}
+    present = {name for record in records for name in record.values}
+    columns = {role: spec.column for role, spec in named.items()}
+    if layout.asks and source.columns.prompt is None:
+        columns["prompt"] = " + ".join(layout.asks)
+    roles = [
+        f"{role} {columns[role]}{f' ({spec.extract})' if spec.extract else ''}"
+        for role, spec in named.items()
+        if spec.column.split(".")[0] in present
+    ]
+    taken = sorted(layout.uses & present - {spec.column for spec in named.values()})
+    roles += [f"{', '.join(taken)} as {layout.domain}"] if taken else []
+    yield f"columns   {'; '.join(roles)}; verifier {verifier or source.verifier or layout.verifier}"
+    if unused := unused_columns(source, layout, records):
+        yield f"unused    {describe_unused(unused)}"
+
+
+def count_records(path: Path, form: str) -> int | None:
+    """Return the number of records, by lines where the format has them; None where counting takes long."""
+    if not path.is_file():
+        parts = data_files(path)
+        counts = [count_records(part, form) for part in parts if part != path]
+        return None if None in counts or not counts else sum(count or 0 for count in counts)
+    form = form_by_suffix(path) if form == "auto" else form
+    if form == "parquet":
+        return open_file(path, form, BLOCK).total
+    if form != "jsonl" or path.suffix in (".gz", ".zst") or path.stat().st_size > COUNT_BYTES:
+        return None
+    if is_json_array(path):
+        return sum(1 for _ in open_file(path, form, BLOCK).records)
+    with path.open("rb") as file:
+        return sum(line.strip() != b"" for line in file)

@@ -1,0 +1,217 @@
+"""`truegold init` and `truegold look` read a file in any of its shapes, say how, and what would be held back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+import yaml
+from command_line import run_command
+
+from truegold.flows.config import load_config
+from truegold.pipeline.sources.proposal import columns_by_texts
+
+SUMS = [(number, number + 4) for number in range(3, 15)]
+
+
+def write_lines(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def german(folder: Path) -> str:
+    rows = [
+        f'{a};"Anna hat {a} Äpfel; sie bekommt {b} dazu. Wie viele hat sie?";"{a} + {b} = {a + b}";{a + b};{a % 3}'
+        for a, b in SUMS
+    ]
+    (folder / "umfrage.csv").write_text("\n".join(["Nr;Aufgabe;Lösungsweg;Ergebnis;Klasse", *rows]), "utf-8-sig")
+    return "umfrage.csv"
+
+
+def verl(folder: Path) -> str:
+    rows = [
+        {
+            "data_source": "sums",
+            "prompt": [{"role": "user", "content": f"What is {a} + {b}?"}],
+            "reward_model": {"style": "rule", "ground_truth": str(a + b)},
+            "extra_info": {"index": a},
+        }
+        for a, b in SUMS
+    ]
+    pl.DataFrame(rows).write_parquet(folder / "verl.parquet")
+    return "verl.parquet"
+
+
+def packed(folder: Path) -> str:
+    (folder / "packed").mkdir()
+    for part in range(2):
+        lines = [json.dumps({"question": f"What is {a} + {b}?", "answer": a + b}) + "\n" for a, b in SUMS[part::2]]
+        with pa.CompressedOutputStream(str(folder / "packed" / f"part-{part}.jsonl.zst"), "zstd") as file:
+            file.write("".join(lines).encode())
+    return "packed"
+
+
+def mbpp(folder: Path) -> str:
+    write_lines(
+        folder / "mbpp.jsonl",
+        [
+            {
+                "task_id": a,
+                "text": f"Write a function add_{a} that adds {a} to a number.",
+                "code": f"def add_{a}(n):\n    return n + {a}",
+                "test_list": [f"assert add_{a}({b}) == {a + b}", f"assert add_{a}(0) == {a}"],
+            }
+            for a, b in SUMS
+        ],
+    )
+    return "mbpp.jsonl"
+
+
+def letters(folder: Path) -> str:
+    write_lines(
+        folder / "letters.jsonl",
+        [{"question": f"Which is {a} + {b}?", "answer": "ABCD"[a % 4], "note": "easy"} for a, b in SUMS],
+    )
+    return "letters.jsonl"
+
+
+def names(folder: Path) -> str:
+    writers = ("Jane Austen", "Mark Twain", "Leo Tolstoy")
+    write_lines(
+        folder / "names.jsonl", [{"question": f"Who wrote book {a}?", "answer": writers[a % 3]} for a, _ in SUMS]
+    )
+    return "names.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("write", "columns", "shown"),
+    [
+        (german, "prompt Aufgabe; gold Ergebnis; solution Lösungsweg; verifier math", "math      reads it as 10"),
+        (verl, "prompt prompt; gold reward_model.ground_truth; verifier math", 'pays the response "\\boxed{10}"'),
+        (packed, "prompt question; gold answer; verifier math", "prompt    What is 3 + 7?"),
+        (mbpp, "prompt text; solution code; id task_id; test_list as code; verifier code", "own solution passes"),
+        (letters, "prompt question; gold answer; verifier choice", "choice    reads it as D"),
+        (names, "prompt question; gold answer; verifier exact", 'exact     pays the response "Jane Austen"'),
+    ],
+)
+def test_init_says_how_a_file_is_read_and_what_it_writes_curates_it(
+    write: object, columns: str, shown: str, tmp_path: Path
+) -> None:
+    assert callable(write)
+    data = write(tmp_path)
+    done = run_command("init", data, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"columns   {columns}" in done.stdout
+    assert shown in done.stdout
+    assert done.stdout.count("  prompt    ") == 3
+    assert done.stdout.endswith("next: truegold curate run.yaml --engine local\n")
+    settings = yaml.safe_load((tmp_path / "run.yaml").read_text())
+    assert settings.keys() == {"name", "data"}
+    curated = run_command("curate", "run.yaml", "--engine", "local", "--max-held", "0", cwd=tmp_path)
+    assert curated.returncode == 0, curated.stderr
+    assert "truegold export runs/run --format trl --out SET" in curated.stderr
+
+
+def test_init_writes_training_where_it_is_asked_for(tmp_path: Path) -> None:
+    data = names(tmp_path)
+    assert run_command("init", data, "mine.yaml", "--train", "--model", "a/b", cwd=tmp_path).returncode == 0
+    config = load_config(tmp_path / "mine.yaml")
+    assert config.name == "mine"
+    assert config.chat.user.endswith("\\boxed{}.")
+    assert config.train is not None
+    assert config.model is not None
+
+
+def test_init_takes_the_first_rows_of_a_large_file(tmp_path: Path) -> None:
+    rows = [{"question": f"What is {a} + 1?", "answer": a + 1} for a in range(20_001)]
+    write_lines(tmp_path / "large.jsonl", rows)
+    done = run_command("init", "large.jsonl", cwd=tmp_path)
+    assert "large.jsonl: 20,001 records" in done.stdout
+    assert "  limit: 20000\n" in (tmp_path / "run.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("heads", "row", "expected"),
+    [
+        ("enunciado respuesta tema", ("Calcula el doble de {a}.", "{b}", "álgebra"), ("enunciado", "respuesta")),
+        ("Задача Ответ", ("Сколько будет {a} плюс {b}?", "{a}{b}"), ("Задача", "Ответ")),
+        ("no 질문 정답", ("{a}", "{a} 더하기 {b}는 얼마입니까?", "{b}{a}"), ("질문", "정답")),
+        (
+            "énoncé corrigé valeur",
+            ("Combien font {a} et {b} ?", "On ajoute {a}, ce qui fait {b}", "{b}"),
+            ("énoncé", "valeur"),
+        ),
+    ],
+)
+def test_columns_are_found_by_their_texts_in_any_language(
+    heads: str, row: tuple[str, ...], expected: tuple[str, str]
+) -> None:
+    samples = [dict(zip(heads.split(), (text.format(a=a, b=b) for text in row), strict=True)) for a, b in SUMS]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.prompt is not None
+    assert found.gold is not None
+    assert (found.prompt.column, found.gold.column) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("init nothing.jsonl", "nothing.jsonl does not exist"),
+        ("init mine.yaml", "The data come first: truegold init DATA mine.yaml"),
+        ("init numbers.csv", "Its columns: x, y. Name them: --prompt-column COLUMN --gold-column COLUMN"),
+        ("init names.jsonl --gold-column nam", "has no column 'nam'"),
+        ("init names.jsonl --verifier maths", "Did you mean 'math'?"),
+        ("init prose.jsonl", "rejected  of the first 12 records: 12 gold_is_prose"),
+        ("look noise.jsonl", "none of its first records can be read: 3 invalid_json"),
+    ],
+)
+def test_what_cannot_be_read_is_said(arguments: str, line: str, tmp_path: Path) -> None:
+    names(tmp_path)
+    (tmp_path / "numbers.csv").write_text("x,y\n1,2\n3,4\n")
+    (tmp_path / "noise.jsonl").write_text("a\nb\nc\n")
+    prose = "We add the first to the second, and then it follows that the sum is even"
+    write_lines(tmp_path / "prose.jsonl", [{"question": f"Why is {a} even?", "answer": prose} for a, _ in SUMS])
+    done = run_command(*arguments.split(), cwd=tmp_path)
+    assert done.returncode in (2, 3)
+    assert line in done.stderr
+    assert not (tmp_path / "run.yaml").exists()
+
+
+def test_look_tells_what_a_file_holds_and_its_worst_rows_and_writes_nothing(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {
+            "question": f"Tom has {a} pens and gets {b}. How many has he?",
+            "solution": f"The answer is {a + b}.",
+            "answer": a + b,
+        }
+        for a, b in SUMS
+    ]
+    rows[4]["answer"] = 99
+    rows.append({"question": "Is 91 a prime number?", "solution": "The answer is no.", "answer": "no"})
+    write_lines(tmp_path / "pens.jsonl", rows)
+    done = run_command("look", "pens.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "languages 12 en" in done.stdout
+    assert "golds     12 number, 1 truth; judged by 13 math" in done.stdout
+    assert "held      2 of 13 rows would wait for a person" in done.stdout
+    assert "pens.jsonl:5  solution_contradicts_gold" in done.stdout
+    assert "gold 99; suggested 18" in done.stdout
+    assert "pens.jsonl:13  yes_no_answer" in done.stdout
+    assert done.stdout.endswith("nothing was written; next: truegold init pens.jsonl\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["pens.jsonl"]
+
+
+def test_a_run_that_holds_rows_back_says_how_to_go_on(tmp_path: Path) -> None:
+    write_lines(
+        tmp_path / "one.jsonl",
+        [
+            {"question": "Is 91 a prime number?", "answer": "no"},
+            {"question": "Tom has 3 pens and gets 4. How many has he?", "answer": "7"},
+        ],
+    )
+    done = run_command("curate", "one.jsonl", "--engine", "local", cwd=tmp_path)
+    assert "  decide about 1 held row     truegold review runs/one\n" in done.stderr
+    assert "  then, with the decisions    truegold curate one.jsonl --engine local\n" in done.stderr
