@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 import polars as pl
 
+from truegold.pipeline.report.row_tests import shown_tests
 from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPECT_GOLD, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, RowKey, context_of, group_by_row, row_key
@@ -125,6 +126,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
         card: Fields = {
             "context": context and middle_cut(context, cuts.prompt),
             "solution": row["solution"] and middle_cut(row["solution"], cuts.prompt),
+            **_judging(row, cuts),
             "flags": [_flag(flag) for flag in flags.get(key, ())],
             "answers": answers.get(key),
             "readings": _read_answers(row, answers[key]) if is_read else None,
@@ -136,6 +138,13 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
         }
         cards.append({name: value for name, value in card.items() if value})
     return cards
+
+
+def _judging(row: Mapping[str, Any], cuts: TextCuts) -> Fields:
+    """Return what a row is judged by beside its gold: its tests, or the settings of its verifier."""
+    if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
+        return {"tests": shown_tests(row["verifier_args"], cuts.prompt)}
+    return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
 
 
 def _flags(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
