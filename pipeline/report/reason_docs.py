@@ -1,7 +1,7 @@
 """The meaning of each reason, read from the documentation's own tables, which the package ships (`page/*.md`).
 
-    explain_reasons()["gold_wrapped"]
-        {"example": 'gold "Answer: 72"', "means": '"#### 72", "Answer: 72", ...: more around gold than the answer, ...'}
+explain_reasons()["gold_wrapped"]
+    {"example": 'gold "Answer: 72"', "means": '"#### 72", "Answer: 72", ...: more around gold than the answer, ...'}
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ def explain_reason(reason: str) -> str:
     return ". ".join(part.rstrip(".") for part in parts if part)
 
 
+def exemplify_reason(reason: str) -> str:
+    """Return an example of a reason, or what it means where there is none."""
+    texts = explain_reasons().get(reason, {})
+    return f"Such as: {texts['example']}" if "example" in texts else texts.get("means", "")
+
+
 def _names(cell: str) -> Iterator[str]:
     """Yield the reasons of a cell; "`evaluation_copy`, `_overlap`" names two that begin alike."""
     stem = ""
@@ -59,4 +65,4 @@ def _names(cell: str) -> Iterator[str]:
 
 
 def _plain(cell: str) -> str:
-    return _LINK.sub(r"\1", cell).replace("`", "").replace("\\|", "|").strip()
+    return _LINK.sub(r"\1", cell).removeprefix("stage `verify_gold`: ").replace("`", "").replace("\\|", "|").strip()

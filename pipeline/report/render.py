@@ -29,7 +29,7 @@ from markupsafe import Markup
 
 from truegold.pipeline.accounting import Passage
 from truegold.pipeline.report.pass_rates import Distribution
-from truegold.pipeline.report.reason_docs import explain_reason, explain_reasons
+from truegold.pipeline.report.reason_docs import exemplify_reason, explain_reason, explain_reasons
 from truegold.pipeline.report.row_cards import say_value
 from truegold.pipeline.report.sections import Sections, gather_run
 from truegold.pipeline.report.training import METRIC_WORDS, Curve, Metric, Point
@@ -205,6 +205,7 @@ def _templates() -> Environment:
         words=_show_words,
         typed=_quote_path,
         explained=explain_reason,
+        exemplified=exemplify_reason,
         metric=lambda name: METRIC_WORDS.get(name, _show_words(name)),
     )
     templates.tests.update(maths=_shows_maths)

@@ -58,7 +58,8 @@ _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
 )
-"""What the rungs of the ladder of `verifiers/math` do, and where an answer stood in its response (`form`), in words."""
+"""The names of evidence in words (`names`), what the rungs of the ladder of `verifiers/math` do (`rung`), and where an
+answer stood in its response (`form`)."""
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,7 @@ def _verifier(name: str) -> Verifier:
 def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> list[list[str]]:
     """Return the names and texts of what the evidence holds; keys in `without` are shown elsewhere."""
     return [
-        [visible(name).replace("_", " "), describe(name, value)]
+        [EVIDENCE_WORDS["names"].get(name, visible(name).replace("_", " ")), describe(name, value)]
         for name, value in evidence.items()
         if name not in without and value not in (None, [], {}, "")
     ]
@@ -330,6 +331,8 @@ def describe(name: str, value: Any) -> str:
     if name == "measured" and isinstance(value, dict) and {"precision", "right", "rows", "corpora"} <= value.keys():
         counts = f"right in {value['right']} of {value['rows']} rows of {value['corpora']} corpora"
         return f"{counts}, {100 * value['precision']:.0f} % of a corpus in the mean"
+    if name in ("rung", "form") and isinstance(value, str):
+        return EVIDENCE_WORDS[name].get(value, visible(value))
     return cut(visible(_words(value)), FACT_CHARS)
 
 
@@ -376,7 +379,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
     """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
-    hows = [words.get(str(evidence.get(name)), "") for name, words in EVIDENCE_WORDS.items()]
+    hows = [EVIDENCE_WORDS[name].get(str(evidence.get(name)), "") for name in ("rung", "form")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
     how = cut(", ".join(part for part in hows if part), limit)
     return {**sides, "how": how} if sides or how else None

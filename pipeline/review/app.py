@@ -3,7 +3,7 @@
     GET  /?token=T            the page
     GET  /api/decisions        what was decided, how far reviewers agree, how often flags were right
     POST /api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
-    POST /api/decisions        {"id": "9f0c...", "decision": "note", "note": "12+9?"}: kept until the row is decided
+    POST /api/decisions        {"id": "9f0c...", "decision": "note", "note": "12+9?"}   decides nothing
     POST /api/undo             {"id": "9f0c..."}
     POST /api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
     GET  /api/rows/ID?source=S&source_row=N    the whole texts of a row that the page cuts

@@ -5,9 +5,9 @@
     {"id": "9f0c...", "decision": "note", "note": "which year?", "reviewer": "ada", "at": "2026-02-03T10:02:40Z"}
 
 The files are only ever appended to and suit version control: `undo` is a line too, and takes back what its reviewer
-decided last about that row. A `note` decides nothing, and stands until its reviewer decides about the row. Lines are ordered by their moments, and equal lines count once, so that files may be merged
-by putting their lines together. Each line is on the disk before anyone is told that it was taken; a line that a crash
-has cut short is left out when the file is read, and cut off when the next one is added.
+decided last about that row. A `note` decides nothing. Lines are ordered by their moments, and equal lines count once,
+so that files may be merged by putting their lines together. Each line is on the disk before anyone is told that it was
+taken; a line that a crash has cut short is left out when the file is read, and cut off when the next one is added.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DecisionKind(StrEnum):
     UNDO = "undo"
     """Takes back the reviewer's last decision about the row."""
     NOTE = "note"
-    """Keeps a note on a row that is not decided about yet."""
+    """Keeps a note on a row and decides nothing."""
 
     @property
     def decides(self) -> bool:
@@ -135,13 +135,11 @@ def load_decisions(*paths: Path) -> Decisions:
 
 
 def load_notes(reviewer: str, *paths: Path) -> dict[str, str]:
-    """Return a reviewer's notes by row id, of the rows about which nothing was decided after the note."""
+    """Return the last note of a reviewer on each row, whether it came with a decision or without one."""
     notes: dict[str, str] = {}
     for decision in _read_lines(paths):
-        if decision.reviewer == reviewer and decision.decision is not DecisionKind.UNDO:
-            notes.pop(decision.id, None)
-            if decision.decision is DecisionKind.NOTE and decision.note:
-                notes[decision.id] = decision.note
+        if decision.reviewer == reviewer and (decision.note or decision.decision is DecisionKind.NOTE):
+            notes[decision.id] = decision.note or ""
     return notes
 
 

@@ -93,7 +93,7 @@ class ReviewedRun:
         return load_decisions(*self.further, self.folder)
 
     def notes(self, reviewer: str) -> dict[str, str]:
-        """Return a reviewer's notes on rows that are not decided about."""
+        """Return a reviewer's last note on each row."""
         return load_notes(reviewer, *self.further, self.folder)
 
     @property

@@ -38,6 +38,12 @@ truegold.explain = function (reason) {
   return [means, example && `Such as: ${example}`, remedy].filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
 };
 
+/** An example of a reason, or what it means where there is none. */
+truegold.exampleOf = function (reason) {
+  const { means, example } = truegold.settings.reasons[reason] ?? {};
+  return example ? `Such as: ${example}` : (means ?? "");
+};
+
 /** A reason in words, which tells what it means where the pointer rests on it. */
 truegold.reasonTag = (reason, attributes) =>
   truegold.element("span", { title: truegold.explain(reason) || null, ...attributes }, truegold.words(reason));

@@ -1,6 +1,6 @@
 // One decision about all rows that the filters show: the dialog says how many there are before anything is decided.
 (function bulk() {
-  const { element, words, count } = truegold;
+  const { element, count } = truegold;
   const dialog = element("dialog", { id: "bulk", "aria-labelledby": "bulk-title" });
   const DONE = { fix: "fixed", drop: "dropped", keep: "kept" };
 
@@ -37,11 +37,11 @@
     const title = element("h2", { id: "bulk-title" }, `${count(rows.length)} open rows`);
     const suggested = await suggestions(rows);
     const choice = (label, pairs) => element("button", { type: "button", disabled: !pairs.length, onclick: () => decideAll(pairs, note) }, label);
-    const same = (kind) => choice(`${words(kind)} ${count(rows.length)}`, rows.map((row) => [row, { decision: kind }]));
+    const same = (kind) => choice(`${kind} ${count(rows.length)}`, rows.map((row) => [row, { decision: kind.toLowerCase() }]));
     dialog.replaceChildren(
       title,
       element("p", {}, `Of those shown (${shown}); what is decided already stays. Undo takes all of it back at once.`),
-      element("div", { class: "keys" }, choice(`Accept what is suggested: ${tally(suggested) || "nothing"}`, suggested), same("keep"), same("drop"), same("unsure"), close),
+      element("div", { class: "keys" }, choice(`Accept what is suggested: ${tally(suggested) || "nothing"}`, suggested), same("Keep"), same("Drop"), same("Unsure"), close),
     );
     dialog.showModal();
     close.focus();

@@ -65,7 +65,7 @@
       element("span", {}, ending(row)),
       " · ",
       element("bdi", {}, row.place),
-      row.name ? [" · ", element("bdi", {}, row.name)] : null,
+      row.name ? [" · its own id ", element("bdi", {}, row.name)] : null,
       row.id ? [" · ", element("code", { class: "id" }, row.id)] : null,
       ` · ${[...new Set([row.split, row.domain, row.verifier])].filter(Boolean).join(" · ")}`,
     );
@@ -224,7 +224,7 @@
           "div",
           { class: "flag" },
           element("p", {}, truegold.reasonTag(flag.reason, { class: `tag${flag.blocks ? " blocks" : ""}` }), ` ${flag.strength}, ${flag.blocks ? "holds the row back" : "a hint: the row stays"}`, flag.detector === flag.reason ? "" : `, by ${words(flag.detector)}`),
-          truegold.explain(flag.reason) ? element("p", { class: "verdict" }, truegold.explain(flag.reason)) : null,
+          element("p", { class: "verdict" }, truegold.exampleOf(flag.reason)),
           flag.suggestion ? element("p", {}, element("span", { class: "label" }, "suggests"), detail.tests ? flag.suggestion : goldText(row, flag.suggestion)) : null,
           facts(flag.facts),
         ),

@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   /** Choices by a row's value: the name in the address, its label, and the values of a row. */
   const CHOICES = [
-    ["outcome", "Ended", (row) => [row.outcome]],
+    ["outcome", "Outcome", (row) => [row.outcome]],
     ["stage", "Stage", (row) => [row.stage]],
     ["reason", "Reason", (row) => [row.reason]],
     ["flag", "Flag", (row) => row.flags],

@@ -9,7 +9,7 @@
   const cut = (text, most) => (text && text.length > most ? `${text.slice(0, most)} …` : (text ?? ""));
   const columns = [
     ["#", (row) => count(row.turn + 1)],
-    ["Wrong?", (row) => (row.fault === null || row.fault === undefined ? "" : percent(row.fault))],
+    ["Risk", (row) => (row.fault === null || row.fault === undefined ? "" : percent(row.fault))],
     ["Prompt", (row) => cut(row.prompt, PROMPT_CHARS)],
     ["Gold", (row) => cut(row.gold, ANSWER_CHARS)],
     ["Samples say", (row) => cut(row.rival, ANSWER_CHARS)],

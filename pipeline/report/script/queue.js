@@ -115,7 +115,7 @@
   truegold.buildQueue = function () {
     const { element } = truegold;
     const form = document.getElementById("queue");
-    const choices = [["", "all rows"], ["suspicious", "suspicious first"], ["random", "random sample"], ["similar", "rows like the chosen one"]];
+    const choices = [["", "all rows"], ["suspicious", "suspicious first"], ["random", "random sample"], ["similar", "similar rows"]];
     if (review?.queue) choices.push(["given", "the drawn sample"]);
     const option = ([value, label]) => element("option", { value }, label);
     form.append(

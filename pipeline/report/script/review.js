@@ -184,7 +184,7 @@
   truegold.drawSuggestion = function (row, detail) {
     const suggestion = truegold.suggested(row, detail);
     accept.hidden = !suggestion;
-    if (suggestion) accept.replaceChildren("Accept: ", suggestion.gold ? ["fix gold to ", element("bdi", {}, suggestion.gold)] : suggestion.decision, " ", key("A"));
+    if (suggestion) accept.replaceChildren("Accept: ", ...(suggestion.gold ? ["fix gold to ", element("bdi", {}, suggestion.gold)] : [suggestion.decision]), " ", key("A"));
     drawState();
   };
 
@@ -331,7 +331,7 @@
     window.addEventListener("pagehide", leaveNote);
     document.getElementById("guidelines").addEventListener("toggle", refreshMeasures);
     bar.append(
-      element("div", { class: "keys" }, accept, button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1)), decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix gold", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo), button("Similar", "S", () => truegold.findSimilar())),
+      element("div", { class: "keys" }, accept, decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix gold", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo), button("Similar", "S", () => truegold.findSimilar()), button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1))),
       fix,
       element("label", { class: "note-line" }, "Note ", key("N"), note),
       status,

@@ -55,12 +55,12 @@
     const last = { alignEmptyValues: "bottom" };
     const all = [
       { title: "#", headerTooltip: "The row's turn in the review", field: "turn", width: numbers, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
-      { title: "Wrong?", headerTooltip: "How probable it is that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 74, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
+      { title: "Risk", headerTooltip: "How probable it is that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 70, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
       { title: "Prompt", field: "prompt", minWidth: 150, widthGrow: 8, formatter: textCell, sorter: byText, narrow: true },
       { title: "Gold", headerTooltip: "The answer that the row says is right", field: "gold", minWidth: 64, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("gold") },
       { title: "Samples say", headerTooltip: "The answer other than gold that most samples give", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("rival") && isVast },
       { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 92 : 60, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: last, narrow: false, needed: has("rate") },
-      { title: "Status", headerTooltip: "What was decided, else where the row ended and for what reason", field: "outcome", minWidth: 92, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
+      { title: "Status", headerTooltip: "What was decided, else where the row ended and for what reason", field: "outcome", minWidth: 128, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
       { title: "Source", headerTooltip: "The file and the line", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell, sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: isVast },
     ];
     const isNarrow = window.matchMedia("(max-width: 60rem)").matches;
@@ -117,7 +117,7 @@
 
   /** The choice of an order, for those who have no pointer to click on a column's head with. */
   function buildSort() {
-    const names = { fault: "wrong?", rate: "pass rate", prompt: "prompt", gold: "gold", outcome: "status", place: "source" };
+    const names = { fault: "risk", rate: "pass rate", prompt: "prompt", gold: "gold", outcome: "status", place: "source" };
     const shown = table.getColumns().map((column) => column.getField());
     const { element } = truegold;
     const options = [["", "suspicion"]];
