@@ -239,7 +239,7 @@ GOOD = {"id": "a", "decision": "keep", "reviewer": "ada", "at": NOON}
         ("[]", "valid dictionary"),
         (
             json.dumps({**GOOD, "decision": "maybe"}),
-            "decision: Input should be 'keep', 'drop', 'fix', 'unsure' or 'undo'",
+            "decision: Input should be 'keep', 'drop', 'fix', 'unsure', 'undo' or 'note'",
         ),
         (json.dumps({**GOOD, "decision": "fix"}), "gold: a fix needs the right gold"),
         (json.dumps({**GOOD, "gold": "7"}), "gold: given with keep"),

@@ -174,7 +174,7 @@ def test_a_stranger_is_refused_before_anything_is_read(headers, status, line, ru
         ({"id": "../../etc/passwd", "decision": "keep"}, 404, "No row of"),
         ({"id": "x" * 65, "decision": "keep"}, 400, "id: String should have at most 64"),
         ({"id": 7, "decision": "keep"}, 400, "id: Input should be a valid string"),
-        ({"id": IDS[0], "decision": "delete"}, 400, "decision: Input should be 'keep', 'drop', 'fix' or 'unsure'"),
+        ({"id": IDS[0], "decision": "delete"}, 400, "decision: Input should be 'keep', 'drop', 'fix', 'unsure' or 'note'"),
         ({"id": IDS[0], "decision": "undo"}, 400, "decision: Input should be"),
         ({"id": IDS[0], "decision": "fix"}, 400, "a fix needs the right gold"),
         ({"id": IDS[0], "decision": "keep", "gold": "3"}, 400, "gold: given with keep"),
