@@ -191,6 +191,7 @@
   /** Decide about many rows, which undo takes back as one. `tell` hears how many are decided. */
   truegold.decideTogether = async function (pairs, tell) {
     const done = [];
+    let trouble = "";
     history.push(done);
     try {
       for (const [row, made] of pairs) {
@@ -199,13 +200,13 @@
         keepDraft(row.id, null);
         tell(done.push(row));
       }
-      say(`${truegold.count(done.length)} rows decided together.`);
     } catch (error) {
-      say(`${truegold.count(done.length)} of ${truegold.count(pairs.length)} rows decided. ${error.message}`, true);
+      trouble = error.message;
     }
     refreshMeasures();
     truegold.drawProgress();
     drawState();
+    say(`${truegold.count(done.length)} of ${truegold.count(pairs.length)} rows decided together. ${trouble}`, Boolean(trouble));
   };
 
   /** Go to the next row; what was decided about the last one stays readable. */
