@@ -265,13 +265,21 @@ def test_a_gold_without_dollar_signs_is_drawn_as_a_formula(server: Server, visit
     assert page.locator("#card .answers .katex .mfrac").count() == 1
 
 
-def test_sixty_characters_of_a_prompt_are_seen(server: Server, visit: Callable[..., Any]) -> None:
+SEEN = """(text) => {
+    const cell = document.querySelector(".tabulator-cell[tabulator-field=prompt]");
+    const { font, paddingLeft, paddingRight } = getComputedStyle(cell);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = font;
+    const room = cell.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    return (text.length * room) / pen.measureText(text).width;
+}"""
+SENTENCE = "There are 14 hats in a box. Tom takes out 7 and adds 5 more. How many hats are in the box now?"
+
+
+def test_sixty_characters_of_a_prompt_are_seen(server: Server, visit: Callable[..., Any], small_report: str) -> None:
     page = open_rows(visit, server)
-    seen = page.evaluate(
-        """() => [...document.querySelectorAll(".tabulator-cell[tabulator-field=prompt]")]
-            .map((cell) => [cell.clientWidth / cell.scrollWidth, cell.textContent.length])
-            .filter(([share]) => share < 1).map(([share, length]) => share * length)"""
-    )
-    assert seen and min(seen) >= 60
+    assert page.evaluate(SEEN, SENTENCE) >= 60
     heads = page.locator("#table .tabulator-col-title").all_inner_texts()
     assert [head for head in heads if head.strip()] == ["#", "Risk", "Prompt", "Gold", "Status"]
+    # Of a run that was trained there are the pass rates too.
+    assert visit().open(f"{small_report}#rows").evaluate(SEEN, SENTENCE) >= 60

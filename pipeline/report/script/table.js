@@ -31,14 +31,14 @@
   function rateCell(cell) {
     const { rate, passes, judged, after } = cell.getData();
     if (rate === null || rate === undefined) return document.createTextNode("");
-    const share = after === null || after === undefined ? truegold.percent(rate) : `${(100 * rate).toFixed(0)} → ${truegold.percent(after)}`;
+    const share = after === null || after === undefined ? truegold.percent(rate) : `${(100 * rate).toFixed(0)} → ${(100 * after).toFixed(0)}`;
     return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, share);
   }
 
   /** How a row stands: what was decided of it, else where it ended and for what. */
   function statusCell(cell) {
     const row = cell.getData();
-    const shown = row.decision ? truegold.element("b", {}, row.decision) : [SHORT[row.outcome] ?? row.outcome, row.why].filter(Boolean).map(truegold.words).join(": ");
+    const shown = row.decision ? truegold.element("b", {}, row.decision) : [SHORT[row.outcome] ?? row.outcome, truegold.words(row.why) === row.outcome ? "" : row.why].filter(Boolean).map(truegold.words).join(": ");
     return truegold.element("bdi", { title: [`${row.outcome}${row.why ? `: ${truegold.words(row.why)}` : ""}`, truegold.explain(row.why)].filter(Boolean).join(". ") }, shown);
   }
 
@@ -51,16 +51,16 @@
     const has = (name) => truegold.rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "");
     const after = has("after");
     const isVast = window.matchMedia("(min-width: 110rem)").matches;
-    const numbers = truegold.rows.length > 9_999 ? 62 : 48;
+    const numbers = Math.max(40, 16 + 8 * String(truegold.rows.length).length);
     const last = { alignEmptyValues: "bottom" };
     const all = [
       { title: "#", headerTooltip: "The row's turn in the review", field: "turn", width: numbers, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
-      { title: "Risk", headerTooltip: "How probable it is that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 70, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
+      { title: "Risk", headerTooltip: "How probable it is that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 64, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
       { title: "Prompt", field: "prompt", minWidth: 150, widthGrow: 8, formatter: textCell, sorter: byText, narrow: true },
-      { title: "Gold", headerTooltip: "The answer that the row says is right", field: "gold", minWidth: 64, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("gold") },
+      { title: "Gold", headerTooltip: "The answer that the row says is right", field: "gold", minWidth: 56, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("gold") },
       { title: "Samples say", headerTooltip: "The answer other than gold that most samples give", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("rival") && isVast },
-      { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 92 : 60, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: last, narrow: false, needed: has("rate") },
-      { title: "Status", headerTooltip: "What was decided, else where the row ended and for what reason", field: "outcome", minWidth: 128, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
+      { title: "Pass", headerTooltip: "The share of judged samples that pass, in per cent; after training behind the arrow", field: "rate", width: after ? 82 : 58, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: last, narrow: false, needed: has("rate") },
+      { title: "Status", headerTooltip: "What was decided, else where the row ended and for what reason", field: "outcome", minWidth: 104, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
       { title: "Source", headerTooltip: "The file and the line", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell, sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: isVast },
     ];
     const isNarrow = window.matchMedia("(max-width: 60rem)").matches;
