@@ -104,6 +104,20 @@ def test_an_undo_gives_back_what_stood_before(run):
     assert len((run.folder / "ann.jsonl").read_text().splitlines()) == 4, "an undo of nothing writes nothing"
 
 
+def test_a_note_decides_nothing_and_outlives_a_decision_that_is_undone(run):
+    client = connect(run)
+    decide(client, IDS[0], "note", note="which year?")
+    known = client.get("/api/decisions").json()
+    assert (known["decisions"], known["notes"]) == ([], {IDS[0]: "which year?"})
+    decide(client, IDS[0], "keep", note="1998")
+    client.post("/api/undo", json={"id": IDS[0]})
+    known = client.get("/api/decisions").json()
+    assert (known["decisions"], known["notes"]) == ([], {IDS[0]: "1998"})
+    decide(client, IDS[0], "note")
+    assert client.get("/api/decisions").json()["notes"] == {IDS[0]: ""}
+    assert connect(run, "bob").get("/api/decisions").json()["notes"] == {}
+
+
 def test_a_new_gold_is_read_by_the_verifier_and_put_to_the_samples(run):
     client = connect(run)
     read = client.post("/api/reading", json={"id": IDS[0], "gold": "5.0"}).json()
@@ -174,7 +188,7 @@ def test_a_stranger_is_refused_before_anything_is_read(headers, status, line, ru
         ({"id": "../../etc/passwd", "decision": "keep"}, 404, "No row of"),
         ({"id": "x" * 65, "decision": "keep"}, 400, "id: String should have at most 64"),
         ({"id": 7, "decision": "keep"}, 400, "id: Input should be a valid string"),
-        ({"id": IDS[0], "decision": "delete"}, 400, "decision: Input should be 'keep', 'drop', 'fix', 'unsure' or 'note'"),
+        ({"id": IDS[0], "decision": "delete"}, 400, "decision: Input should be 'keep', 'drop', 'fix', 'unsure' or"),
         ({"id": IDS[0], "decision": "undo"}, 400, "decision: Input should be"),
         ({"id": IDS[0], "decision": "fix"}, 400, "a fix needs the right gold"),
         ({"id": IDS[0], "decision": "keep", "gold": "3"}, 400, "gold: given with keep"),

@@ -63,7 +63,10 @@
     const [row] = truegold.rowsById.get(id) ?? [];
     if (!row || !truegold.isReviewable(row)) return;
     if (standing && !standing.stale) {
-      if ((standing.note ?? "") !== text) mark(id, await store.decide({ id, decision: standing.decision, gold: standing.gold, note: text || undefined }, row));
+      if ((standing.note ?? "") !== text) {
+        mark(id, await store.decide({ id, decision: standing.decision, gold: standing.gold, note: text || undefined }, row));
+        history.push([row]);
+      }
     } else if (!store.isServer) return;
     else if ((notes[id] ?? "") !== text) await store.note(id, text || undefined);
     notes[id] = text;
