@@ -47,7 +47,7 @@
 
   /** Go through the rows most like the chosen one. */
   truegold.findSimilar = function () {
-    if (!truegold.chosen) return;
+    if (!truegold.chosen) return writeQueue();
     const like = truegold.chosen;
     truegold.clearFilters();
     setQueue({ queue: "similar", to: String(like.position) });

@@ -70,7 +70,7 @@
     } else if (!store.isServer) return;
     else if ((notes[id] ?? "") !== text) await store.note(id, text || undefined);
     notes[id] = text;
-    if (drafts()[id] === text) keepDraft(id, null);
+    if (drafts()[id]?.trim() === text) keepDraft(id, null);
   }
 
   async function leaveNote() {
