@@ -94,7 +94,9 @@ def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: R
     total = scan.select(pl.len()).collect(engine="streaming").item()
     ranked = _rank(scan.select(*KEY, "outcome", "stage", "reason"), suspected_by or files, is_drawn=total > limit)
     top = ranked.head(limit).collect(engine="streaming")
-    texts = scan.select(*KEY, *TEXTS).join(top.lazy().select(KEY), on=KEY, how="semi").collect(engine="streaming")
+    texts = (
+        scan.select(*KEY, *TEXTS, "name").join(top.lazy().select(KEY), on=KEY, how="semi").collect(engine="streaming")
+    )
     rows = _as_reviewed(top.join(texts, on=KEY, how="left", maintain_order="left"), files)
     rejects, rejected = _rejects(files, limit - rows.height)
     return EndedRows(rows, rejects, total + rejected)
@@ -156,7 +158,9 @@ def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
 
 
 def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) -> pl.LazyFrame:
-    return table.select(*KEY, *TEXTS, outcome=outcome, stage=pl.lit(stage), reason=reason.fill_null("").cast(pl.String))
+    name = pl.col("meta").str.json_path_match("$.source_id")
+    reason = reason.fill_null("").cast(pl.String)
+    return table.select(*KEY, *TEXTS, name=name, outcome=outcome, stage=pl.lit(stage), reason=reason)
 
 
 def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
@@ -267,6 +271,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
         "id": rows["id"].to_list(),
         "seen": rows["seen"].to_list(),
         "row": rows["source_row"].to_list(),
+        "name": [name and cut(visible(name), NAME_CHARS) for name in rows["name"]],
         "prompt": [cut(visible(text or ""), cuts.prompt) for text in rows["prompt"]],
         "gold": [None if text is None else cut(visible(text), GOLD_CHARS) for text in rows["gold"]],
         "suggestion": [text and cut(visible(text), GOLD_CHARS) for text in rows["suggestion"]],
@@ -284,7 +289,9 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
     index = {"rows": ended.shown, "records": ended.records, "columns": columns, "names": names, "cuts": asdict(cuts)}
     blocks = [cards[start : start + BLOCK_ROWS] for start in range(0, len(cards), BLOCK_ROWS)]
     packed = pack({**index, "block_rows": BLOCK_ROWS})
-    texts = [*columns["prompt"], *(gold for gold in columns["gold"] if gold)]
+    # A gold may be a formula that no dollar signs mark.
+    golds = [f"{gold} ${gold}$" for gold in columns["gold"] if gold and set(gold) & {"\\", "^", "$"}]
+    texts = [*columns["prompt"], *golds]
     return PageRows(packed, tuple(map(pack, blocks)), ended.shown, ended.records, cuts, cards, texts)
 
 
@@ -352,7 +359,8 @@ def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
     if (after := files.table("profile_after", "profile.parquet")) is not None:
         tables["after"] = after.select(*KEY, pl.col("pass_rate").alias("after"))
     if (flags := files.flags(after_training=True)) is not None:
-        reasons = pl.col("reason").unique().sort()
+        # Those first that hold the row back.
+        reasons = pl.col("reason").sort_by("blocks", "reason", descending=[True, False]).unique(maintain_order=True)
         tables["flags"] = flags.group_by(KEY).agg(flags=reasons, holds=pl.col("blocks").any())
     if (samples := files.table("profile", "samples.parquet")) is not None:
         tables["verdicts"] = samples.group_by(KEY).agg(verdicts=pl.col("reason").unique().sort())

@@ -29,9 +29,10 @@ from markupsafe import Markup
 
 from truegold.pipeline.accounting import Passage
 from truegold.pipeline.report.pass_rates import Distribution
+from truegold.pipeline.report.reason_docs import exemplify_reason, explain_reason, explain_reasons
 from truegold.pipeline.report.row_cards import say_value
 from truegold.pipeline.report.sections import Sections, gather_run
-from truegold.pipeline.report.training import Curve, Metric, Point
+from truegold.pipeline.report.training import METRIC_WORDS, Curve, Metric, Point
 from truegold.pipeline.tables.rows import dump_json
 from truegold.pipeline.text.shown_text import MATHS_PATTERN, has_maths, visible
 from truegold.pipeline.text.templates import show, templates_in
@@ -41,7 +42,7 @@ SCRIPT = Path(__file__).parent / "script"
 THIRD_PARTY = Path(__file__).parents[1] / "third_party"
 
 _SCRIPT_NAMES = (
-    "base maths differences data views filters queue table card measures store review completions print start"
+    "base maths differences data views filters queue table card measures store review bulk completions print start"
 )
 SCRIPTS = tuple(f"{name}.js" for name in _SCRIPT_NAMES.split())
 """The page's own scripts, in the order in which they are run."""
@@ -107,6 +108,7 @@ def render(sections: Sections, review: ReviewSettings | None = None) -> str:
         settings={
             "run_dir": _quote_path(sections.run_dir),
             "run_key": sections.run_key,
+            "reasons": explain_reasons(),
             "review": review and asdict(review),
         },
         scripts=SCRIPTS,
@@ -197,7 +199,14 @@ def json_for_script(value: Any) -> Markup:
 def _templates() -> Environment:
     templates = templates_in(PAGE)
     templates.filters.update(
-        percent=_format_percent, number=_format_number, value=say_value, words=_show_words, typed=_quote_path
+        percent=_format_percent,
+        number=_format_number,
+        value=say_value,
+        words=_show_words,
+        typed=_quote_path,
+        explained=explain_reason,
+        exemplified=exemplify_reason,
+        metric=lambda name: METRIC_WORDS.get(name, _show_words(name)),
     )
     templates.tests.update(maths=_shows_maths)
     templates.globals.update(flow_reasons=flow_reasons, histogram=histogram, line_chart=line_chart)

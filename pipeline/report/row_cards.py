@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 import polars as pl
 
+from truegold.pipeline.report.row_tests import shown_tests
 from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPECT_GOLD, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, RowKey, context_of, group_by_row, row_key
@@ -57,8 +58,8 @@ _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
 )
-"""The words for what the rungs of the ladder of `verifiers/math` do, and for where an answer stood in its response
-(`form`)."""
+"""The names of evidence in words (`names`), what the rungs of the ladder of `verifiers/math` do (`rung`), and where an
+answer stood in its response (`form`)."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
         card: Fields = {
             "context": context and middle_cut(context, cuts.prompt),
             "solution": row["solution"] and middle_cut(row["solution"], cuts.prompt),
+            **_judging(row, cuts),
             "flags": [_flag(flag) for flag in flags.get(key, ())],
             "answers": answers.get(key),
             "readings": _read_answers(row, answers[key]) if is_read else None,
@@ -137,6 +139,13 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
         }
         cards.append({name: value for name, value in card.items() if value})
     return cards
+
+
+def _judging(row: Mapping[str, Any], cuts: TextCuts) -> Fields:
+    """Return what a row is judged by beside its gold: its tests, or the settings of its verifier."""
+    if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
+        return {"tests": shown_tests(row["verifier_args"], cuts.prompt)}
+    return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
 
 
 def _flags(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
@@ -311,7 +320,7 @@ def _verifier(name: str) -> Verifier:
 def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> list[list[str]]:
     """Return the names and texts of what the evidence holds; keys in `without` are shown elsewhere."""
     return [
-        [visible(name).replace("_", " "), describe(name, value)]
+        [EVIDENCE_WORDS["names"].get(name, visible(name).replace("_", " ")), describe(name, value)]
         for name, value in evidence.items()
         if name not in without and value not in (None, [], {}, "")
     ]
@@ -322,6 +331,8 @@ def describe(name: str, value: Any) -> str:
     if name == "measured" and isinstance(value, dict) and {"precision", "right", "rows", "corpora"} <= value.keys():
         counts = f"right in {value['right']} of {value['rows']} rows of {value['corpora']} corpora"
         return f"{counts}, {100 * value['precision']:.0f} % of a corpus in the mean"
+    if name in ("rung", "form") and isinstance(value, str):
+        return EVIDENCE_WORDS[name].get(value, visible(value))
     return cut(visible(_words(value)), FACT_CHARS)
 
 
@@ -368,7 +379,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
     """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
-    hows = [words.get(str(evidence.get(name)), "") for name, words in EVIDENCE_WORDS.items()]
+    hows = [EVIDENCE_WORDS[name].get(str(evidence.get(name)), "") for name in ("rung", "form")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
     how = cut(", ".join(part for part in hows if part), limit)
     return {**sides, "how": how} if sides or how else None

@@ -27,7 +27,7 @@ SUMMARY = "summary.json"
 REWARD_RATIO_FILE = "reward_ratio.parquet"
 
 
-@stage_function(version=10)
+@stage_function(version=11)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Report on the stages in `config.stages`, by the `stage.json` of each. RuntimeError where rows went missing."""
     progress.start("reading the run")

@@ -36,7 +36,11 @@ WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
 STALENESS = ("staleness", "staleness_max", "stale_groups")
 """The metrics of how old groups were that were sampled during the update."""
 METRICS_SHOWN = orjson.loads((package_files(__package__) / "training_metrics.json").read_bytes())
-"""The title of each chart with the metrics that are drawn in it (`curves`), and those that have none (`table_only`)."""
+"""The title of each chart with the metrics that are drawn in it (`curves`), and those that have none (`table_only`),
+each with its name in words."""
+METRIC_WORDS: Mapping[str, str] = dict(
+    pair for metrics in (*METRICS_SHOWN["curves"].values(), METRICS_SHOWN["table_only"]) for pair in metrics.items()
+)
 ENDINGS = ("pause", "stop")
 """The actions of guards that end a run."""
 MOVED_SHOWN = 12
@@ -139,13 +143,12 @@ def read_training(files: RunFiles) -> Training | None:
     acted = tuple(alarm for alarm in alarms if alarm.action != "warn")
     is_ended = bool(alarms) and not is_finished and alarms[-1].action in ENDINGS and alarms[-1].resumed_at is None
     curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in METRICS_SHOWN["curves"].items()]
-    drawn = [name for names in METRICS_SHOWN["curves"].values() for name in names]
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_count_problems(folder),
         # The first chart is the time line too: what stops a run at its start stands there alone.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
-        table=tuple(_metrics(lines, (*drawn, *METRICS_SHOWN["table_only"]))),
+        table=tuple(_metrics(lines, METRIC_WORDS)),
         alarms=alarms,
         is_finished=is_finished,
         ending=alarms[-1] if is_ended else None,
@@ -171,7 +174,7 @@ def _alarms(path: Path) -> Iterator[GuardAlarm]:
         yield GuardAlarm(**shown)
 
 
-def _metrics(lines: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Metric]:
+def _metrics(lines: Sequence[dict[str, Any]], names: Iterable[str]) -> list[Metric]:
     metrics = []
     for name in names:
         values = [(int(line["step"] or 0), line.get(name)) for line in lines]

@@ -3,6 +3,7 @@
     GET  /?token=T            the page
     GET  /api/decisions        what was decided, how far reviewers agree, how often flags were right
     POST /api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
+    POST /api/decisions        {"id": "9f0c...", "decision": "note", "note": "12+9?"}   decides nothing
     POST /api/undo             {"id": "9f0c..."}
     POST /api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
     GET  /api/rows/ID?source=S&source_row=N    the whole texts of a row that the page cuts
@@ -71,7 +72,7 @@ class RowBody(_Body):
 class DecisionBody(RowBody):
     """A decision about a row."""
 
-    decision: Literal["keep", "drop", "fix", "unsure"]
+    decision: Literal["keep", "drop", "fix", "unsure", "note"]
     gold: Annotated[str, Field(max_length=MAX_GOLD)] | None = None
     note: Annotated[str, Field(max_length=MAX_NOTE)] | None = None
     seen: str | None = None
@@ -127,6 +128,7 @@ class ReviewSession:
         return {
             "reviewer": self.reviewer,
             "decisions": [_shown(decision, stale) for decision in mine],
+            "notes": self.run.notes(self.reviewer),
             "others": [_shown(decision, stale) for decision in others] if not self.queue.blind else [],
             "agreement": asdict(agreement[0]) if agreement and sees_measures else None,
             "precision": [_shown_precision(entry) for entry in measured] if sees_measures else [],

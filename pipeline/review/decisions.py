@@ -2,11 +2,12 @@
 
     {"id": "9f0c...", "seen": "51b7...", "decision": "fix", "gold": "16", "note": "12+9", "reviewer": "ada", "at": ...}
     {"id": "9f0c...", "decision": "undo", "reviewer": "ada", "at": "2026-02-03T10:01:12Z"}
+    {"id": "9f0c...", "decision": "note", "note": "which year?", "reviewer": "ada", "at": "2026-02-03T10:02:40Z"}
 
 The files are only ever appended to and suit version control: `undo` is a line too, and takes back what its reviewer
-decided last about that row. Lines are ordered by their moments, and equal lines count once, so that files may be merged
-by putting their lines together. Each line is on the disk before anyone is told that it was taken; a line that a crash
-has cut short is left out when the file is read, and cut off when the next one is added.
+decided last about that row. A `note` decides nothing. Lines are ordered by their moments, and equal lines count once,
+so that files may be merged by putting their lines together. Each line is on the disk before anyone is told that it was
+taken; a line that a crash has cut short is left out when the file is read, and cut off when the next one is added.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import fcntl
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -46,6 +47,13 @@ class DecisionKind(StrEnum):
     UNSURE = "unsure"
     UNDO = "undo"
     """Takes back the reviewer's last decision about the row."""
+    NOTE = "note"
+    """Keeps a note on a row and decides nothing."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether it says what is to be done with the row."""
+        return self not in (DecisionKind.UNDO, DecisionKind.NOTE)
 
 
 class Decision(BaseModel):
@@ -113,20 +121,34 @@ def load_decisions(*paths: Path) -> Decisions:
 
     A folder that is not there yet holds no decisions. A malformed line is an InputError that names it.
     """
-    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))]
-    lines = {decision: None for file in files for decision in _read_file(file)}
     histories: dict[tuple[str, str], list[Decision]] = {}
-    for decision in sorted(lines, key=lambda decision: decision.decided_at):
+    for decision in _read_lines(paths):
         history = histories.setdefault((decision.id, decision.reviewer), [])
-        if decision.decision != DecisionKind.UNDO:
+        if decision.decision.decides:
             history.append(decision)
-        elif history:
+        elif history and decision.decision is DecisionKind.UNDO:
             history.pop()
     standing: Decisions = {}
     for (row_id, _), history in sorted(histories.items()):
         if history:
             standing.setdefault(row_id, []).append(history[-1])
     return standing
+
+
+def load_notes(reviewer: str, *paths: Path) -> dict[str, str]:
+    """Return the last note of a reviewer on each row, whether it came with a decision or without one."""
+    notes: dict[str, str] = {}
+    for decision in _read_lines(paths):
+        if decision.reviewer == reviewer and (decision.note or decision.decision is DecisionKind.NOTE):
+            notes[decision.id] = decision.note or ""
+    return notes
+
+
+def _read_lines(paths: Iterable[Path]) -> list[Decision]:
+    """Return the lines of files and folders in the order of their moments, equal ones once."""
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))]
+    lines = {decision: None for file in files for decision in _read_file(file)}
+    return sorted(lines, key=lambda decision: decision.decided_at)
 
 
 def _read_file(path: Path) -> Iterator[Decision]:

@@ -30,6 +30,7 @@ from truegold.pipeline.review.decisions import (
     append_decision,
     describe_problem,
     load_decisions,
+    load_notes,
 )
 from truegold.pipeline.review.gold_reading import Response, takes_gold, with_gold
 from truegold.pipeline.running.stage_table import ROW_STAGES
@@ -90,6 +91,10 @@ class ReviewedRun:
     def decisions(self) -> Decisions:
         """Return the decisions that stand, those of others among them."""
         return load_decisions(*self.further, self.folder)
+
+    def notes(self, reviewer: str) -> dict[str, str]:
+        """Return a reviewer's last note on each row."""
+        return load_notes(reviewer, *self.further, self.folder)
 
     @property
     def _last_stage(self) -> str:
@@ -156,13 +161,13 @@ class ReviewedRun:
             made = Decision.model_validate(
                 {
                     "id": row_id,
-                    "seen": None if decision is DecisionKind.UNDO else seen or content_key(row),
+                    "seen": (seen or content_key(row)) if decision.decides else None,
                     "decision": decision,
                     "gold": gold,
                     "note": note or None,
                     "drawn": drawn,
                     "blind": blind,
-                    **({} if decision is DecisionKind.UNDO else self._profiled(row)),
+                    **(self._profiled(row) if decision.decides else {}),
                     "reviewer": reviewer,
                     "at": datetime.now(UTC),
                 }

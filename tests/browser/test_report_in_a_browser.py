@@ -72,9 +72,9 @@ def test_a_card_shows_what_is_known_of_a_row(visit: Callable[..., Any], small_re
     card = page.locator("#card")
     card.locator("article").wait_for()
     text = card.inner_text()
-    assert "at fault with probability 92 % (samples)" in text
+    assert "at fault with probability 92 % (by the asked model)" in text
     assert "75% of samples agree, holds the row back" in text
-    assert "held for review: held for review" in text
+    assert "held for review: suspect gold" in text
     assert "0 of 4 judged" in text
     assert "{" not in text.replace("{99}", "")
 

@@ -67,7 +67,7 @@ def test_fifty_rows_by_keyboard_alone_and_all_is_there_after_a_reload(
     page.keyboard.press("n")
     page.keyboard.type("half of it")
     page.keyboard.press("Enter")
-    page.locator("#review .status", has_text="fix to 1/2").wait_for()
+    page.locator("#review .status", has_text="Note kept").wait_for()
     page.reload()
     page.locator("#progress span", has_text="50 of 50").wait_for()
     page.fill("#reviewer", "Ann Lee")

@@ -239,7 +239,7 @@ GOOD = {"id": "a", "decision": "keep", "reviewer": "ada", "at": NOON}
         ("[]", "must be a section"),
         (
             json.dumps({**GOOD, "decision": "maybe"}),
-            "decision: must be 'keep', 'drop', 'fix', 'unsure' or 'undo'",
+            "decision: must be 'keep', 'drop', 'fix', 'unsure', 'undo' or 'note'",
         ),
         (json.dumps({**GOOD, "decision": "fix"}), "gold: a fix needs the right gold"),
         (json.dumps({**GOOD, "gold": "7"}), "gold: given with keep"),
@@ -280,3 +280,8 @@ def test_decisions_about_random_rows_without_a_flag_check_what_suspicion_says(tm
     settle(inputs, SettleConfig(), tmp_path / "out", NullProgress())
     checks = pl.read_parquet(tmp_path / "out" / "label_checks.parquet")
     assert checks.rows() == [("a", 0, 0.25, True), ("d", 3, 0.5, False)]
+
+
+def test_a_note_leaves_a_row_as_it_is(decide):
+    _, cleared, dropped, _ = decide(("a", "note", "ada", None), ("b", "note", "ada", None))
+    assert (list(cleared), dropped) == ([2], {1: "held_for_review"})

@@ -104,6 +104,20 @@ def test_an_undo_gives_back_what_stood_before(run):
     assert len((run.folder / "ann.jsonl").read_text().splitlines()) == 4, "an undo of nothing writes nothing"
 
 
+def test_a_note_decides_nothing_and_outlives_a_decision_that_is_undone(run):
+    client = connect(run)
+    decide(client, IDS[0], "note", note="which year?")
+    known = client.get("/api/decisions").json()
+    assert (known["decisions"], known["notes"]) == ([], {IDS[0]: "which year?"})
+    decide(client, IDS[0], "keep", note="1998")
+    client.post("/api/undo", json={"id": IDS[0]})
+    known = client.get("/api/decisions").json()
+    assert (known["decisions"], known["notes"]) == ([], {IDS[0]: "1998"})
+    decide(client, IDS[0], "note")
+    assert client.get("/api/decisions").json()["notes"] == {IDS[0]: ""}
+    assert connect(run, "bob").get("/api/decisions").json()["notes"] == {}
+
+
 def test_a_new_gold_is_read_by_the_verifier_and_put_to_the_samples(run):
     client = connect(run)
     read = client.post("/api/reading", json={"id": IDS[0], "gold": "5.0"}).json()

@@ -32,6 +32,22 @@ truegold.unpack = async function (packed) {
 
 truegold.percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
 truegold.words = (code) => (code ?? "").replaceAll("_", " ");
+/** What a reason means, with an example, as the documentation has it. */
+truegold.explain = function (reason) {
+  const { means, example, remedy } = truegold.settings.reasons[reason] ?? {};
+  return [means, example && `Such as: ${example}`, remedy].filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
+};
+
+/** An example of a reason, or what it means where there is none. */
+truegold.exampleOf = function (reason) {
+  const { means, example } = truegold.settings.reasons[reason] ?? {};
+  return example ? `Such as: ${example}` : (means ?? "");
+};
+
+/** A reason in words, which tells what it means where the pointer rests on it. */
+truegold.reasonTag = (reason, attributes) =>
+  truegold.element("span", { title: truegold.explain(reason) || null, ...attributes }, truegold.words(reason));
+
 truegold.count = (value) => value.toLocaleString("en-US");
 
 /** Where a text that the page cuts stands whole. */

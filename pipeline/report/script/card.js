@@ -7,8 +7,19 @@
   // In a longer text, which stands here whole when it was asked for, maths is left as it is written.
   const MAX_DRAWN_CHARS = 20_000;
   const drawIn = (node, text) => (String(text).length > MAX_DRAWN_CHARS ? node : truegold.drawMaths(node));
-  const textBlock = (text) => drawIn(element("div", { class: "row-text", dir: "auto" }, text), text);
+  const codeBlock = (text) => element("pre", { class: "row-text code", dir: "ltr" }, text);
+  const FENCE = /^```[^\n]*\n([\s\S]*?)^```[^\S\n]*$/gm;
+
+  /** A text of a row: programs between fences stand as programs. */
+  function textBlock(text) {
+    const parts = String(text).split(FENCE);
+    if (parts.length === 1) return drawIn(element("div", { class: "row-text", dir: "auto" }, text), text);
+    return element("div", { class: "row-text", dir: "auto" }, parts.map((part, index) => (index % 2 ? codeBlock(part) : part.trim() ? drawIn(element("div", {}, part.trim()), part) : null)));
+  }
+
   const shortText = (text) => drawIn(element("bdi", { class: "short" }, text), text);
+  /** A gold, which may be a formula as a whole where maths is judged. */
+  const goldText = (row, text) => truegold.drawMaths(element("bdi", { class: "short" }, text), row.verifier.startsWith("math"));
   const none = () => element("span", { class: "none" }, "none");
   const part = (title, ...children) => element("section", { class: "part" }, element("h2", {}, title), ...children);
 
@@ -35,7 +46,7 @@
 
   function ending(row) {
     if (["dropped", "held for review", "in reserve", "rejected"].includes(row.outcome)) {
-      return `${row.outcome}${row.outcome === "dropped" ? ` by ${words(row.stage)}` : ""}: ${words(row.reason)}`;
+      return [`${row.outcome}${row.outcome === "dropped" ? ` by ${words(row.stage)}` : ""}`, words(row.why) === row.outcome ? null : [": ", truegold.reasonTag(row.why)]];
     }
     return row.outcome === "left" ? `still in the data after ${words(row.stage)}` : row.outcome;
   }
@@ -54,16 +65,18 @@
       element("span", {}, ending(row)),
       " · ",
       element("bdi", {}, row.place),
+      row.name ? [" · its own id ", element("bdi", {}, row.name)] : null,
       row.id ? [" · ", element("code", { class: "id" }, row.id)] : null,
-      ` · ${[row.split, row.domain, row.verifier].filter(Boolean).join(" · ")}`,
+      ` · ${[...new Set([row.split, row.domain, row.verifier])].filter(Boolean).join(" · ")}`,
     );
   }
 
   function golds(row, detail) {
-    const gold = row.gold === null ? none() : shortText(row.gold);
+    if (detail.tests && row.gold === null && !row.n) return null;
+    const gold = row.gold === null ? none() : goldText(row, row.gold);
     const lines = [element("div", {}, element("span", { class: "label" }, "gold"), gold, wholeOf(row, detail, "gold"))];
     if (row.suggestion) {
-      lines.push(element("div", {}, element("span", { class: "label" }, "the samples rather say"), shortText(row.suggestion), wholeOf(row, detail, "suggestion")));
+      lines.push(element("div", {}, element("span", { class: "label" }, "the samples rather say"), goldText(row, row.suggestion), wholeOf(row, detail, "suggestion")));
     }
     if (row.n) {
       const after = row.after === null || row.after === undefined ? "" : `, ${percent(row.after)} after training`;
@@ -76,6 +89,20 @@
 
   const KINDS = { label: "gives the gold", alternative: "another answer", unjudged: "could not be judged", cut_short: "a part of gold: cut short?", others: "further answers" };
 
+  /** What a row is judged by beside its gold: the tests of a program, or the settings of its verifier. */
+  function judging(row, detail) {
+    const { tests } = detail;
+    if (!tests) return detail.settings ? part("How it is judged", facts(detail.settings)) : null;
+    const cases = tests.cases?.map((pair) => element("tr", {}, pair.map((text) => element("td", {}, codeBlock(text)))));
+    return part(
+      "Tests",
+      facts(tests.settings),
+      cases ? element("table", { class: "cases" }, element("thead", {}, element("tr", {}, tests.heads.map((head) => element("th", { scope: "col" }, head)))), element("tbody", {}, cases)) : codeBlock(tests.code),
+      tests.more ? element("p", { class: "verdict" }, `and ${count(tests.more)} more`) : null,
+      whole(row, tests.chars, detail.cut?.table ?? "ingest/rows.parquet", "verifier_args"),
+    );
+  }
+
   function answers(row, detail) {
     if (!detail.answers) return null;
     const total = detail.answers.reduce((sum, answer) => sum + answer.votes, 0);
@@ -87,7 +114,7 @@
       return element(
         "tr",
         { class: answer.kind },
-        element("td", {}, answer.texts.length ? shortText(answer.texts[0]) : "", spelt, whole(row, answer.chars, `${detail.samples ? "profile" : "suspect"}/answers.parquet`, "spellings")),
+        element("td", {}, answer.texts.length ? goldText(row, answer.texts[0]) : "", spelt, whole(row, answer.chars, `${detail.samples ? "profile" : "suspect"}/answers.parquet`, "spellings")),
         element("td", { class: "number" }, `${answer.votes} of ${total}`),
         element("td", {}, bar(answer.votes / total, answer.kind === "label" ? "right" : "other")),
         element("td", {}, KINDS[answer.kind] ?? answer.kind, named),
@@ -150,7 +177,7 @@
       return element(
         "div",
         { class: `sample ${kind}` },
-        textBlock(sample.text),
+        detail.tests ? codeBlock(sample.text) : textBlock(sample.text),
         whole(row, sample.chars, "profile/samples.parquet", "completion"),
         element("p", { class: "verdict" }, verdict.filter(Boolean).join(", "), sample.answer === null ? null : [", answered ", shortText(sample.answer)]),
       );
@@ -188,7 +215,7 @@
     );
   }
 
-  function flags(detail) {
+  function flags(row, detail) {
     if (!detail.flags?.length) return null;
     return part(
       "Flags",
@@ -196,8 +223,9 @@
         element(
           "div",
           { class: "flag" },
-          element("p", {}, element("span", { class: `tag${flag.blocks ? " blocks" : ""}` }, words(flag.reason)), ` ${flag.strength}, ${flag.blocks ? "holds the row back" : "holds nothing back"}`, flag.detector === flag.reason ? "" : `, by ${words(flag.detector)}`),
-          flag.suggestion ? element("p", {}, element("span", { class: "label" }, "suggests"), shortText(flag.suggestion)) : null,
+          element("p", {}, truegold.reasonTag(flag.reason, { class: `tag${flag.blocks ? " blocks" : ""}` }), ` ${flag.strength}, ${flag.blocks ? "holds the row back" : "a hint: the row stays"}`, flag.detector === flag.reason ? "" : `, by ${words(flag.detector)}`),
+          element("p", { class: "verdict" }, truegold.exampleOf(flag.reason)),
+          flag.suggestion ? element("p", {}, element("span", { class: "label" }, "suggests"), detail.tests ? flag.suggestion : goldText(row, flag.suggestion)) : null,
           facts(flag.facts),
         ),
       ),
@@ -206,6 +234,7 @@
 
   function ledger(row, detail) {
     if (!detail.ledger) return null;
+    const code = detail.tests ? " code" : "";
     return part(
       "What was done to it",
       element(
@@ -218,9 +247,10 @@
             "li",
             {},
             element("span", { class: "tag" }, words(entry.stage)),
-            ` ${entry.action}: ${words(entry.reason)}`,
+            ` ${entry.action}: `,
+            truegold.reasonTag(entry.reason),
             facts(entry.facts),
-            changed ? element("div", { class: "pair" }, element("div", {}, element("p", { class: "label" }, "before"), element("div", { class: "row-text", dir: "auto" }, before)), element("div", {}, element("p", { class: "label" }, "after"), element("div", { class: "row-text", dir: "auto" }, after))) : null,
+            changed ? element("div", { class: "pair" }, element("div", {}, element("p", { class: "label" }, "before"), element("div", { class: `row-text${code}`, dir: "auto" }, before)), element("div", {}, element("p", { class: "label" }, "after"), element("div", { class: `row-text${code}`, dir: "auto" }, after))) : null,
             whole(row, entry.chars, `${entry.stage}/ledger.parquet`, "before and after"),
           );
         }),
@@ -252,16 +282,18 @@
       textBlock(row.prompt),
       wholeOf(row, detail, "prompt"),
       golds(row, detail),
+      judging(row, detail),
       answers(row, detail),
       evidence(detail),
       readingTable(readings(detail)),
-      flags(detail),
+      flags(row, detail),
       neighbours(row, detail),
-      detail.solution ? element("details", { class: "part" }, element("summary", {}, element("h2", {}, "Worked solution")), textBlock(detail.solution), wholeOf(row, detail, "solution")) : null,
+      detail.solution ? element("details", { class: "part", open: Boolean(detail.tests) }, element("summary", {}, element("h2", {}, "Worked solution")), detail.tests ? codeBlock(detail.solution) : textBlock(detail.solution), wholeOf(row, detail, "solution")) : null,
       samples(row, detail),
       ledger(row, detail),
       command(row),
     );
-    card.replaceChildren(body);
+    card.replaceChildren(truegold.markHits(body));
+    truegold.drawSuggestion(row, detail);
   }
 })();

@@ -44,7 +44,7 @@
       truegold.drawMaths(element("div", { class: "row-text", dir: "auto" }, here.prompt)),
       whole(here, "prompt", chosen.step),
       element("p", { class: "gold" }, "gold ", element("bdi", {}, here.gold ?? "none")),
-    ];
+    ].filter(Boolean);
     if (chosen.other === null) {
       shown.replaceChildren(...head, column(chosen.step, here, here.attempts.map((attempt) => attemptBlock(attempt))));
       return;

@@ -24,6 +24,7 @@
         else row[name] = value;
       }
       row.place = `${row.source}:${row.row}`;
+      row.name ??= "";
       row.decision = "";
       row.turn = position;
       rows[position] = row;
@@ -50,6 +51,18 @@
       blocks.set(number, truegold.unpack(packed));
     }
     return (await blocks.get(number))[row.position % truegold.index.block_rows];
+  };
+
+  /** The decision that a row's flags suggest: another gold; else to drop it where one holds it back; else to keep it. */
+  truegold.suggested = function (row, detail) {
+    const flags = detail.flags ?? [];
+    if (!truegold.isReviewable(row) || !(flags.length || row.suggestion)) return null;
+    if (!detail.tests) {
+      const says = flags.find((flag) => flag.suggestion && flag.blocks) ?? (row.suggestion && !detail.cut?.suggestion ? row : flags.find((flag) => flag.suggestion));
+      if (says && says.suggestion !== row.gold) return { decision: "fix", gold: says.suggestion };
+    }
+    if (flags.some((flag) => flag.blocks)) return flags.some((flag) => flag.reason === "conflicting_labels") ? null : { decision: "drop" };
+    return { decision: "keep" };
   };
 
   /** Whether a person may decide about a row: a rejected record, and one that left before the last rules, may not be. */

@@ -29,27 +29,33 @@
     return [inFirst, inSecond];
   }
 
-  function marked(words, isCommon, label) {
+  const SIGNS = { " ": "·", "\t": "→", "\n": "↵\n" };
+  const withoutBlanks = (text) => text.replace(/[\s\u2400-\u2421]+/gu, "");
+
+  function marked(words, isCommon, label, areBlanksShown) {
     const parts = [];
     for (let start = 0; start < words.length; ) {
       let end = start;
       while (end < words.length && isCommon[end] === isCommon[start]) end += 1;
       const text = words.slice(start, end).join("");
-      parts.push(isCommon[start] || !text.trim() ? text : truegold.element("mark", { title: label }, text));
+      const isBlank = !text.trim();
+      const shown = isBlank ? text.replace(/[ \t\n]/g, (blank) => SIGNS[blank]) : text;
+      parts.push(isCommon[start] || (isBlank && !areBlanksShown) ? text : truegold.element("mark", { title: label }, shown));
       start = end;
     }
     return parts;
   }
 
-  /** Return the parts of both texts, with what stands in one of them alone in <mark>. */
+  /** Return the parts of both texts, with what stands in one of them alone in <mark>; blanks where nothing else does. */
   truegold.markDifferences = function (first, second) {
     const firstWords = wordsOf(first).slice(0, MOST_WORDS);
     const secondWords = wordsOf(second).slice(0, MOST_WORDS);
     const [inFirst, inSecond] = common(firstWords, secondWords);
+    const areBlanks = withoutBlanks(first) === withoutBlanks(second);
     const rest = (text, words) => text.slice(words.join("").length);
     return [
-      [...marked(firstWords, inFirst, "only here"), rest(first, firstWords)],
-      [...marked(secondWords, inSecond, "only there"), rest(second, secondWords)],
+      [...marked(firstWords, inFirst, "only here", areBlanks), rest(first, firstWords)],
+      [...marked(secondWords, inSecond, "only there", areBlanks), rest(second, secondWords)],
     ];
   };
 })();

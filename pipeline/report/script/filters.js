@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   /** Choices by a row's value: the name in the address, its label, and the values of a row. */
   const CHOICES = [
-    ["outcome", "Ended", (row) => [row.outcome]],
+    ["outcome", "Outcome", (row) => [row.outcome]],
     ["stage", "Stage", (row) => [row.stage]],
     ["reason", "Reason", (row) => [row.reason]],
     ["flag", "Flag", (row) => row.flags],
@@ -38,7 +38,7 @@
   const selects = {};
   let searchTexts = null;
 
-  const option = (value, label) => truegold.element("option", { value }, label);
+  const option = (value, label) => truegold.element("option", { value, title: truegold.explain(value) || null }, label);
 
   function addSelect(name, label, entries) {
     const select = truegold.element("select", { name }, entries.map(([value, text]) => option(value, text)));
@@ -49,7 +49,7 @@
   function build() {
     form.append(
       truegold.element("label", { class: "search" }, "Search ", truegold.element("input", {
-        type: "search", name: "q", id: "search", placeholder: "text, gold, id, source:row  ( / )", autocomplete: "off",
+        type: "search", name: "q", id: "search", placeholder: "text, gold, id, file:line  ( / )", autocomplete: "off",
       })),
     );
     for (const [name, label, valuesOf] of CHOICES) {
@@ -80,10 +80,31 @@
     return choice === "decided" ? Boolean(row.decision) : row.decision === choice;
   }
 
+  /** Whether the search is the name of one row: where it came from, its id, or the id that its source gave it. */
+  let named = { q: "", isName: false };
+  const isNamed = (row, q) => row.place === q || row.id === q || row.name === q;
+  function isName(q) {
+    if (named.q !== q) named = { q, isName: truegold.rows.some((row) => isNamed(row, q)) };
+    return named.isName;
+  }
+
+  /** Mark what the search has found in the texts below a node, formulas left out. */
+  truegold.markHits = function (node) {
+    if (!state.q.trim()) return node;
+    const hit = new RegExp(`(${state.q.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&")})`, "iu");
+    const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    const texts = [];
+    while (walker.nextNode()) if (hit.test(walker.currentNode.data) && !walker.currentNode.parentElement?.closest(".katex, button")) texts.push(walker.currentNode);
+    for (const text of texts) {
+      text.replaceWith(...text.data.split(hit).map((part, index) => (index % 2 ? truegold.element("mark", { class: "hit" }, part) : part)));
+    }
+    return node;
+  };
+
   /** The text of a row in which the search looks. */
   function searchText(row) {
     searchTexts ??= new Array(truegold.rows.length);
-    searchTexts[row.position] ??= [row.prompt, row.gold, row.suggestion, row.id, row.place, row.reason, ...row.flags]
+    searchTexts[row.position] ??= [row.prompt, row.gold, row.suggestion, row.id, row.place, row.name, row.reason, ...row.flags]
       .join("\n")
       .toLowerCase();
     return searchTexts[row.position];
@@ -95,7 +116,9 @@
     }
     if (state.rate && !hasRate(row, state.rate)) return false;
     if (state.decision && !hasDecision(row, state.decision)) return false;
-    return !state.q || searchText(row).includes(state.q.toLowerCase());
+    const q = state.q.trim();
+    if (q && isName(q)) return isNamed(row, q);
+    return !q || searchText(row).includes(q.toLowerCase());
   };
 
   /** Say which choices are made, in words. */
@@ -113,11 +136,14 @@
   }
 
   function clear() {
-    for (const name of Object.keys(state)) state[name] = "";
-    write();
+    truegold.clearFilters();
     truegold.applyFilters();
   }
 
+  truegold.clearFilters = () => {
+    for (const name of Object.keys(state)) state[name] = "";
+    write();
+  };
   truegold.filterState = state;
   truegold.readFilters = function (query) {
     for (const name of Object.keys(state)) state[name] = query.get(name) ?? "";

@@ -36,12 +36,15 @@
     return count ? parts : null;
   }
 
-  /** Draw the maths in an element that holds one text; a button shows the source. */
-  truegold.drawMaths = function (element) {
+  /** Whether a text that marks no maths is a formula as a whole, as golds are: 10\\frac{1}{12}, x^2. */
+  const isFormula = (text) => text.length <= MAX_FORMULA_CHARS && /\\[a-zA-Z]+|\^|_\{/.test(text) && !/\$|\\[([]/.test(text);
+
+  /** Draw the maths in an element that holds one text, which may be one `formula`; a button shows the source. */
+  truegold.drawMaths = function (element, mayBeFormula = false) {
     if (typeof katex === "undefined" || element.dataset.drawn) return element;
     element.dataset.drawn = "yes";
     const source = element.textContent;
-    const parts = drawn(source);
+    const parts = mayBeFormula && isFormula(source) ? formula(`$${source}$`) : drawn(source);
     if (!parts) return element;
     const pretty = truegold.element("span", {}, parts);
     const plain = truegold.element("span", { hidden: true }, source);

@@ -9,15 +9,15 @@
   const cut = (text, most) => (text && text.length > most ? `${text.slice(0, most)} …` : (text ?? ""));
   const columns = [
     ["#", (row) => count(row.turn + 1)],
-    ["Fault", (row) => (row.fault === null || row.fault === undefined ? "" : percent(row.fault))],
+    ["Risk", (row) => (row.fault === null || row.fault === undefined ? "" : percent(row.fault))],
     ["Prompt", (row) => cut(row.prompt, PROMPT_CHARS)],
     ["Gold", (row) => cut(row.gold, ANSWER_CHARS)],
-    ["Others say", (row) => cut(row.rival, ANSWER_CHARS)],
+    ["Samples say", (row) => cut(row.rival, ANSWER_CHARS)],
     ["Pass", (row) => (row.rate === null || row.rate === undefined ? "" : percent(row.rate))],
-    ["Ended", (row) => words(row.outcome)],
-    ["Why", (row) => words(row.why)],
+    ["Outcome", (row) => words(row.outcome)],
+    ["Reason", (row) => words(row.why)],
     ["Source", (row) => row.place],
-    ["Word", (row) => words(row.decision)],
+    ["Decision", (row) => words(row.decision)],
   ];
 
   function describe(rows, shown) {

@@ -2,7 +2,8 @@
 (function queues() {
   const SIZES = [20, 50, 100, 200, 500];
   const review = truegold.settings.review;
-  const state = { queue: "", size: "100", seed: "1" };
+  const state = { queue: "", size: "100", seed: "1", to: "" };
+  const SIMILAR = 100;
   let turns = null;
 
   /** A number that depends on seed and id alone (FNV-1a), by which a sample is drawn. */
@@ -26,6 +27,32 @@
     return rows.slice(0, Number(state.size));
   }
 
+  const wordsOf = (row) => new Set(row.prompt.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+
+  /** How much of two sets is shared: 1 where they are equal. */
+  function likeness(first, second) {
+    let shared = 0;
+    for (const value of first) if (second.has(value)) shared += 1;
+    return shared / (first.size + second.size - shared || 1);
+  }
+
+  /** The rows most like one, by their flags and the words of their prompts, itself first. */
+  function similar() {
+    const like = truegold.rows[Number(state.to)];
+    if (!like) return [];
+    const [words, flags] = [wordsOf(like), new Set(like.flags)];
+    const scored = truegold.rows.filter((row) => row !== like).map((row) => [likeness(words, wordsOf(row)) + likeness(flags, new Set(row.flags)), row]);
+    return [like, ...scored.sort((a, b) => b[0] - a[0]).slice(0, SIMILAR).filter(([score]) => score > 0.3).map(([, row]) => row)];
+  }
+
+  /** Go through the rows most like the chosen one. */
+  truegold.findSimilar = function () {
+    if (!truegold.chosen) return writeQueue();
+    const like = truegold.chosen;
+    truegold.clearFilters();
+    setQueue({ queue: "similar", to: String(like.position) });
+  };
+
   function given() {
     const byKey = new Map(truegold.rows.map((row) => [`${row.id} ${row.place}`, row]));
     return review.queue.map(([id, source, number]) => byKey.get(`${id} ${source}:${number}`)).filter(Boolean);
@@ -36,7 +63,7 @@
     for (const row of truegold.rows) row.turn = row.position;
     turns = null;
     if (state.queue) {
-      const rows = state.queue === "given" ? given() : drawn();
+      const rows = { given, similar }[state.queue]?.() ?? drawn();
       rows.forEach((row, turn) => (row.turn = turn));
       turns = new Set(rows);
     }
@@ -61,19 +88,34 @@
   /** What the address says of the queue. */
   truegold.queueState = () => (state.queue ? { ...state } : {});
 
+  function writeQueue() {
+    const form = document.getElementById("queue");
+    for (const name of ["queue", "size", "seed"]) form.elements[name].value = state[name];
+  }
+
+  function setQueue(changes) {
+    Object.assign(state, changes);
+    writeQueue();
+    truegold.drawQueue();
+    truegold.sortBy("");
+    truegold.applyFilters();
+    const first = truegold.active?.[0];
+    if (state.queue && first) return truegold.choose(first);
+  }
+
   truegold.readQueue = function (query) {
     state.queue = query.get("queue") ?? (review?.queue ? "given" : "");
     if (state.queue === "given" && !review?.queue) state.queue = "";
     state.size = query.get("size") ?? "100";
     state.seed = digits(query.get("seed") ?? "");
-    const form = document.getElementById("queue");
-    for (const name of Object.keys(state)) form.elements[name].value = state[name];
+    state.to = query.get("to") ?? "";
+    writeQueue();
   };
 
   truegold.buildQueue = function () {
     const { element } = truegold;
     const form = document.getElementById("queue");
-    const choices = [["", "all rows"], ["suspicious", "suspicious first"], ["random", "random sample"]];
+    const choices = [["", "all rows"], ["suspicious", "suspicious first"], ["random", "random sample"], ["similar", "similar rows"]];
     if (review?.queue) choices.push(["given", "the drawn sample"]);
     const option = ([value, label]) => element("option", { value }, label);
     form.append(
@@ -83,14 +125,10 @@
     );
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("change", (event) => {
-      if (!(event.target.name in state)) return;
-      state[event.target.name] = event.target.name === "seed" ? digits(event.target.value) : event.target.value;
-      event.target.value = state[event.target.name];
-      truegold.drawQueue();
-      truegold.applyFilters();
-      truegold.sortBy("");
-      const first = truegold.active?.[0];
-      if (state.queue && first) truegold.choose(first);
+      const { name, value } = event.target;
+      if (!(name in state)) return;
+      if (value === "similar") truegold.findSimilar();
+      else setQueue({ [name]: name === "seed" ? digits(value) : value });
     });
   };
 })();

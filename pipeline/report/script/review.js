@@ -8,9 +8,12 @@
   const goldInput = element("input", { id: "gold", "aria-label": "The right gold", autocomplete: "off", spellcheck: "false", dir: "auto" });
   const reading = element("div", { class: "reading", "aria-live": "polite" });
   const progress = document.getElementById("progress");
+  const accept = element("button", { type: "button", class: "accept", hidden: true, onclick: () => truegold.acceptSuggestion() });
   const decided = new Map();
   let others = [];
+  // What undo takes back, one entry a decision or a decision about many: the rows of each.
   let history = [];
+  let notes = {};
   let asked = 0;
 
   const say = (text, isError = false) => {
@@ -24,6 +27,62 @@
     for (const row of truegold.rowsById.get(id) ?? []) {
       row.decision = decision && !decision.stale ? decision.decision : "";
       truegold.redrawRow(row);
+    }
+  }
+
+  // A note stands in this browser from its first letter on. With a server it goes there when the field is left, and
+  // the browser forgets it once the server has it.
+  const DRAFTS = `truegold notes ${settings.run_key}`;
+  let unkept = {};
+
+  function drafts() {
+    try {
+      return { ...JSON.parse(localStorage.getItem(DRAFTS) ?? "{}"), ...unkept };
+    } catch {
+      return unkept;
+    }
+  }
+
+  function keepDraft(id, text) {
+    const all = drafts();
+    if (text === null) delete all[id];
+    else all[id] = text;
+    unkept = {};
+    try {
+      localStorage.setItem(DRAFTS, JSON.stringify(all));
+    } catch {
+      unkept = all;
+    }
+  }
+
+  const noteOf = (id) => drafts()[id] ?? decided.get(id)?.note ?? notes[id] ?? "";
+
+  /** Put a note where decisions are; it stays in this browser where that fails. */
+  async function sendNote(id, text) {
+    const standing = decided.get(id);
+    const [row] = truegold.rowsById.get(id) ?? [];
+    if (!row || !truegold.isReviewable(row)) return;
+    if (standing && !standing.stale) {
+      if ((standing.note ?? "") !== text) {
+        mark(id, await store.decide({ id, decision: standing.decision, gold: standing.gold, note: text || undefined }, row));
+        history.push([row]);
+      }
+    } else if (!store.isServer) return;
+    else if ((notes[id] ?? "") !== text) await store.note(id, text || undefined);
+    notes[id] = text;
+    if (drafts()[id]?.trim() === text) keepDraft(id, null);
+  }
+
+  async function leaveNote() {
+    const row = truegold.chosen;
+    const text = note.value.trim();
+    if (!row?.id || drafts()[row.id] === undefined) return;
+    keepDraft(row.id, text);
+    try {
+      await sendNote(row.id, text);
+      say(`Note kept: ${row.place}`);
+    } catch (error) {
+      say(`${error.message} The note is kept in this browser.`, true);
     }
   }
 
@@ -44,7 +103,9 @@
       for (const id of [...decided.keys()]) if (!known.has(id)) mark(id, null);
       for (const decision of answer.decisions) mark(decision.id, decision);
       others = answer.others ?? [];
+      notes = answer.notes ?? {};
       truegold.drawMeasures(answer);
+      for (const [id, text] of Object.entries(drafts())) if (document.activeElement !== note || id !== truegold.chosen?.id) await sendNote(id, text.trim());
     } catch (error) {
       say(error.message, true);
     }
@@ -58,9 +119,10 @@
     for (const button of bar.querySelectorAll("button[data-decision]")) {
       const isChosen = standing?.decision === button.dataset.decision && !standing.stale;
       button.setAttribute("aria-pressed", String(isChosen));
-      button.disabled = !row || !truegold.isReviewable(row);
+      button.disabled = !row || !truegold.isReviewable(row) || (button.dataset.decision === "fix" && Boolean(truegold.detail?.tests));
     }
-    if (document.activeElement !== note) note.value = standing?.note ?? "";
+    note.disabled = !row || !truegold.isReviewable(row);
+    if (document.activeElement !== note) note.value = row?.id ? noteOf(row.id) : "";
     if (!row) return;
     const lines = [];
     if (!truegold.isReviewable(row)) lines.push("This record left before a person is asked: nothing can be decided about it here.");
@@ -72,14 +134,21 @@
     if (lines.length) say(lines.join(" · "));
   }
 
+  /** Draw how often flags were right, where that is open: the server reads all decisions for it. */
+  function refreshMeasures() {
+    if (!store.isServer) truegold.drawMeasures();
+    else if (document.getElementById("guidelines").open) return truegold.readDecisions();
+  }
+
   async function save(decision, row) {
     const text = note.value.trim();
     if (text) decision.note = text;
     try {
       const stored = await store.decide(decision, row);
-      history.push(row);
+      history.push([row]);
+      keepDraft(row.id, null);
       mark(row.id, stored);
-      if (!store.isServer) truegold.drawMeasures();
+      refreshMeasures();
       truegold.drawProgress();
       drawState();
       const isKept = store.isServer || store.isKept();
@@ -96,11 +165,51 @@
     const row = truegold.chosen;
     if (!row || !truegold.isReviewable(row)) return;
     if (kind === "fix") {
-      openFix(row);
+      if (!truegold.detail?.tests) openFix(row);
       return;
     }
     closeFix();
     if (await save({ id: row.id, decision: kind }, row)) await goOn();
+  };
+
+  /** Decide as the row's flags suggest. */
+  truegold.acceptSuggestion = async function () {
+    const row = truegold.chosen;
+    const suggestion = row && truegold.suggested(row, await truegold.detailOf(row));
+    if (!suggestion) {
+      if (row) say("Nothing is suggested for this row.");
+      return;
+    }
+    closeFix();
+    if (await save({ id: row.id, ...suggestion }, row)) await goOn();
+  };
+
+  truegold.drawSuggestion = function (row, detail) {
+    const suggestion = truegold.suggested(row, detail);
+    accept.hidden = !suggestion;
+    if (suggestion) accept.replaceChildren("Accept: ", ...(suggestion.gold ? ["fix gold to ", element("bdi", {}, suggestion.gold)] : [suggestion.decision]), " ", key("A"));
+    drawState();
+  };
+
+  /** Decide about many rows, which undo takes back as one. `tell` hears how many are decided. */
+  truegold.decideTogether = async function (pairs, tell) {
+    const done = [];
+    let trouble = "";
+    history.push(done);
+    try {
+      for (const [row, made] of pairs) {
+        // Not read one by one, they are no random sample.
+        mark(row.id, await store.decide({ id: row.id, drawn: "suspicious", ...made, note: noteOf(row.id) || made.note }, row));
+        keepDraft(row.id, null);
+        tell(done.push(row));
+      }
+    } catch (error) {
+      trouble = error.message;
+    }
+    refreshMeasures();
+    truegold.drawProgress();
+    drawState();
+    say(`${truegold.count(done.length)} of ${truegold.count(pairs.length)} rows decided together. ${trouble}`, Boolean(trouble));
   };
 
   /** Go to the next row; what was decided about the last one stays readable. */
@@ -111,19 +220,29 @@
   }
 
   truegold.undo = async function () {
-    const row = history.pop() ?? (truegold.chosen?.decision ? truegold.chosen : null);
-    if (!row) {
+    const rows = history.at(-1) ?? (truegold.chosen?.decision ? [truegold.chosen] : []);
+    const [first] = rows;
+    if (!first) {
       say("Nothing to undo.");
       return;
     }
+    const many = rows.length;
     try {
-      mark(row.id, await store.undo(row.id));
-      await truegold.choose(row);
-      say(`Undone: ${row.place}`);
-      truegold.drawProgress();
+      while (rows.length) {
+        const { id } = rows.at(-1);
+        const text = decided.get(id)?.note;
+        mark(id, await store.undo(id));
+        if (!store.isServer && text && !decided.has(id)) keepDraft(id, text);
+        rows.pop();
+      }
+      history.pop();
+      await truegold.choose(first);
+      say(many > 1 ? `Undone: ${truegold.count(many)} rows` : `Undone: ${first.place}`);
+      refreshMeasures();
     } catch (error) {
       say(error.message, true);
     }
+    truegold.drawProgress();
   };
 
   /** What becomes of the answers under another gold, as far as texts alone tell. */
@@ -172,7 +291,7 @@
 
   function openFix(row) {
     fix.hidden = false;
-    goldInput.value = decided.get(row.id)?.gold ?? row.suggestion ?? row.gold ?? "";
+    goldInput.value = decided.get(row.id)?.gold ?? truegold.suggested(row, truegold.detail ?? {})?.gold ?? row.gold ?? "";
     goldInput.focus();
     goldInput.select();
     readGold();
@@ -185,7 +304,7 @@
 
   function download() {
     const name = document.getElementById("reviewer").value.trim() || "reviewer";
-    const file = new Blob([store.lines(name)], { type: "application/jsonl" });
+    const file = new Blob([store.lines(name, drafts())], { type: "application/jsonl" });
     const link = element("a", { href: URL.createObjectURL(file), download: `decisions-${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.jsonl` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
@@ -211,13 +330,12 @@
       await goOn();
     });
     fix.append(element("label", { for: "gold" }, "new gold"), goldInput, element("button", { type: "submit" }, "Save ", key("↵")), element("button", { type: "button", onclick: closeFix }, "Cancel ", key("Esc")), reading);
-    note.addEventListener("change", () => {
-      const row = truegold.chosen;
-      const standing = row && decided.get(row.id);
-      if (standing && (standing.note ?? "") !== note.value.trim()) save({ id: row.id, decision: standing.decision, gold: standing.gold }, row);
-    });
+    note.addEventListener("input", () => truegold.chosen && keepDraft(truegold.chosen.id, note.value));
+    note.addEventListener("change", leaveNote);
+    window.addEventListener("pagehide", leaveNote);
+    document.getElementById("guidelines").addEventListener("toggle", refreshMeasures);
     bar.append(
-      element("div", { class: "keys" }, button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1)), decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix gold", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo)),
+      element("div", { class: "keys" }, accept, decision("Keep", "K", "keep"), decision("Drop", "D", "drop"), decision("Fix gold", "F", "fix"), decision("Unsure", "U", "unsure"), button("Undo", "Z", truegold.undo), button("Similar", "S", () => truegold.findSimilar()), button("Previous", "←", () => truegold.step(-1)), button("Next", "→", () => truegold.step(1))),
       fix,
       element("label", { class: "note-line" }, "Note ", key("N"), note),
       status,
@@ -235,7 +353,8 @@
   truegold.drawDecision = () => {
     say("");
     closeFix();
-    note.value = "";
+    accept.hidden = true;
+    truegold.detail = null;
     drawState();
   };
 })();

@@ -19,6 +19,17 @@
     await truegold.drawCard(row);
   };
 
+  /** Choose no row: the filters show none. */
+  truegold.chooseNone = function () {
+    const earlier = truegold.chosen;
+    truegold.chosen = null;
+    truegold.detail = null;
+    if (earlier) truegold.redrawRow(earlier);
+    delete rowsView.dataset.card;
+    document.getElementById("card").replaceChildren(truegold.element("p", { class: "dim" }, "Choose a row."));
+    truegold.drawDecision();
+  };
+
   /** Go to the row after or before the chosen one, where there is one. */
   truegold.step = async function (by) {
     const rows = truegold.active ?? [];
@@ -40,7 +51,10 @@
     f: () => truegold.decide("fix"),
     u: () => truegold.decide("unsure"),
     z: () => truegold.undo(),
+    a: () => truegold.acceptSuggestion(),
     n: () => truegold.focusNote(),
+    s: () => truegold.findSimilar(),
+    b: () => truegold.openBulk(),
     j: () => truegold.step(1),
     ArrowRight: () => truegold.step(1),
     h: () => truegold.step(-1),
@@ -50,8 +64,20 @@
     Escape: closeCard,
   };
 
+  // Keys act one after the other: a second K waits for the first row's decision, and is about the next row. What is
+  // typed behind N, F or / is meant for a field that is about to open.
+  const OPEN_FIELDS = ["n", "f", "/"];
+  let turn = Promise.resolve();
+  let isFieldAwaited = false;
+
+  function inTurn(key, action) {
+    isFieldAwaited = OPEN_FIELDS.includes(key);
+    turn = turn.then(action).finally(() => (isFieldAwaited = false));
+  }
+
   function onKey(event) {
     if (document.body.dataset.view !== "rows" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector("dialog[open]")) return;
     const field = event.target.closest("input, textarea, select");
     if (field) {
       if (event.key === "Escape") {
@@ -66,10 +92,11 @@
       }
       return;
     }
-    const action = areKeysOn || event.key === "Escape" ? KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key] : null;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const action = areKeysOn || key === "Escape" ? KEYS[key] : null;
     if (!action) return;
     event.preventDefault();
-    action();
+    if (!isFieldAwaited) inTurn(key, action);
   }
 
   async function build() {
@@ -78,6 +105,7 @@
     document.getElementById("choices").open = window.matchMedia("(min-width: 60rem)").matches;
     truegold.buildQueue();
     truegold.buildReview();
+    truegold.buildBulk();
     await truegold.buildTable();
     await truegold.readDecisions();
     document.getElementById("close-card").addEventListener("click", closeCard);
@@ -91,7 +119,7 @@
     if (!name) return null;
     const [id, position] = name.split(".");
     const rows = truegold.rowsById.get(id) ?? [];
-    return rows.find((row) => String(row.position) === position) ?? rows[0] ?? truegold.rows.find((row) => row.place === name) ?? null;
+    return rows.find((row) => String(row.position) === position) ?? rows[0] ?? truegold.rows.find((row) => row.place === name || row.name === name) ?? null;
   }
 
   async function showRows(query) {
@@ -108,7 +136,7 @@
     // The address is read before filters and sorting write to it.
     const item = rowNamed(query.get("item"));
     const sort = query.get("sort") ?? "";
-    truegold.chosen = item ?? truegold.chosen;
+    if (item) truegold.chosen = null;
     truegold.applyFilters();
     truegold.sortBy(sort);
     truegold.redrawTable();

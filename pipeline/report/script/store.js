@@ -5,8 +5,9 @@
 
   /** The server appends each decision to the reviewer's file before it answers. */
   function serverStore(review) {
-    async function call(path, body) {
-      const options = { headers: { "X-Truegold-Token": review.token } };
+    async function call(path, body, keepalive = false) {
+      // A call with `keepalive` outlives a page that is closed.
+      const options = { headers: { "X-Truegold-Token": review.token }, keepalive };
       if (body) {
         options.method = "POST";
         options.headers["Content-Type"] = "application/json";
@@ -26,7 +27,8 @@
       isServer: true,
       all: () => call("decisions"),
       decide: async (decision, row) =>
-        (await call("decisions", { ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined, drawn: truegold.drawnAs() })).decision,
+        (await call("decisions", { drawn: truegold.drawnAs(), ...decision, source: row.source, source_row: row.row, seen: row.seen ?? undefined })).decision,
+      note: (id, note) => call("decisions", { id, decision: "note", note }, true),
       undo: async (id) => (await call("undo", { id })).decision,
       /** The texts of a row, none of them cut. */
       whole: (row) => call(`rows/${encodeURIComponent(row.id)}?${new URLSearchParams({ source: row.source, source_row: row.row })}`),
@@ -70,7 +72,7 @@
         return { reviewer: null, decisions: standing(), others: [], agreement: null, precision: null };
       },
       decide: async (decision, row) => {
-        const made = { ...decision, drawn: truegold.drawnAs(), at: new Date().toISOString() };
+        const made = { drawn: truegold.drawnAs(), ...decision, at: new Date().toISOString() };
         if (row.seen) made.seen = row.seen;
         write(() => (words[decision.id] = [...(words[decision.id] ?? []), made]));
         return made;
@@ -83,8 +85,8 @@
         return last(id);
       },
       /** The file of the decisions, one line each, as `truegold curate` reads them. */
-      lines: (reviewer) =>
-        standing()
+      lines: (reviewer, notes) =>
+        [...standing(), ...Object.entries(notes).map(([id, note]) => ({ id, decision: "note", note, at: new Date().toISOString() }))]
           .map(({ id, seen, decision, gold, note, drawn, at }) => `${JSON.stringify({ id, seen, decision, gold, note, drawn, reviewer, at })}\n`)
           .join(""),
     };

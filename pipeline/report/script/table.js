@@ -5,10 +5,16 @@
   let active = [];
   let sort = null;
 
-  const textCell = (name) => (cell) => {
+  const SHORT = { "held for review": "held" };
+
+  const textCell = (cell) => {
     const value = cell.getValue();
     if (value === null || value === undefined) return document.createTextNode("");
-    return truegold.element("bdi", { title: name ? null : value }, name ? truegold.words(value) : String(value).slice(0, 300));
+    const text = String(value);
+    // What the search has found stands where it is seen.
+    const found = text.toLowerCase().indexOf(truegold.filterState.q.trim().toLowerCase());
+    const start = found > 40 ? found - 20 : 0;
+    return truegold.markHits(truegold.element("bdi", { title: text }, `${start ? "… " : ""}${text.slice(start, start + 300)}`));
   };
 
   function faultCell(cell) {
@@ -16,7 +22,7 @@
     if (value === null || value === undefined) return document.createTextNode("");
     const { fault_by } = cell.getData();
     const by = truegold.EVIDENCE[fault_by] ?? `by the rule ${truegold.words(fault_by)}`;
-    const bar = truegold.element("span", { class: "fault", title: `At fault with this probability, ${by}` });
+    const bar = truegold.element("span", { class: "fault", title: `Something is wrong with the row with this probability, ${by}` });
     bar.append(truegold.percent(value));
     bar.style.setProperty("--share", value);
     return bar;
@@ -25,8 +31,15 @@
   function rateCell(cell) {
     const { rate, passes, judged, after } = cell.getData();
     if (rate === null || rate === undefined) return document.createTextNode("");
-    const share = after === null || after === undefined ? truegold.percent(rate) : `${(100 * rate).toFixed(0)} → ${truegold.percent(after)}`;
+    const share = after === null || after === undefined ? truegold.percent(rate) : `${(100 * rate).toFixed(0)} → ${(100 * after).toFixed(0)}`;
     return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, share);
+  }
+
+  /** How a row stands: what was decided of it, else where it ended and for what. */
+  function statusCell(cell) {
+    const row = cell.getData();
+    const shown = row.decision ? truegold.element("b", {}, row.decision) : [SHORT[row.outcome] ?? row.outcome, truegold.words(row.why) === row.outcome ? "" : row.why].filter(Boolean).map(truegold.words).join(": ");
+    return truegold.element("bdi", { title: [`${row.outcome}${row.why ? `: ${truegold.words(row.why)}` : ""}`, truegold.explain(row.why)].filter(Boolean).join(". ") }, shown);
   }
 
   // A row that is held back is held for its flags: what stands in the ledger is that it is held.
@@ -36,19 +49,19 @@
 
   function columns() {
     const has = (name) => truegold.rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "");
-    const differs = (name) => truegold.rows.some((row) => row[name] !== truegold.rows[0][name]);
     const after = has("after");
+    const isVast = window.matchMedia("(min-width: 110rem)").matches;
+    const numbers = Math.max(40, 16 + 8 * String(truegold.rows.length).length);
+    const last = { alignEmptyValues: "bottom" };
     const all = [
-      { title: "#", field: "turn", width: 54, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
-      { title: "Fault", headerTooltip: "How probable it is that the row is at fault", field: "fault", width: 78, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: { alignEmptyValues: "bottom" }, sorter: "number", narrow: true },
-      { title: "Prompt", field: "prompt", minWidth: 150, widthGrow: 5, formatter: textCell(""), sorter: byText, narrow: true },
-      { title: "Gold", field: "gold", minWidth: 62, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false },
-      { title: "Others say", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false, needed: has("rival") },
-      { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 98 : 66, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, narrow: false, needed: has("rate") },
-      { title: "Ended", field: "outcome", minWidth: 84, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: true, needed: differs("outcome") },
-      { title: "Why", field: "why", minWidth: 80, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: false, needed: has("why") && window.matchMedia("(min-width: 88rem), (max-width: 60rem)").matches },
-      { title: "Source", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell(""), sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: window.matchMedia("(min-width: 110rem)").matches },
-      { title: "Word", headerTooltip: "What was decided", field: "decision", width: 70, formatter: textCell("words"), sorter: byText, narrow: true },
+      { title: "#", headerTooltip: "The row's turn in the review", field: "turn", width: numbers, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
+      { title: "Risk", headerTooltip: "How probable it is that something is wrong with the row: by its samples, by an asked model, or by how often its flag is right", field: "fault", width: 64, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: last, sorter: "number", narrow: true, needed: has("fault") },
+      { title: "Prompt", field: "prompt", minWidth: 150, widthGrow: 8, formatter: textCell, sorter: byText, narrow: true },
+      { title: "Gold", headerTooltip: "The answer that the row says is right", field: "gold", minWidth: 56, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("gold") },
+      { title: "Samples say", headerTooltip: "The answer other than gold that most samples give", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell, sorter: byText, narrow: false, needed: has("rival") && isVast },
+      { title: "Pass", headerTooltip: "The share of judged samples that pass, in per cent; after training behind the arrow", field: "rate", width: after ? 82 : 58, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: last, narrow: false, needed: has("rate") },
+      { title: "Status", headerTooltip: "What was decided, else where the row ended and for what reason", field: "outcome", minWidth: 104, widthGrow: 1, formatter: statusCell, sorter: byText, narrow: true },
+      { title: "Source", headerTooltip: "The file and the line", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell, sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: isVast },
     ];
     const isNarrow = window.matchMedia("(max-width: 60rem)").matches;
     return all
@@ -63,6 +76,14 @@
     const all = truegold.index.records;
     truegold.drawProgress();
     output.textContent = `${truegold.count(active.length)} of ${truegold.count(all)} records`;
+  }
+
+  /** Leave a row that the filters hide, so that no key acts on it: for the first that they show. */
+  function leaveHidden() {
+    if (!truegold.chosen || active.includes(truegold.chosen)) return;
+    const isWide = window.matchMedia("(min-width: 60rem)").matches;
+    if (active.length && isWide) truegold.choose(active[0]);
+    else truegold.chooseNone();
   }
 
   function remember() {
@@ -84,6 +105,7 @@
     table.setGroupBy(group ? (row) => truegold.words(String(row[group] || "none")) : false);
     table.setFilter((row) => truegold.isShown(row) && truegold.isInQueue(row));
     readActive();
+    leaveHidden();
     remember();
   };
 
@@ -95,7 +117,7 @@
 
   /** The choice of an order, for those who have no pointer to click on a column's head with. */
   function buildSort() {
-    const names = { fault: "fault", rate: "pass rate", prompt: "prompt", gold: "gold", outcome: "ended", place: "source" };
+    const names = { fault: "risk", rate: "pass rate", prompt: "prompt", gold: "gold", outcome: "status", place: "source" };
     const shown = table.getColumns().map((column) => column.getField());
     const { element } = truegold;
     const options = [["", "suspicion"]];
@@ -139,10 +161,10 @@
         columns: columns(),
         height: "100%",
         layout: "fitColumns",
-        rowHeight: 32,
+        rowHeight: window.matchMedia("(max-width: 60rem)").matches ? 54 : 32,
         keybindings: false,
         headerSortTristate: true,
-        placeholder: "No row is like this.",
+        placeholder: "No row matches. Clear the filters to see all.",
         groupHeader: (value, count) => truegold.element("span", {}, `${value} (${truegold.count(count)})`),
         rowFormatter: (row) => {
           const node = row.getElement();
