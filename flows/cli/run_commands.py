@@ -33,6 +33,7 @@ import typer
 
 from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
 from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
+from truegold.pipeline.config.runners import RunnerChoice
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.extras import check_torch_builds
@@ -73,6 +74,10 @@ Decisions = Annotated[
     list[Path] | None,
     typer.Option("--decisions", help="A file or a folder of reviewers' decisions; several may be given."),
 ]
+RunnerOption = Annotated[
+    RunnerChoice | None,
+    typer.Option("--runner", help="Where parts of tables are worked on; as configured where not given."),
+]
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
@@ -94,14 +99,14 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
     """Run a configuration up to a phase, or say what that would be."""
-    from truegold.flows import execute as runner
+    from truegold.flows import execute as execution
     from truegold.flows.plan import plan
 
     stages = plan(config, until)
     target = _hub_target(config, stages)
     memory = _plan_memory(config, until, dry_run)
     if dry_run:
-        runner.check_remote(stages, config.run_dir)
+        execution.check_remote(stages, config.run_dir)
         if as_json:
             output.print_json(json.dumps(preview_json(config, stages)))
         else:
@@ -111,24 +116,25 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     if config.model is not None and until is not Phase.CURATE:
         check_torch_builds()
     run_dir = config.run_dir
-    cached = runner.all_cached(stages, run_dir) if run_dir.exists() else None
+    cached = execution.all_cached(stages, run_dir) if run_dir.exists() else None
     if cached is not None:
         for result in cached:
-            for line in (runner.describe(result), *runner.rejects_in_words(result)):
+            for line in (execution.describe(result), *execution.rejects_in_words(result)):
                 print_line(line, errors)
-        runner.write_manifest(run_dir, cached)
+        execution.write_manifest(run_dir, cached)
         errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
         for result in cached:
             config.loss_bounds.check(result.name, result.report)
     elif engine is EngineChoice.LOCAL:
-        with runner.open_run(config):
-            runner.execute(stages, run_dir, runner.stage_caller(run_dir, Terminal(errors)), config.loss_bounds)
+        with execution.open_run(config), execution.open_runner(config.run, run_dir) as runner:
+            call = execution.stage_caller(run_dir, Terminal(errors), runner)
+            execution.execute(stages, run_dir, call, config.loss_bounds)
     else:
-        with runner.open_run(config):
+        with execution.open_run(config):
             pass  # A directory that is in use is found out before a server is started.
         _run_as_flow(until, config)
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
-    for line in runner.losses_in_words(run_dir):
+    for line in execution.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
 
@@ -378,12 +384,33 @@ def init(
 
 
 def _overrides(
-    set_: list[str] | None, max_rejected: float | None, max_held: float | None, decisions: list[Path] | None
+    set_: list[str] | None,
+    max_rejected: float | None,
+    max_held: float | None,
+    decisions: list[Path] | None,
+    runner: RunnerChoice | None,
 ) -> list[str]:
     """Return the options as overrides of settings, behind those of `--set`."""
     paths = json.dumps(list(map(str, decisions))) if decisions else None
-    options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths}
+    options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths, "run.runner": runner}
     return [*(set_ or ()), *(f"{name}={value}" for name, value in options.items() if value is not None)]
+
+
+def part(
+    run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    stage: Annotated[str, typer.Argument(help="The stage whose parts wait.", show_default=False)],
+    of: Annotated[int, typer.Option(min=1, help="How many processes share the parts.")] = 1,
+    at: Annotated[int, typer.Option(min=0, help="The number of this one, from 0.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Its worker processes, 0: all cores; as configured where not given.")
+    ] = None,
+) -> None:
+    """Do a share of the parts that a run with --runner wait or slurm waits for, on any machine that sees its folder."""
+    from truegold.pipeline.running.waiting_parts import do_share
+
+    with Terminal(errors).stage(stage) as terminal:
+        done = do_share(run, stage, terminal, of=of, at=at, workers=workers)
+    print_line(f"{stage}: {done:,} parts done")
 
 
 def phase_command(until: Phase) -> Callable[..., None]:
@@ -399,10 +426,11 @@ def phase_command(until: Phase) -> Callable[..., None]:
         max_rejected: MaxRejected = None,
         max_held: MaxHeld = None,
         decisions: Decisions = None,
+        runner: RunnerOption = None,
     ) -> None:
         from truegold.flows.config import load_config
 
-        overrides = _overrides(set_, max_rejected, max_held, decisions)
+        overrides = _overrides(set_, max_rejected, max_held, decisions, runner)
         loaded = load_config(config, overrides, last_turn_only=last_turn_only)
         run_until(until, loaded, engine, dry_run, as_json)
 
@@ -419,6 +447,7 @@ def train(
     max_rejected: MaxRejected = None,
     max_held: MaxHeld = None,
     decisions: Decisions = None,
+    runner: RunnerOption = None,
     doctor: Annotated[
         Path | None,
         typer.Option(
@@ -440,6 +469,6 @@ def train(
 
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    overrides = _overrides(set_, max_rejected, max_held, decisions)
+    overrides = _overrides(set_, max_rejected, max_held, decisions, runner)
     loaded = load_config(config, overrides, last_turn_only=last_turn_only)
     run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)

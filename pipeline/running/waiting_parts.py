@@ -1,0 +1,93 @@
+"""Parts that wait for processes which this one has not started: `truegold part`, wherever the run's folder is seen.
+
+    run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and follows the markers
+    on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part from the fourth on
+
+A scheduler such as Slurm starts these processes, or a person does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from truegold.pipeline.running.disk import write_whole
+from truegold.pipeline.running.parts import DONE, WORKERS, Part, PartWork, run_locally, unfinished
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import SCRATCH
+from truegold.pipeline.running.workers import Surroundings
+from truegold.verifiers import InputError
+
+WAITING = "waiting.pkl"
+"""The file in a stage's scratch folder with the work that waits."""
+LOOK_EVERY_S = 2.0
+"""How often it is looked which parts are done."""
+
+
+def wait_for_parts(run_dir: Path, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
+    """Wait until other processes have done the work."""
+    waiting = leave_waiting(work, parts)
+    progress.note(
+        f"{len(parts):,} parts wait for: truegold part {run_dir} {stage_of(parts)} --of N --at I (I from 0 to N-1, on "
+        "any machine that sees this folder)"
+    )
+    while parts := drop_done(work, parts, progress):
+        time.sleep(LOOK_EVERY_S)
+    waiting.unlink()
+
+
+def stage_of(parts: Sequence[Part]) -> str:
+    """Return the name of the stage whose parts these are."""
+    return parts[0].out_dir.name.rpartition("-")[0]
+
+
+def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
+    """Write what processes on other machines need to do the work, and return the file."""
+    path = parts[0].out_dir / SCRATCH / WAITING
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # What is pickled inside may need the surroundings to be read.
+    write_whole(path, pickle.dumps((Surroundings.here(), pickle.dumps((work, parts)))))
+    return path
+
+
+def read_waiting(path: Path) -> tuple[Surroundings, bytes]:
+    """Return where work waits, and the pickled work and parts."""
+    surroundings, content = pickle.loads(path.read_bytes())
+    return surroundings, content
+
+
+def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
+    """Return the parts that are not done yet, and report the rows of the others."""
+    # A network file system shows what other machines have made where a folder is listed.
+    list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
+    left = unfinished(work, parts)
+    waiting = {part.index for part in left}
+    progress.advance(sum(part.count_rows() for part in parts if part.index not in waiting))
+    return left
+
+
+def do_share(
+    run_dir: Path, stage: str, progress: Progress, *, of: int = 1, at: int = 0, workers: int | None = None
+) -> int:
+    """Do every `of`-th part of a stage's waiting work from number `at` on, and return how many of them were not done.
+
+    Raises InputError where no work of the stage waits.
+    """
+    files = list(run_dir.glob(f".partial/{stage}-*/{SCRATCH}/{WAITING}"))
+    if not files:
+        raise InputError(
+            f"No parts of {stage} wait in {run_dir}.", "truegold run CONFIG --runner wait leaves those of each stage."
+        )
+    surroundings, content = read_waiting(max(files, key=lambda path: path.stat().st_mtime_ns))
+    surroundings.enter()
+    work: PartWork
+    work, parts = pickle.loads(content)
+    if workers is not None:
+        work = replace(work, config=work.config.model_copy(update={WORKERS: workers}))
+    share = unfinished(work, parts[at::of])
+    progress.start(stage, sum(part.count_rows() for part in share))
+    run_locally(work, share, progress)
+    return len(share)
