@@ -408,6 +408,8 @@ def part(
     """Do a share of the parts that a run with --runner wait or slurm waits for, on any machine that sees its folder."""
     from truegold.pipeline.running.waiting_parts import do_share
 
+    if at >= of:
+        raise ConfigError(f"--at {at} is not below --of {of}.", f"The processes are numbered from 0 to {of - 1}.")
     with Terminal(errors).stage(stage) as terminal:
         done = do_share(run, stage, terminal, of=of, at=at, workers=workers)
     print_line(f"{stage}: {done:,} parts done")

@@ -96,7 +96,8 @@ def map_on_ray(
     try:
         while waiting or under_way:
             while waiting and len(under_way) < 2 * ray.cluster_resources().get("CPU", 1):
-                under_way[remote.remote(*references, waiting[0])] = waiting.popleft()
+                task = waiting.popleft()
+                under_way[remote.remote(*references, task)] = task
             (done,), _ = ray.wait(list(under_way), num_returns=1)
             task = under_way.pop(done)
             try:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from command_line import run_command
+from curated_runs import wait_for_part, written_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_rows import plain_row
@@ -430,24 +431,6 @@ def test_a_run_killed_at_any_moment_goes_on_with_the_parts_that_are_not_done(tmp
         killed = tmp_path / "killed" / record.parent.name / record.name
         assert json.loads(killed.read_bytes())["report"] == json.loads(record.read_bytes())["report"]
     assert count_rows(tmp_path / "killed" / "clean" / "rows.parquet") > 1_000
-
-
-def wait_for_part(run_dir: Path, earlier: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a further part is done, or the process has ended."""
-    deadline = time.monotonic() + 300
-    while len(written_parts(run_dir)) <= earlier and process.poll() is None:
-        assert time.monotonic() < deadline, "no further part was done"
-        time.sleep(0.02)
-
-
-def written_parts(run_dir: Path) -> Mapping[str, int]:
-    """Return when the rows of each finished part of each stage were written."""
-    markers = run_dir.glob(".partial/*/scratch/done/*.json")
-    unfinished = [marker.parents[2] / "rows.parquet" / f"part-{marker.stem}.parquet" for marker in markers]
-    finished = [record.parent / "rows.parquet" for record in run_dir.glob("*/stage.json")]
-    paths = [*unfinished, *(part for table in finished for part in table.iterdir())]
-    stages = {path: path.parents[1].name.partition("-")[0] for path in paths}
-    return {f"{stages[path]} {path.name}": path.stat().st_mtime_ns for path in paths if path.exists()}
 
 
 DETECTOR = """
