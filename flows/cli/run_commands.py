@@ -398,7 +398,9 @@ def _overrides(
 
 def part(
     run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
-    stage: Annotated[str, typer.Argument(help="The stage whose parts wait.", show_default=False)],
+    stage: Annotated[
+        str | None, typer.Argument(help="The stage whose parts wait; every one, until the report, where not given.")
+    ] = None,
     of: Annotated[int, typer.Option(min=1, help="How many processes share the parts.")] = 1,
     at: Annotated[int, typer.Option(min=0, help="The number of this one, from 0.")] = 0,
     workers: Annotated[
@@ -406,13 +408,13 @@ def part(
     ] = None,
 ) -> None:
     """Do a share of the parts that a run with --runner wait or slurm waits for, on any machine that sees its folder."""
-    from truegold.pipeline.running.waiting_parts import do_share
+    from truegold.pipeline.running.waiting_parts import do_shares
 
     if at >= of:
         raise ConfigError(f"--at {at} is not below --of {of}.", f"The processes are numbered from 0 to {of - 1}.")
-    with Terminal(errors).stage(stage) as terminal:
-        done = do_share(run, stage, terminal, of=of, at=at, workers=workers)
-    print_line(f"{stage}: {done:,} parts done")
+    with Terminal(errors).stage("part") as terminal:
+        done = do_shares(run, stage, terminal, of=of, at=at, workers=workers)
+    print_line(f"{done:,} parts done")
 
 
 def phase_command(until: Phase) -> Callable[..., None]:

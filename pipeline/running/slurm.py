@@ -10,7 +10,6 @@ command then waits for that array, and submits no other one.
 from __future__ import annotations
 
 import os
-import pickle
 import shlex
 import shutil
 import subprocess
@@ -30,8 +29,8 @@ from truegold.pipeline.running.waiting_parts import (
     WAITING,
     drop_done,
     leave_waiting,
-    read_waiting,
     stage_of,
+    waits_already,
 )
 from truegold.verifiers import SetupError
 
@@ -84,6 +83,7 @@ def _submit(
 
     After the first one every task has two workers, so that a row which kills its worker costs its own verdict only.
     """
+    (folder.parent / WAITING).unlink(missing_ok=True)
     leave_waiting(work, parts)
     for log in folder.glob("*.log"):
         log.unlink()
@@ -111,15 +111,16 @@ def _submit(
 
 
 def _job_under_way(folder: Path, work: PartWork, parts: Sequence[Part]) -> str | None:
-    """Return the array that an earlier process has submitted for this work and that Slurm still has."""
-    if not (folder / "job").exists() or not (folder.parent / WAITING).exists():
+    """Return the array that an earlier process has submitted for this work and that Slurm still has; one that does
+    other work is cancelled."""
+    if not (folder / "job").exists():
         return None
     job = (folder / "job").read_text()
-    submitted_work, submitted = pickle.loads(read_waiting(folder.parent / WAITING)[1])
-    keys = {part.index: submitted_work.key(part) for part in submitted}
-    if all(keys.get(part.index) == work.key(part) for part in parts):
+    if waits_already(folder.parent / WAITING, work, parts):
         return job if _is_queued(job) else None
     _call_slurm("scancel", job)
+    while _is_queued(job):
+        time.sleep(LOOK_EVERY_S)
     return None
 
 

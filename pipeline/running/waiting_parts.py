@@ -2,6 +2,7 @@
 
     run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and follows the markers
     on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part from the fourth on
+                         truegold part RUN --of 8 --at 3              does so for every stage, until the run is done
 
 A scheduler such as Slurm starts these processes, or a person does.
 """
@@ -17,12 +18,14 @@ from pathlib import Path
 from truegold.pipeline.running.disk import write_whole
 from truegold.pipeline.running.parts import DONE, WORKERS, Part, PartWork, run_locally, unfinished
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import SCRATCH
+from truegold.pipeline.running.stage import SCRATCH, load_record
 from truegold.pipeline.running.workers import Surroundings
 from truegold.verifiers import InputError
 
 WAITING = "waiting.pkl"
 """The file in a stage's scratch folder with the work that waits."""
+REPORT = "report"
+"""The stage that comes last in every run."""
 LOOK_EVERY_S = 2.0
 """How often it is looked which parts are done."""
 
@@ -31,7 +34,7 @@ def wait_for_parts(run_dir: Path, work: PartWork, parts: Sequence[Part], progres
     """Wait until other processes have done the work."""
     waiting = leave_waiting(work, parts)
     progress.note(
-        f"{len(parts):,} parts wait for: truegold part {run_dir} {stage_of(parts)} --of N --at I (I from 0 to N-1, on "
+        f"{len(parts):,} parts wait for: truegold part {run_dir} --of N --at I (I from 0 to N-1, on "
         "any machine that sees this folder)"
     )
     while parts := drop_done(work, parts, progress):
@@ -45,12 +48,25 @@ def stage_of(parts: Sequence[Part]) -> str:
 
 
 def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
-    """Write what processes on other machines need to do the work, and return the file."""
+    """Write what processes on other machines need to do the work, and return the file.
+
+    Where it is there from a run that was killed, it stays, so that shares under way do not overlap with later ones.
+    """
     path = parts[0].out_dir / SCRATCH / WAITING
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # What is pickled inside may need the surroundings to be read.
-    write_whole(path, pickle.dumps((Surroundings.here(), pickle.dumps((work, parts)))))
+    if not waits_already(path, work, parts):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What is pickled inside may need the surroundings to be read.
+        write_whole(path, pickle.dumps((Surroundings.here(), pickle.dumps((work, tuple(parts))))))
     return path
+
+
+def waits_already(path: Path, work: PartWork, parts: Sequence[Part]) -> bool:
+    """Return whether the work on these parts, and maybe on others, waits there."""
+    if not path.exists():
+        return False
+    waiting_work, waiting = pickle.loads(read_waiting(path)[1])
+    keys = {part.index: waiting_work.key(part) for part in waiting}
+    return all(keys.get(part.index) == work.key(part) for part in parts)
 
 
 def read_waiting(path: Path) -> tuple[Surroundings, bytes]:
@@ -69,25 +85,45 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
     return left
 
 
-def do_share(
-    run_dir: Path, stage: str, progress: Progress, *, of: int = 1, at: int = 0, workers: int | None = None
+def do_shares(
+    run_dir: Path, stage: str | None, progress: Progress, *, of: int = 1, at: int = 0, workers: int | None = None
 ) -> int:
-    """Do every `of`-th part of a stage's waiting work from number `at` on, and return how many of them were not done.
+    """Do every `of`-th part of the work that waits from number `at` on, and return how many of them were not done.
 
-    Raises InputError where no work of the stage waits.
+    - `stage`: the stage whose work it is. Raises InputError where none of it waits. Without it, the work of every stage
+      is waited for and done until the run has its report
+    - `workers`: in place of the stage's own
     """
-    files = list(run_dir.glob(f".partial/{stage}-*/{SCRATCH}/{WAITING}"))
-    if not files:
-        raise InputError(
-            f"No parts of {stage} wait in {run_dir}.", "truegold run CONFIG --runner wait leaves those of each stage."
-        )
-    surroundings, content = read_waiting(max(files, key=lambda path: path.stat().st_mtime_ns))
-    surroundings.enter()
-    work: PartWork
-    work, parts = pickle.loads(content)
+    run_dir, done = run_dir.absolute(), 0
+    report = load_record(run_dir / REPORT)
+    while True:
+        files = list(run_dir.glob(f".partial/{stage or '*'}-*/{SCRATCH}/{WAITING}"))
+        for waiting in files:
+            done += _do_share(waiting, progress, of, at, workers)
+        if not files and stage is not None:
+            raise InputError(
+                f"No parts of {stage} wait in {run_dir}.",
+                "truegold run CONFIG --runner wait leaves those of each stage.",
+            )
+        if stage is not None or load_record(run_dir / REPORT) != report:
+            return done
+        time.sleep(LOOK_EVERY_S)
+
+
+def _do_share(waiting: Path, progress: Progress, of: int, at: int, workers: int | None) -> int:
+    try:
+        surroundings, content = read_waiting(waiting)
+        surroundings.enter()
+        work, parts = pickle.loads(content)
+        share = unfinished(work, parts[at::of])
+        # The markers go when the stage is done, and the file before them.
+        is_current = read_waiting(waiting) == (surroundings, content)
+    except FileNotFoundError:
+        is_current = False
+    if not is_current or not share:
+        return 0
     if workers is not None:
         work = replace(work, config=work.config.model_copy(update={WORKERS: workers}))
-    share = unfinished(work, parts[at::of])
-    progress.start(stage, sum(part.count_rows() for part in share))
+    progress.start(stage_of(parts), sum(part.count_rows() for part in share))
     run_locally(work, share, progress)
     return len(share)
