@@ -25,7 +25,7 @@ from pathlib import Path
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
-from truegold.pipeline.config.runners import RunnerChoice, RunnerConfig
+from truegold.pipeline.config.runners import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
 from truegold.pipeline.curation.plan import check_hub
@@ -95,15 +95,15 @@ def held_run(run_dir: Path) -> Iterator[None]:
 def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
     """Yield what works on the parts of stages; raise SetupError where it cannot."""
     match config.runner:
-        case RunnerChoice.LOCAL:
+        case "local":
             yield run_locally
-        case RunnerChoice.RAY:
+        case "ray":
             with ray_runner(config.ray, run_dir) as runner:
                 yield runner
-        case RunnerChoice.SLURM:
+        case "slurm":
             check_slurm()
             yield partial(run_on_slurm, run_dir, config.slurm)
-        case RunnerChoice.WAIT:
+        case "wait":
             yield partial(wait_for_parts, run_dir)
 
 

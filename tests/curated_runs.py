@@ -48,7 +48,7 @@ def write_problems(folder: Path, count: int = 3_000) -> Path:
 
 def start_curation(folder: Path, *options: str, runner: str = "local") -> subprocess.Popen[str]:
     """Start to curate the problems of a folder in parts of 150 rows."""
-    command = [sys.executable, "-m", "truegold.flows.cli", "curate", "p.jsonl", "--engine", "local"]
+    command = [sys.executable, "-P", "-m", "truegold.flows.cli", "curate", "p.jsonl", "--engine", "local"]
     settings = ["--runner", runner, "--set", "parts.rows=150", *options]
     return subprocess.Popen([*command, *settings], cwd=folder, text=True, stderr=subprocess.PIPE)
 

@@ -33,7 +33,6 @@ import typer
 
 from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
 from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
-from truegold.pipeline.config.runners import RunnerChoice
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
 from truegold.verifiers.extras import check_torch_builds
@@ -75,8 +74,12 @@ Decisions = Annotated[
     typer.Option("--decisions", help="A file or a folder of reviewers' decisions; several may be given."),
 ]
 RunnerOption = Annotated[
-    RunnerChoice | None,
-    typer.Option("--runner", help="Where parts of tables are worked on; as configured where not given."),
+    str | None,
+    typer.Option(
+        "--runner",
+        metavar="local|ray|slurm|wait",
+        help="Where parts of tables are worked on; as configured where not given.",
+    ),
 ]
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
@@ -388,7 +391,7 @@ def _overrides(
     max_rejected: float | None,
     max_held: float | None,
     decisions: list[Path] | None,
-    runner: RunnerChoice | None,
+    runner: str | None,
 ) -> list[str]:
     """Return the options as overrides of settings, behind those of `--set`."""
     paths = json.dumps(list(map(str, decisions))) if decisions else None
@@ -401,8 +404,8 @@ def part(
     stage: Annotated[
         str | None, typer.Argument(help="The stage whose parts wait; every one, until the report, where not given.")
     ] = None,
-    of: Annotated[int, typer.Option(min=1, help="How many processes share the parts.")] = 1,
-    at: Annotated[int, typer.Option(min=0, help="The number of this one, from 0.")] = 0,
+    shares: Annotated[int, typer.Option("--of", min=1, help="How many processes share the parts.")] = 1,
+    share: Annotated[int, typer.Option("--at", min=0, help="The number of this one, from 0.")] = 0,
     workers: Annotated[
         int | None, typer.Option(min=0, help="Its worker processes, 0: all cores; as configured where not given.")
     ] = None,
@@ -410,10 +413,10 @@ def part(
     """Do a share of the parts that a run with --runner wait or slurm waits for, on any machine that sees its folder."""
     from truegold.pipeline.running.waiting_parts import do_shares
 
-    if at >= of:
-        raise ConfigError(f"--at {at} is not below --of {of}.", f"The processes are numbered from 0 to {of - 1}.")
+    if share >= shares:
+        raise ConfigError(f"--at {share} is not below --of {shares}.", "Processes are numbered from 0.")
     with Terminal(errors).stage("part") as terminal:
-        done = do_shares(run, stage, terminal, of=of, at=at, workers=workers)
+        done = do_shares(run, stage, terminal, shares=shares, share=share, workers=workers)
     print_line(f"{done:,} parts done")
 
 

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
 from truegold.pipeline.config.base import StageConfig
-
-
-class RunnerChoice(StrEnum):
-    """The ways to have parts worked on."""
-
-    LOCAL = "local"
-    RAY = "ray"
-    SLURM = "slurm"
-    WAIT = "wait"
 
 
 class RayConfig(StageConfig):
@@ -44,7 +35,7 @@ class SlurmConfig(StageConfig):
 class RunnerConfig(StageConfig):
     """Where the parts of stages are worked on."""
 
-    runner: RunnerChoice = RunnerChoice.LOCAL
+    runner: Literal["local", "ray", "slurm", "wait"] = "local"
     """`local`: processes of this machine; `ray`: a Ray cluster; `slurm`: job arrays; `wait`: `truegold part`, which is
     called by hand or by another scheduler."""
     ray: RayConfig = RayConfig()

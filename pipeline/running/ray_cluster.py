@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from truegold.pipeline.config.runners import RayConfig
 from truegold.pipeline.running.parts import WORKERS, Part, PartWork, Runner, run_part, unfinished
 from truegold.pipeline.running.progress import NullProgress, Progress
-from truegold.pipeline.running.workers import Surroundings, WorkerKilled
+from truegold.pipeline.running.workers import Whereabouts, WorkerKilled
 from truegold.verifiers import SetupError
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Par
     options: dict[str, Any] = {} if config.memory_gb is None else {"memory": int(config.memory_gb * 2**30)}
     for inner_workers in (1, 2):
         alone = replace(work, config=work.config.model_copy(update={WORKERS: inner_workers}))
-        tasks = map_on_ray(ray, _do_part, unfinished(work, parts), (Surroundings.here(), alone), num_cpus=1, **options)
+        tasks = map_on_ray(ray, _do_part, unfinished(work, parts), (Whereabouts.here(), alone), num_cpus=1, **options)
         try:
             for part, _ in tasks:
                 progress.advance(part.count_rows())
@@ -136,9 +136,9 @@ def _run_on_ray(ray: Any, config: RayConfig, work: PartWork, parts: Sequence[Par
             return
 
 
-def _do_part(surroundings: Surroundings, work: PartWork, part: Part) -> None:
+def _do_part(whereabouts: Whereabouts, work: PartWork, part: Part) -> None:
     """Do the work on one part, in a process of a node."""
-    surroundings.enter()
+    whereabouts.enter()
     run_part(work, part, NullProgress())
 
 
@@ -165,7 +165,7 @@ def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
         for node in nodes:
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             ask = probe.options(scheduling_strategy=strategy)
-            answers[ask.remote(Surroundings.here(), version("truegold"), folder, token, node["NodeID"])] = node
+            answers[ask.remote(Whereabouts.here(), version("truegold"), folder, token, node["NodeID"])] = node
         for answer, node in answers.items():
             try:
                 fault = ray.get(answer, timeout=LONGEST_PROBE_S)
@@ -185,12 +185,12 @@ def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
         folder.rmdir()
 
 
-def _probe(surroundings: Surroundings, truegold: str, folder: Path, token: str, node: str) -> str | None:
+def _probe(whereabouts: Whereabouts, truegold: str, folder: Path, token: str, node: str) -> str | None:
     """Return why this node could not do the work, None where it could; it shows that by a file."""
     if (installed := version("truegold")) != truegold:
         return f"has truegold {installed}, and this machine {truegold}"
     try:
-        surroundings.enter()
+        whereabouts.enter()
         if (folder / token).read_text() != token:
             return f"sees another folder at {folder.absolute()}"
         (folder / node).touch()

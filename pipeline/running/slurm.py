@@ -39,7 +39,7 @@ ASK_EVERY_S = 20.0
 FOLDER = "slurm"
 """The folder in a stage's scratch folder with the script, the number of the array, and what its tasks print."""
 SCRIPT = """#!/bin/sh
-exec {python} -m truegold.flows.cli part {run} {stage} --of {of} --at "$SLURM_ARRAY_TASK_ID" --workers {workers}
+exec {python} -m truegold.flows.cli part {run} {stage} --of {tasks} --at "$SLURM_ARRAY_TASK_ID" --workers {workers}
 """
 
 
@@ -87,17 +87,17 @@ def _submit(
     leave_waiting(work, parts)
     for log in folder.glob("*.log"):
         log.unlink()
-    of = min(config.tasks, len(parts))
+    tasks = min(config.tasks, len(parts))
     script = SCRIPT.format(
         python=shlex.quote(sys.executable),
         run=shlex.quote(str(run_dir)),
         stage=shlex.quote(stage_of(parts)),
-        of=of,
+        tasks=tasks,
         workers='"${SLURM_CPUS_PER_TASK:-1}"' if is_first else 2,
     )
     (folder / "array.sh").write_text(script)
     name = f"--job-name=truegold-{stage_of(parts)}"
-    options = ("--parsable", f"--array=0-{of - 1}", f"--output={folder / '%a.log'}", name, *config.options)
+    options = ("--parsable", f"--array=0-{tasks - 1}", f"--output={folder / '%a.log'}", name, *config.options)
     # A run that is itself a job must not hand its own allocation on.
     environment = {name: value for name, value in os.environ.items() if name == "SLURM_CONF" or name[:6] != "SLURM_"}
     done = subprocess.run(

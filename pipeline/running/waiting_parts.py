@@ -19,7 +19,7 @@ from truegold.pipeline.running.disk import write_whole
 from truegold.pipeline.running.parts import DONE, WORKERS, Part, PartWork, run_locally, unfinished
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import SCRATCH, load_record
-from truegold.pipeline.running.workers import Surroundings
+from truegold.pipeline.running.workers import Whereabouts
 from truegold.verifiers import InputError
 
 WAITING = "waiting.pkl"
@@ -55,8 +55,8 @@ def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
     path = parts[0].out_dir / SCRATCH / WAITING
     if not waits_already(path, work, parts):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # What is pickled inside may need the surroundings to be read.
-        write_whole(path, pickle.dumps((Surroundings.here(), pickle.dumps((work, tuple(parts))))))
+        # What is pickled inside may need the whereabouts to be read.
+        write_whole(path, pickle.dumps((Whereabouts.here(), pickle.dumps((work, tuple(parts))))))
     return path
 
 
@@ -69,10 +69,10 @@ def waits_already(path: Path, work: PartWork, parts: Sequence[Part]) -> bool:
     return all(keys.get(part.index) == work.key(part) for part in parts)
 
 
-def read_waiting(path: Path) -> tuple[Surroundings, bytes]:
+def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
     """Return where work waits, and the pickled work and parts."""
-    surroundings, content = pickle.loads(path.read_bytes())
-    return surroundings, content
+    whereabouts, content = pickle.loads(path.read_bytes())
+    return whereabouts, content
 
 
 def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
@@ -86,9 +86,9 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
 
 
 def do_shares(
-    run_dir: Path, stage: str | None, progress: Progress, *, of: int = 1, at: int = 0, workers: int | None = None
+    run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
 ) -> int:
-    """Do every `of`-th part of the work that waits from number `at` on, and return how many of them were not done.
+    """Do one of so many shares of the work that waits, and return how many of its parts were not done.
 
     - `stage`: the stage whose work it is. Raises InputError where none of it waits. Without it, the work of every stage
       is waited for and done until the run has its report
@@ -99,7 +99,7 @@ def do_shares(
     while True:
         files = list(run_dir.glob(f".partial/{stage or '*'}-*/{SCRATCH}/{WAITING}"))
         for waiting in files:
-            done += _do_share(waiting, progress, of, at, workers)
+            done += _do_share(waiting, progress, slice(share, None, shares), workers)
         if not files and stage is not None:
             raise InputError(
                 f"No parts of {stage} wait in {run_dir}.",
@@ -110,20 +110,20 @@ def do_shares(
         time.sleep(LOOK_EVERY_S)
 
 
-def _do_share(waiting: Path, progress: Progress, of: int, at: int, workers: int | None) -> int:
+def _do_share(waiting: Path, progress: Progress, share: slice, workers: int | None) -> int:
     try:
-        surroundings, content = read_waiting(waiting)
-        surroundings.enter()
+        whereabouts, content = read_waiting(waiting)
+        whereabouts.enter()
         work, parts = pickle.loads(content)
-        share = unfinished(work, parts[at::of])
+        missing = unfinished(work, parts[share])
         # The markers go when the stage is done, and the file before them.
-        is_current = read_waiting(waiting) == (surroundings, content)
+        is_current = read_waiting(waiting) == (whereabouts, content)
     except FileNotFoundError:
         is_current = False
-    if not is_current or not share:
+    if not is_current or not missing:
         return 0
     if workers is not None:
         work = replace(work, config=work.config.model_copy(update={WORKERS: workers}))
-    progress.start(stage_of(parts), sum(part.count_rows() for part in share))
-    run_locally(work, share, progress)
-    return len(share)
+    progress.start(stage_of(parts), sum(part.count_rows() for part in missing))
+    run_locally(work, missing, progress)
+    return len(missing)

@@ -25,7 +25,7 @@ class WorkerKilled(SetupError):
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Whereabouts:
     """What import strings and relative paths depend on."""
 
     path: tuple[str, ...]
@@ -34,7 +34,7 @@ class Surroundings:
     """The working directory."""
 
     @classmethod
-    def here(cls) -> Surroundings:
+    def here(cls) -> Whereabouts:
         """Return those of this process."""
         return cls(tuple(sys.path), str(Path.cwd()))
 
@@ -61,7 +61,7 @@ class _Job:
     """The pickled function."""
     parent: int
     """The id of this process, with which the workers end."""
-    surroundings: Surroundings
+    whereabouts: Whereabouts
     """Those of this process."""
 
 
@@ -74,7 +74,7 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    job = _Job(pickle.dumps(function), os.getpid(), Surroundings.here())
+    job = _Job(pickle.dumps(function), os.getpid(), Whereabouts.here())
     submitted: deque[T] = deque()
 
     def calls() -> Iterator[Any]:
@@ -105,6 +105,6 @@ def _function(job: _Job) -> Callable[[Any], Any]:
     die_with_process(job.parent)
     # Ctrl-C reaches the parent, who ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    job.surroundings.enter()
+    job.whereabouts.enter()
     function: Callable[[Any], Any] = pickle.loads(job.function)
     return function

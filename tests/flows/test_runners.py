@@ -54,7 +54,7 @@ def test_a_run_is_the_same_in_several_parts(whole: dict[str, str], tmp_path: Pat
 
 
 def start_share(folder: Path, share: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "truegold.flows.cli", "part", str(RUN), "--of", "2", "--at", str(share)]
+    command = [sys.executable, "-P", "-m", "truegold.flows.cli", "part", str(RUN), "--of", "2", "--at", str(share)]
     return subprocess.Popen(command, cwd=folder, text=True, stderr=subprocess.PIPE)
 
 
@@ -87,7 +87,7 @@ def test_a_share_of_work_that_does_not_wait_is_an_error(tmp_path: Path) -> None:
     done = run_command("part", RUN, "clean", cwd=tmp_path)
     assert (done.returncode, "No parts of clean wait in" in done.stderr) == (3, True), done.stderr
     done = run_command("part", RUN, "clean", "--of", "8", "--at", "8", cwd=tmp_path)
-    assert (done.returncode, "numbered from 0 to 7" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "numbered from 0" in done.stderr) == (2, True), done.stderr
 
 
 # Ray
