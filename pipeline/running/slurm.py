@@ -60,6 +60,7 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
     for submission in range(config.submissions):
         if job is None:
             job = _submit(folder, run_dir, config, work, parts, is_first=submission == 0)
+        progress.note(f"{len(parts):,} parts wait for the array {job} of Slurm")
         try:
             parts = _follow(job, work, parts, progress)
         except BaseException:

@@ -324,17 +324,21 @@ def test_slurm_goes_on_while_drivers_are_killed_and_lost_tasks_are_submitted_aga
     whole: dict[str, str], tmp_path: Path
 ) -> None:
     write_problems(tmp_path)
-    options = ("--set", "run.slurm.tasks=2")
+    # Each task takes the whole node, so that they run one after the other.
+    options = ("--set", "run.slurm.tasks=2", "--set", "run.slurm.options=['--cpus-per-task=2']")
     run = start_curation(tmp_path, *options, runner="slurm")
     array = wait_for_array(tmp_path / RUN)
+    subprocess.run(["scontrol", "hold", f"{array}_1"], check=True)
     kill_after_part(tmp_path / RUN, run, 0)
     before = written_parts(tmp_path / RUN)
     run = start_curation(tmp_path, *options, runner="slurm")
-    wait_for_part(tmp_path / RUN, len(before), run)
-    assert wait_for_array(tmp_path / RUN) == array, "another array was submitted while the first one was there"
-    subprocess.run(["scancel", f"{array}_0"], check=True)
+    assert run.stderr is not None
+    while "wait for the array" not in (line := run.stderr.readline()):
+        assert line
+    assert f"wait for the array {array} of" in line, "another array was submitted while the first one was there"
+    subprocess.run(["scancel", f"{array}_1"], check=True)
     told = finish(run)
     after = written_parts(tmp_path / RUN)
     assert {part: after.get(part) for part in before} == before
-    assert f"parts were not done by the array {array} of Slurm" in told
+    assert f"10 parts were not done by the array {array} of Slurm" in told
     assert run_digests(tmp_path / RUN) == whole
