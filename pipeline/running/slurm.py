@@ -60,7 +60,7 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
     for submission in range(config.submissions):
         if job is None:
             job = _submit(folder, run_dir, config, work, parts, is_first=submission == 0)
-        progress.note(f"{len(parts):,} parts wait for the array {job} of Slurm")
+        progress.note(f"Parts that wait for the array {job} of Slurm: {len(parts):,}")
         try:
             parts = _follow(job, work, parts, progress)
         except BaseException:
@@ -69,10 +69,10 @@ def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequ
         if not parts:
             (folder.parent / WAITING).unlink()
             return
-        progress.note(f"{len(parts):,} parts were not done by the array {job} of Slurm. {_last_words(folder)}".strip())
+        progress.note(f"Parts left by the array {job} of Slurm: {len(parts):,}. {_last_words(folder)}".strip())
         job = None
     raise SetupError(
-        f"{len(parts):,} parts are not done after {config.submissions} job arrays. {_last_words(folder)}".strip(),
+        f"Parts left after {config.submissions} job arrays: {len(parts):,}. {_last_words(folder)}".strip(),
         f"What the tasks have printed is in {folder}. The same command goes on from here.",
     )
 

@@ -29,7 +29,7 @@ from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.review.stage import settle
 from truegold.pipeline.running import parts as module
-from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
+from truegold.pipeline.running.parts import Part, PartWork, run_here, run_parts, set_runner, split_inputs, sum_reports
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.running.workers import WorkerKilled, map_in_workers
@@ -263,6 +263,23 @@ def test_work_and_parts_are_all_that_another_machine_needs(tmp_path: Path) -> No
     here = clean({"rows": tmp_path / "in.parquet"}, CleanConfig(workers=1), tmp_path / "here", NullProgress())
     assert sum_reports(run_parts(work, parts, Steps(), "cleaning", run_array)) == here
     assert list(read_rows(tmp_path / "rows.parquet")) == list(read_rows(tmp_path / "here" / "rows.parquet"))
+
+
+def test_a_runner_that_is_set_does_the_parts_of_stages_that_have_none_of_their_own(tmp_path: Path) -> None:
+    write_parts(tmp_path / "in.parquet", ROWS, [20, 20])
+    sent: list[int] = []
+
+    def run_elsewhere(work: PartWork, parts: Sequence[Part], progress: Any) -> None:
+        sent.extend(part.index for part in parts)
+        run_here(work, parts, progress)
+
+    with set_runner(run_elsewhere):
+        run_copy(tmp_path, Config())
+        work = PartWork("part_functions:copy_again", Config())
+        run_parts(work, split_inputs({"rows": tmp_path / "in.parquet"}, tmp_path), Steps(), "copying", run_here)
+    assert sent == [0, 1, 2]
+    run_copy(tmp_path, Config())
+    assert sent == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("rows", "files"), [(0, 1), (7, 1), (8, 2), (15, 3)])
