@@ -26,6 +26,7 @@ from truegold.pipeline.config.engines import (
     ServerEngineConfig,
     VllmEngineConfig,
 )
+from truegold.pipeline.config.runners import RunnerConfig
 from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.curation.plan import check_settings
@@ -56,6 +57,8 @@ class RunConfig(CurationConfig):
     """The run's folder inside `runs_dir`."""
     runs_dir: str = "runs"
     """The folder that holds the folders of runs."""
+    run: RunnerConfig = RunnerConfig()
+    """Where the parts of stages are worked on."""
     model: ModelConfig | None = None
     """The model to profile and train."""
     chat: ChatConfig = ChatConfig()

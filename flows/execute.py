@@ -19,16 +19,21 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
+from truegold.pipeline.config.runners import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
 from truegold.pipeline.curation.plan import check_hub
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
+from truegold.pipeline.running.parts import Runner, run_locally, set_runner
+from truegold.pipeline.running.ray_cluster import ray_runner
+from truegold.pipeline.running.slurm import check_slurm, run_on_slurm
 from truegold.pipeline.running.stage import (
     Output,
     Stage,
@@ -40,6 +45,7 @@ from truegold.pipeline.running.stage import (
     run_stage,
     work_folder,
 )
+from truegold.pipeline.running.waiting_parts import wait_for_parts
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
 from truegold.pipeline.tables.run_files import HELD_REASONS, check_intact, read_manifest, read_resolved
@@ -86,12 +92,28 @@ def held_run(run_dir: Path) -> Iterator[None]:
         yield
 
 
-def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
+@contextmanager
+def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
+    """Yield what works on the parts of stages; raise SetupError where it cannot."""
+    match config.runner:
+        case "local":
+            yield run_locally
+        case "ray":
+            with ray_runner(config.ray, run_dir) as runner:
+                yield runner
+        case "slurm":
+            check_slurm()
+            yield partial(run_on_slurm, run_dir, config.slurm)
+        case "wait":
+            yield partial(wait_for_parts, run_dir)
+
+
+def stage_caller(run_dir: Path, terminal: Terminal, runner: Runner = run_locally) -> Call:
     """Return a function that runs one stage in `run_dir`, draws its progress and prints what it made."""
     digests = DigestCache(run_dir / ".digests.json")
 
     def call(stage: Stage) -> StageResult:
-        with terminal.stage(stage.name):
+        with terminal.stage(stage.name), set_runner(runner):
             result = run_stage(stage, run_dir, digests, terminal)
         terminal.tell(describe(result))
         for line in rejects_in_words(result):

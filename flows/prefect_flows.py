@@ -30,7 +30,7 @@ from prefect.runtime import flow_run
 
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
-from truegold.flows.execute import TRAIN, Call, execute, open_run, stage_caller
+from truegold.flows.execute import TRAIN, Call, execute, open_run, open_runner, stage_caller
 from truegold.flows.plan import plan
 from truegold.pipeline.report.stage import PAGE
 from truegold.pipeline.report.training import describe_waiting
@@ -202,8 +202,8 @@ FLOWS = {
 
 def _flow(config: RunConfig, until: Phase) -> Path:
     stages = plan(config, until)
-    with open_run(config) as run_dir:
-        call = stage_caller(run_dir, _FlowLog())
+    with open_run(config) as run_dir, open_runner(config.run, run_dir) as runner:
+        call = stage_caller(run_dir, _FlowLog(), runner)
         called: list[Stage] = []
         earlier_report = _report_time(run_dir)
 

@@ -23,7 +23,7 @@ from truegold.flows.cli.doctor import doctor
 from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
 from truegold.flows.cli.look_commands import clean, diff, explain, report, template
 from truegold.flows.cli.review_commands import decide, review
-from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, phase_command, plan, push, train
+from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, part, phase_command, plan, push, train
 from truegold.flows.cli.set_commands import export, gate, testcases_app
 from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
 from truegold.flows.console import errors, print_line
@@ -59,11 +59,11 @@ RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifie
 """The groups of commands in the help, in their order."""
 
 INTERRUPTED, PREEMPTED = 130, 143
-RESUMED = ("train", "demo", "flag", "testcases")
+RESUMED = ("train", "demo", "flag", "testcases", "part")
 """The commands besides those of the phases whose finished stages are kept."""
 
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
-    (RUN, (train, push, init, plan, demo)),
+    (RUN, (train, push, init, plan, demo, part)),
     (LOOK, (report, explain, diff, review, decide, clean, template)),
     (FILES, (look, verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),

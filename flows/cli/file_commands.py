@@ -70,8 +70,7 @@ def dedup(
     ray: Annotated[
         str | None,
         typer.Option(
-            help="Compare on a Ray cluster, through Prefect: its address, or local. The folder of --out has to be"
-            " visible to all of it."
+            help="Compare on a Ray cluster: its address, or local. The folder of --out has to be visible to all of it."
         ),
     ] = None,
 ) -> None:
@@ -83,7 +82,7 @@ def dedup(
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     run_shards: ShardRunner = run_in_threads
     if ray is not None:
-        from truegold.flows.ray_shards import on_ray
+        from truegold.pipeline.near.ray_shards import on_ray
 
         run_shards = on_ray(None if ray == "local" else ray)
     with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:

@@ -72,6 +72,14 @@ Decisions = Annotated[
     list[Path] | None,
     typer.Option("--decisions", help="A file or a folder of reviewers' decisions; several may be given."),
 ]
+RunnerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--runner",
+        metavar="local|ray|slurm|wait",
+        help="Where parts of tables are worked on; as configured where not given.",
+    ),
+]
 PHASE_COMMANDS = {
     "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
@@ -93,7 +101,7 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
     """Run a configuration up to a phase, or say what that would be."""
-    from truegold.flows import execute as runner
+    from truegold.flows import execute as execution
     from truegold.flows.plan import plan
 
     stages = plan(config, until)
@@ -105,27 +113,28 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     if config.model is not None and until is not Phase.CURATE:
         check_torch_builds()
     run_dir = config.run_dir
-    cached = runner.all_cached(stages, run_dir) if run_dir.exists() else None
+    cached = execution.all_cached(stages, run_dir) if run_dir.exists() else None
     if cached is not None:
         for result in cached:
-            for line in (runner.describe(result), *runner.rejects_in_words(result)):
+            for line in (execution.describe(result), *execution.rejects_in_words(result)):
                 print_line(line, errors)
-        runner.write_manifest(run_dir, cached)
+        execution.write_manifest(run_dir, cached)
         errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
         for result in cached:
             config.loss_bounds.check(result.name, result.report)
     elif engine is EngineChoice.LOCAL:
-        with runner.open_run(config):
-            runner.execute(stages, run_dir, runner.stage_caller(run_dir, Terminal(errors)), config.loss_bounds)
+        with execution.open_run(config), execution.open_runner(config.run, run_dir) as runner:
+            call = execution.stage_caller(run_dir, Terminal(errors), runner)
+            execution.execute(stages, run_dir, call, config.loss_bounds)
     else:
-        with runner.open_run(config):
+        with execution.open_run(config):
             pass  # A directory that is in use is found out before a server is started.
         _run_as_flow(until, config)
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
-    for line in runner.losses_in_words(run_dir):
+    for line in execution.losses_in_words(run_dir):
         errors.print(line, style="red", markup=False, soft_wrap=True)
     _push(run_dir, target)
-    for line in runner.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
+    for line in execution.next_steps(run_dir, shlex.join(["truegold", *sys.argv[1:]])):
         print_line(line, errors)
 
 
@@ -390,12 +399,37 @@ def demo(
 
 
 def _overrides(
-    set_: list[str] | None, max_rejected: float | None, max_held: float | None, decisions: list[Path] | None
+    set_: list[str] | None,
+    max_rejected: float | None,
+    max_held: float | None,
+    decisions: list[Path] | None,
+    runner: str | None,
 ) -> list[str]:
     """Return the options as overrides of settings, behind those of `--set`."""
     paths = json.dumps(list(map(str, decisions))) if decisions else None
-    options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths}
+    options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths, "run.runner": runner}
     return [*(set_ or ()), *(f"{name}={value}" for name, value in options.items() if value is not None)]
+
+
+def part(
+    run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    stage: Annotated[
+        str | None, typer.Argument(help="The stage whose parts wait; every one, until the report, where not given.")
+    ] = None,
+    shares: Annotated[int, typer.Option("--of", min=1, help="How many processes share the parts.")] = 1,
+    share: Annotated[int, typer.Option("--at", min=0, help="The number of this one, from 0.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Its worker processes, 0: all cores; as configured where not given.")
+    ] = None,
+) -> None:
+    """Do a share of the parts that a run with --runner wait or slurm waits for, on any machine that sees its folder."""
+    from truegold.pipeline.running.waiting_parts import do_shares
+
+    if share >= shares:
+        raise ConfigError(f"--at {share} is not below --of {shares}.", "Processes are numbered from 0.")
+    with Terminal(errors).stage("part") as terminal:
+        done = do_shares(run, stage, terminal, shares=shares, share=share, workers=workers)
+    print_line(f"{done:,} parts done")
 
 
 def phase_command(until: Phase) -> Callable[..., None]:
@@ -411,10 +445,11 @@ def phase_command(until: Phase) -> Callable[..., None]:
         max_rejected: MaxRejected = None,
         max_held: MaxHeld = None,
         decisions: Decisions = None,
+        runner: RunnerOption = None,
     ) -> None:
         from truegold.flows.config import load_config
 
-        overrides = _overrides(set_, max_rejected, max_held, decisions)
+        overrides = _overrides(set_, max_rejected, max_held, decisions, runner)
         loaded = load_config(config, overrides, last_turn_only=last_turn_only)
         run_until(until, loaded, engine, dry_run, as_json)
 
@@ -431,6 +466,7 @@ def train(
     max_rejected: MaxRejected = None,
     max_held: MaxHeld = None,
     decisions: Decisions = None,
+    runner: RunnerOption = None,
     doctor: Annotated[
         Path | None,
         typer.Option(
@@ -452,6 +488,6 @@ def train(
 
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    overrides = _overrides(set_, max_rejected, max_held, decisions)
+    overrides = _overrides(set_, max_rejected, max_held, decisions, runner)
     loaded = load_config(config, overrides, last_turn_only=last_turn_only)
     run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)

@@ -21,6 +21,7 @@ from typing import Any
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, collect, hand_out
 from truegold.pipeline.engines.vllm_local import QUEUED_PER_SEQUENCE, VllmEngine
+from truegold.pipeline.running.ray_cluster import join_cluster
 from truegold.verifiers import SetupError
 
 WORK_S = 0.25
@@ -81,32 +82,11 @@ class _Worker:
     """The reasons for which it was lost."""
 
 
-def connect(config: VllmEngineConfig) -> tuple[Any, bool]:
-    """Return Ray, which has joined the cluster of the configuration, and whether it had before."""
-    try:
-        import ray
-    except ImportError as error:
-        raise SetupError(
-            f"engine.data_parallel_size is {config.data_parallel_size}, and Ray is not installed.",
-            "Install it: pip install 'truegold[ray]', or set engine.data_parallel_size: 1.",
-        ) from error
-    if ray.is_initialized():
-        return ray, True
-    try:
-        ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
-    except ConnectionError as error:
-        raise SetupError(
-            f"There is no Ray cluster at {config.ray_address}: {str(error).splitlines()[0]}",
-            "Start it (`ray start --head`), or leave engine.ray_address out for this machine alone.",
-        ) from error
-    return ray, False
-
-
 class RayEngine:
     """Samples from `config.data_parallel_size` engines on the checkpoint in folder `model`."""
 
     def __init__(self, model: Path, config: VllmEngineConfig) -> None:
-        ray, self._joined = connect(config)
+        ray, self._joined = join_cluster(config.ray_address, "engine.ray_address")
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
         self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs

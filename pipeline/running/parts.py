@@ -16,7 +16,8 @@ What a part's rows have to know of others is found before, and is the same for e
 counted by part and decided by the stage when all parts are done. So the tables are the same however they are cut.
 
 A runner sees to it that markers come to be, wherever the work is done: it gets the work and the parts, both picklable,
-and returns when they are done. `run_locally` has this machine's processes.
+and returns when they are done. `run_locally` has this machine's processes; `set_runner` names another one for all
+stages, but for those that have a runner of their own, since what they work with cannot travel.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pkgutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -139,6 +141,17 @@ def _stamp(path: Path) -> list[int]:
 
 Runner = Callable[[PartWork, Sequence[Part], Progress], None]
 """Does the work on parts, and returns when each has its marker."""
+_RUNNER: ContextVar[Runner] = ContextVar("runner")
+
+
+@contextmanager
+def set_runner(runner: Runner) -> Iterator[None]:
+    """Have `run_parts` use this runner while it lasts, where the stage names none."""
+    token = _RUNNER.set(runner)
+    try:
+        yield
+    finally:
+        _RUNNER.reset(token)
 
 
 def split_inputs(inputs: Mapping[str, Path], out_dir: Path, *further: str) -> list[Part]:
@@ -166,7 +179,7 @@ def run_parts(
     if missing:
         waiting = {part.index for part in missing}
         progress.advance(sum(part.count_rows() for part in parts if part.index not in waiting))
-        (runner or run_locally)(work, missing, progress)
+        (runner or _RUNNER.get(run_locally))(work, missing, progress)
     reports = [part.finished(work.key(part)) for part in parts]
     if (undone := reports.count(None)) > 0:
         raise RuntimeError(f"{undone} of {len(parts)} parts of {work.fn} have no marker after their work")

@@ -25,18 +25,44 @@ class WorkerKilled(SetupError):
 
 
 @dataclass(frozen=True)
+class Whereabouts:
+    """What import strings and relative paths depend on."""
+
+    path: tuple[str, ...]
+    """Where modules are searched for."""
+    folder: str
+    """The working directory."""
+
+    @classmethod
+    def here(cls) -> Whereabouts:
+        """Return those of this process."""
+        return cls(tuple(sys.path), str(Path.cwd()))
+
+    def enter(self) -> None:
+        """Have import strings and paths mean in this process, which may be on another machine, what they mean there.
+
+        Raises SetupError where this machine does not have the working directory.
+        """
+        sys.path[:] = dict.fromkeys((*self.path, *sys.path))
+        try:
+            os.chdir(self.folder)
+        except OSError as error:
+            raise SetupError(
+                f"{self.folder} is not on the machine {os.uname().nodename} ({error.strerror}).",
+                "Every machine has to see the working directory and the run's folder under the same paths.",
+            ) from error
+
+
+@dataclass(frozen=True)
 class _Job:
-    """The settings that every worker has to know. An import string means the same in a worker as here, since `path` and
-    `folder` are the same."""
+    """The settings that every worker has to know."""
 
     function: bytes
     """The pickled function."""
     parent: int
     """The id of this process, with which the workers end."""
-    path: tuple[str, ...]
-    """The places where modules are searched for."""
-    folder: str
-    """The working directory."""
+    whereabouts: Whereabouts
+    """Those of this process."""
 
 
 def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int) -> Iterator[tuple[T, R]]:
@@ -48,7 +74,7 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    job = _Job(pickle.dumps(function), os.getpid(), tuple(sys.path), str(Path.cwd()))
+    job = _Job(pickle.dumps(function), os.getpid(), Whereabouts.here())
     submitted: deque[T] = deque()
 
     def calls() -> Iterator[Any]:
@@ -79,7 +105,6 @@ def _function(job: _Job) -> Callable[[Any], Any]:
     die_with_process(job.parent)
     # Ctrl-C reaches the parent, who ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.path[:] = job.path
-    os.chdir(job.folder)
+    job.whereabouts.enter()
     function: Callable[[Any], Any] = pickle.loads(job.function)
     return function

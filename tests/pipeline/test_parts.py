@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from command_line import run_command
+from curated_runs import wait_for_part, written_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_rows import plain_row
@@ -28,7 +29,7 @@ from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.review.stage import settle
 from truegold.pipeline.running import parts as module
-from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
+from truegold.pipeline.running.parts import Part, PartWork, run_here, run_parts, set_runner, split_inputs, sum_reports
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.running.workers import WorkerKilled, map_in_workers
@@ -264,6 +265,23 @@ def test_work_and_parts_are_all_that_another_machine_needs(tmp_path: Path) -> No
     assert list(read_rows(tmp_path / "rows.parquet")) == list(read_rows(tmp_path / "here" / "rows.parquet"))
 
 
+def test_a_runner_that_is_set_does_the_parts_of_stages_that_have_none_of_their_own(tmp_path: Path) -> None:
+    write_parts(tmp_path / "in.parquet", ROWS, [20, 20])
+    sent: list[int] = []
+
+    def run_elsewhere(work: PartWork, parts: Sequence[Part], progress: Any) -> None:
+        sent.extend(part.index for part in parts)
+        run_here(work, parts, progress)
+
+    with set_runner(run_elsewhere):
+        run_copy(tmp_path, Config())
+        work = PartWork("part_functions:copy_again", Config())
+        run_parts(work, split_inputs({"rows": tmp_path / "in.parquet"}, tmp_path), Steps(), "copying", run_here)
+    assert sent == [0, 1, 2]
+    run_copy(tmp_path, Config())
+    assert sent == [0, 1, 2]
+
+
 @pytest.mark.parametrize(("rows", "files"), [(0, 1), (7, 1), (8, 2), (15, 3)])
 def test_a_table_that_fits_into_a_part_is_one_file(tmp_path: Path, rows: int, files: int) -> None:
     path = tmp_path / "rows.parquet"
@@ -430,24 +448,6 @@ def test_a_run_killed_at_any_moment_goes_on_with_the_parts_that_are_not_done(tmp
         killed = tmp_path / "killed" / record.parent.name / record.name
         assert json.loads(killed.read_bytes())["report"] == json.loads(record.read_bytes())["report"]
     assert count_rows(tmp_path / "killed" / "clean" / "rows.parquet") > 1_000
-
-
-def wait_for_part(run_dir: Path, earlier: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a further part is done, or the process has ended."""
-    deadline = time.monotonic() + 300
-    while len(written_parts(run_dir)) <= earlier and process.poll() is None:
-        assert time.monotonic() < deadline, "no further part was done"
-        time.sleep(0.02)
-
-
-def written_parts(run_dir: Path) -> Mapping[str, int]:
-    """Return when the rows of each finished part of each stage were written."""
-    markers = run_dir.glob(".partial/*/scratch/done/*.json")
-    unfinished = [marker.parents[2] / "rows.parquet" / f"part-{marker.stem}.parquet" for marker in markers]
-    finished = [record.parent / "rows.parquet" for record in run_dir.glob("*/stage.json")]
-    paths = [*unfinished, *(part for table in finished for part in table.iterdir())]
-    stages = {path: path.parents[1].name.partition("-")[0] for path in paths}
-    return {f"{stages[path]} {path.name}": path.stat().st_mtime_ns for path in paths if path.exists()}
 
 
 DETECTOR = """

@@ -15,7 +15,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.engines.vllm_ray import connect, resources
+from truegold.pipeline.engines.vllm_ray import resources
+from truegold.pipeline.running.ray_cluster import join_cluster
 from truegold.train.rollout import sampler_child
 from truegold.train.rollout.sampler_child import SamplerSetup
 
@@ -52,7 +53,7 @@ def serve(connection: Connection, setup: SamplerSetup) -> None:
     assert isinstance(engine, VllmEngineConfig)
     actor = None
     try:
-        ray, _ = connect(engine)
+        ray, _ = join_cluster(engine.ray_address, "engine.ray_address")
         alone = engine.model_copy(update={"data_parallel_size": 1, "ray_address": None, "weights_dir": None})
         # One call waits for messages of the process while others bring it those of the trainer.
         make: Any = ray.remote(max_concurrency=2, **resources(ray.cluster_resources(), engine))(_Actor)

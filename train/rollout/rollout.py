@@ -19,7 +19,7 @@ from truegold.pipeline.engines.base import Completion, SamplingParams, sample_se
 from truegold.pipeline.engines.chat import ChatEncoder, encode_row
 from truegold.pipeline.engines.server_list import ServerList
 from truegold.pipeline.engines.vllm_local import GPU_BLOCK_TOKENS, VllmEngine
-from truegold.pipeline.engines.vllm_ray import connect
+from truegold.pipeline.running.ray_cluster import join_cluster
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.guards.table import PROBE
@@ -119,7 +119,7 @@ def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_not
     by_ray = engine.data_parallel_size > 1
     if by_ray and rank() == 0:
         # Before the samplers' threads, which would do so at the same time.
-        connect(engine)
+        join_cluster(engine.ray_address, "engine.ray_address")
     devices = enumerate((None,) * engine.data_parallel_size if by_ray else asynchronous.sampler_devices)
     setups = [SamplerSetup(str(index), model, engine, config.chat, config.turns, gpus) for index, gpus in devices]
     return SamplerPool(lambda: setups, engine.weights_dir, note=note)

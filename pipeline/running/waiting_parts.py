@@ -1,0 +1,129 @@
+"""Parts that wait for processes which this one has not started: `truegold part`, wherever the run's folder is seen.
+
+    run_parts writes     RUN/.partial/clean-KEY/scratch/waiting.pkl, and follows the markers
+    on another machine   truegold part RUN clean --of 8 --at 3        does every eighth part from the fourth on
+                         truegold part RUN --of 8 --at 3              does so for every stage, until the run is done
+
+A scheduler such as Slurm starts these processes, or a person does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from truegold.pipeline.running.disk import write_whole
+from truegold.pipeline.running.parts import DONE, WORKERS, Part, PartWork, run_locally, unfinished
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import SCRATCH, load_record
+from truegold.pipeline.running.workers import Whereabouts
+from truegold.verifiers import InputError
+
+WAITING = "waiting.pkl"
+"""The file in a stage's scratch folder with the work that waits."""
+REPORT = "report"
+"""The stage that comes last in every run."""
+LOOK_EVERY_S = 2.0
+"""How often it is looked which parts are done."""
+
+
+def wait_for_parts(run_dir: Path, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
+    """Wait until other processes have done the work."""
+    waiting = leave_waiting(work, parts)
+    progress.note(
+        f"Parts that wait for other processes: {len(parts):,}. truegold part {run_dir} --of N --at I (I from 0), on "
+        "any machine that sees this folder"
+    )
+    while parts := drop_done(work, parts, progress):
+        time.sleep(LOOK_EVERY_S)
+    waiting.unlink()
+
+
+def stage_of(parts: Sequence[Part]) -> str:
+    """Return the name of the stage whose parts these are."""
+    return parts[0].out_dir.name.rpartition("-")[0]
+
+
+def leave_waiting(work: PartWork, parts: Sequence[Part]) -> Path:
+    """Write what processes on other machines need to do the work, and return the file.
+
+    Where it is there from a run that was killed, it stays, so that shares under way do not overlap with later ones.
+    """
+    path = parts[0].out_dir / SCRATCH / WAITING
+    if not waits_already(path, work, parts):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What is pickled inside may need the whereabouts to be read.
+        write_whole(path, pickle.dumps((Whereabouts.here(), pickle.dumps((work, tuple(parts))))))
+    return path
+
+
+def waits_already(path: Path, work: PartWork, parts: Sequence[Part]) -> bool:
+    """Return whether the work on these parts, and maybe on others, waits there."""
+    if not path.exists():
+        return False
+    waiting_work, waiting = pickle.loads(read_waiting(path)[1])
+    keys = {part.index: waiting_work.key(part) for part in waiting}
+    return all(keys.get(part.index) == work.key(part) for part in parts)
+
+
+def read_waiting(path: Path) -> tuple[Whereabouts, bytes]:
+    """Return where work waits, and the pickled work and parts."""
+    whereabouts, content = pickle.loads(path.read_bytes())
+    return whereabouts, content
+
+
+def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list[Part]:
+    """Return the parts that are not done yet, and report the rows of the others."""
+    # A network file system shows what other machines have made where a folder is listed.
+    list((parts[0].out_dir / SCRATCH / DONE).glob("*"))
+    left = unfinished(work, parts)
+    waiting = {part.index for part in left}
+    progress.advance(sum(part.count_rows() for part in parts if part.index not in waiting))
+    return left
+
+
+def do_shares(
+    run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
+) -> int:
+    """Do one of so many shares of the work that waits, and return how many of its parts were not done.
+
+    - `stage`: the stage whose work it is. Raises InputError where none of it waits. Without it, the work of every stage
+      is waited for and done until the run has its report
+    - `workers`: in place of the stage's own
+    """
+    run_dir, done = run_dir.absolute(), 0
+    report = load_record(run_dir / REPORT)
+    while True:
+        files = list(run_dir.glob(f".partial/{stage or '*'}-*/{SCRATCH}/{WAITING}"))
+        for waiting in files:
+            done += _do_share(waiting, progress, slice(share, None, shares), workers)
+        if not files and stage is not None:
+            raise InputError(
+                f"No parts of {stage} wait in {run_dir}.",
+                "truegold run CONFIG --runner wait leaves those of each stage.",
+            )
+        if stage is not None or load_record(run_dir / REPORT) != report:
+            return done
+        time.sleep(LOOK_EVERY_S)
+
+
+def _do_share(waiting: Path, progress: Progress, share: slice, workers: int | None) -> int:
+    try:
+        whereabouts, content = read_waiting(waiting)
+        whereabouts.enter()
+        work, parts = pickle.loads(content)
+        missing = unfinished(work, parts[share])
+        # The markers go when the stage is done, and the file before them.
+        is_current = read_waiting(waiting) == (whereabouts, content)
+    except FileNotFoundError:
+        is_current = False
+    if not is_current or not missing:
+        return 0
+    if workers is not None:
+        work = replace(work, config=work.config.model_copy(update={WORKERS: workers}))
+    progress.start(stage_of(parts), sum(part.count_rows() for part in missing))
+    run_locally(work, missing, progress)
+    return len(missing)
