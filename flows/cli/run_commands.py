@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from importlib.util import find_spec
 from itertools import islice
@@ -93,7 +94,14 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
-    """Run a configuration up to a phase, or say what that would be."""
+    """Run a configuration up to a phase, or say what that would be; a run at a place is fetched, and published."""
+    from truegold.flows.published import published
+
+    with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)):
+        _run_until(until, config, engine, dry_run, as_json)
+
+
+def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
     from truegold.flows import execute as runner
     from truegold.flows.plan import plan
 
@@ -320,9 +328,10 @@ def _describe_reading(source: FileSource | HubSource | DemoSource) -> Iterator[s
 
 def _count_records(path: Path, form: str) -> int | None:
     """Return the number of records, by lines where the format has them; None where counting takes long."""
-    from truegold.pipeline.sources.data_files import form_by_suffix, open_file
+    from truegold.pipeline.sources.data_files import at_hand, form_by_suffix, open_file
     from truegold.pipeline.sources.jsonl import is_json_array
 
+    path = at_hand(path)
     if not path.is_file():  # It is a folder or a pattern.
         return None
     form = form_by_suffix(path) if form == "auto" else form
