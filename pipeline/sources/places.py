@@ -192,11 +192,14 @@ def _explain(url: str, error: Exception) -> TruegoldError | None:
     client = next((cause for cause in causes if type(cause).__module__.partition(".")[0] in _CLIENTS), None)
     if getattr(error, "filename", None) is not None or not (isinstance(error, OSError) or client is not None):
         return None
-    status = getattr(client, "status", None) or getattr(getattr(client, "response", None), "status_code", None)
-    said = first_line(client or error)
-    if status in (401, 403) or any(type(cause).__name__ in _DENIED for cause in causes):
+    codes = (getattr(client, name, None) for name in ("status", "code"))
+    status = next((code for code in codes if code), getattr(getattr(client, "response", None), "status_code", None))
+    is_boto = hasattr(client, "operation_name")
+    said = first_line(error if is_boto or client is None else client)
+    is_denied = any(type(cause).__name__ in _DENIED for cause in causes) or said.startswith("Forbidden")
+    if status in (401, 403) or is_denied:
         hint = _ACCESS.get(url.partition(":")[0], "Look at who may read it.")
         return SetupError(f"{url}: access is denied: {said}.", hint)
-    if isinstance(error, FileNotFoundError) and (client is None or status == 404 or hasattr(client, "operation_name")):
-        return InputError(f"{url} does not exist: {said}.", "Look at its spelling.")
+    if isinstance(error, FileNotFoundError) and (is_boto or client is None or status == 404):
+        return InputError(f"{url} does not exist{'' if said in url or status else f': {said}'}.", "Look at its spelling.")
     return SetupError(f"{url} cannot be reached: {said}.", "Check the network, and run the same command again.")
