@@ -29,7 +29,7 @@ from truegold.flows.execute import held_run
 from truegold.pipeline.running.parts import DONE
 from truegold.pipeline.running.stage import RECORD, SCRATCH, set_aside
 from truegold.pipeline.sources.places import get_files, open_place, place_errors, place_url, working_folder
-from truegold.verifiers import TruegoldError
+from truegold.verifiers import InputError, TruegoldError
 
 FILES = "_files"
 """The unit of the files that lie in the run's folder itself."""
@@ -53,17 +53,19 @@ _published: set[Path] = set()
 
 
 @contextmanager
-def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[None]:
+def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | None]:
     """Fetch a run whose `runs_dir` is a place, and publish it while the block lasts and at its end.
 
+    Yields its URL, None where it stays on this machine or is published already.
     `tell` gets a line where publishing fails, which is tried again. Raises SetupError or InputError where the place
     cannot be read or written at the beginning or at the end.
     """
     run_dir, url = config.run_dir, place_url(config.runs_dir)
     if url is None or run_dir in _published:
-        yield
+        yield None
         return
-    run = PublishedRun(run_dir, f"{url.rstrip('/')}/{config.name}")
+    url = f"{url.rstrip('/')}/{config.name}"
+    run = PublishedRun(run_dir, url)
     run.fetch()
     run.publish()
     ended = Event()
@@ -71,7 +73,7 @@ def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[None]:
     _published.add(run_dir)
     publisher.start()
     try:
-        yield
+        yield url
     except BaseException:
         with suppress(Exception):  # What ended the run is told, not this.
             run.publish(is_last=True)
@@ -88,9 +90,10 @@ def fetched_run(run: Path) -> Path:
     """Return the folder of a run, fetched where `run` is a URL."""
     if (url := place_url(run)) is None:
         return run
-    folder = working_folder(url)
-    PublishedRun(folder, url).fetch()
-    return folder
+    run = working_folder(url)
+    if not PublishedRun(run, url).fetch():
+        raise InputError(f"{url}: nothing is published there.", "Name a run's folder: RUNS_DIR/NAME.")
+    return run
 
 
 def _keep_publishing(run: PublishedRun, ended: Event, tell: Callable[[str], None]) -> None:
@@ -117,10 +120,10 @@ class PublishedRun:
         """What the place has, by unit: a folder of the run, or FILES for the files in it."""
         self._lock = Lock()
 
-    def fetch(self) -> None:
+    def fetch(self) -> bool:
         """Bring what is at the place and not here; what is here of a stage with other settings is set aside.
 
-        Raises ConfigError where a run is working in the folder.
+        Returns whether there is a run at the place. Raises ConfigError where a run is working in the folder.
         """
         with place_errors(self._url):
             found = self._fs.find(self._at(INDEX))
@@ -136,6 +139,7 @@ class PublishedRun:
                     self._fetch_stage(unit, index)
                 else:
                     self._fetch_files(index)
+        return bool(self._indices)
 
     def _fetch_stage(self, unit: str, index: Index) -> None:
         record = f"{unit}/{RECORD}"

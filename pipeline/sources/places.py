@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -166,6 +167,25 @@ def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -
 
 
 @contextmanager
+def outgoing(path: Path) -> Iterator[Path]:
+    """Yield the folder to write what is to lie at `path`: itself, or for a URL one whose files are sent at the end.
+
+    Nothing is sent after an error.
+    """
+    if (url := place_url(path)) is None:
+        yield path
+        return
+    with place_errors(url):
+        fs, root = open_place(url)
+    with tempfile.TemporaryDirectory(prefix="truegold-") as name:
+        folder = Path(name)
+        yield folder
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        with place_errors(url):
+            fs.put(list(map(str, files)), [f"{root}/{file.relative_to(folder)}" for file in files])
+
+
+@contextmanager
 def place_errors(url: str) -> Iterator[None]:
     """Turn what a place's library raises into one line; errors of this machine's disk, and bugs, pass."""
     try:
@@ -201,5 +221,7 @@ def _explain(url: str, error: Exception) -> TruegoldError | None:
         hint = _ACCESS.get(url.partition(":")[0], "Look at who may read it.")
         return SetupError(f"{url}: access is denied: {said}.", hint)
     if isinstance(error, FileNotFoundError) and (is_boto or client is None or status == 404):
-        return InputError(f"{url} does not exist{'' if said in url or status else f': {said}'}.", "Look at its spelling.")
+        return InputError(
+            f"{url} does not exist{'' if said in url or status else f': {said}'}.", "Look at its spelling."
+        )
     return SetupError(f"{url} cannot be reached: {said}.", "Check the network, and run the same command again.")

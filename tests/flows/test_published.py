@@ -15,16 +15,16 @@ from typing import Any
 import orjson
 import pytest
 from command_line import run_command
+from numbered_rows import plain_row
 from s3_server import s3_server
 
 from truegold.flows import published as publishing
 from truegold.flows.config import RunConfig, validate_config
 from truegold.flows.published import PublishedRun, published
-from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.part_files import part_path
 from truegold.pipeline.running.stage import RECORD
-from truegold.pipeline.tables.rows import read_rows
-from truegold.verifiers import ConfigError, InputError, SetupError
+from truegold.pipeline.tables.rows import read_rows, write_rows
+from truegold.verifiers import ConfigError, SetupError
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -72,7 +72,9 @@ def files_of(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 def test_a_run_comes_back_as_it_was(memory: Any, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    write_stage(here, "clean", "c1", {"rows.parquet/part-00000.parquet": b"one", "rows.parquet/part-00001.parquet": b"2"})
+    write_stage(
+        here, "clean", "c1", {"rows.parquet/part-00000.parquet": b"one", "rows.parquet/part-00001.parquet": b"2"}
+    )
     write_part(here, "flag-1", 0, b"done")
     (here / "manifest.json").write_text("{}")
     (here / ".samples").mkdir()
@@ -90,7 +92,8 @@ def test_a_run_comes_back_as_it_was(memory: Any, tmp_path: Path) -> None:
     run.fetch()
     run.publish()
     names = [path.removeprefix("/place/runs/") for path in memory.find("/place/runs")]
-    assert not [name for name in names if "digests" in name or "logs" in name or "part-00001" in name and "flag" in name]
+    assert not [name for name in names if "digests" in name or "logs" in name]
+    assert ".partial/flag-1/rows.parquet/part-00001.parquet" not in names
 
 
 def test_parts_that_are_published_are_copied_there_when_their_stage_is_done(
@@ -219,28 +222,58 @@ def test_a_run_that_is_worked_on_here_is_not_fetched_beside_it(memory: Any, tmp_
     assert memory.exists("/place/runs/clean/stage.json")
 
 
-# A test's own process would keep the file system of the first server.
+def test_a_run_at_a_place_comes_from_the_cache_on_another_machine(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [{"question": row["prompt"], "answer": row["gold"]} for row in ROWS[:20]]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    command = ("curate", "train.jsonl", "--engine", "local", "--set", f"runs_dir={URL}", "--set", "name=run")
+    first = run_command(*command, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "published: memory://place/runs/run" in first.stdout
+    assert b"<html" in memory.cat_file("/place/runs/run/report/index.html")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert "nothing to do: all" in run_command(*command, cwd=tmp_path).stderr
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "third"))
+    shown = run_command("report", f"{URL}/run", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "third/truegold/runs/memory/place/runs/run/report/index.html").is_file()
+    assert "nothing is published" in run_command("report", f"{URL}/none", cwd=tmp_path).stderr
+
+
 SCRIPT = """
 import sys
-from truegold.flows import published
-from truegold.pipeline.running import parts
-from truegold.flows.cli import main
+from pathlib import Path
+from truegold.flows import published as publishing
+from truegold.flows.config import validate_config
+from truegold.pipeline.clean import clean
+from truegold.pipeline.config.stages import CleanConfig, FlagConfig
+from truegold.pipeline.flag import flag
+from truegold.pipeline.running.disk import DigestCache
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import Output, plan_stage, run_stage
 
-if __name__ == "__main__":
-    published.EVERY_S = 0.05
-    parts.FEWEST_ROWS = 0
-    main()
+publishing.EVERY_S = 0.02
+config = validate_config({"name": "run", "runs_dir": sys.argv[1], "data": {"path": "in.parquet"}}, "test")
+with publishing.published(config, print):
+    config.run_dir.mkdir(parents=True, exist_ok=True)
+    rows = Path("in.parquet").absolute()
+    for function, settings in ((clean, CleanConfig(workers=1)), (flag, FlagConfig(workers=1))):
+        stage = plan_stage(function.__name__, function, settings, {"rows": rows})
+        result = run_stage(stage, config.run_dir, DigestCache(config.run_dir / ".digests.json"), NullProgress())
+        print(stage.name, result.cached)
+        rows = Output(function.__name__, "rows.parquet")
 """
+ROWS = [plain_row(f"Ada has {n} apples and buys {n + 3} more. How many in all?", str(2 * n + 3)) for n in range(2_400)]
+PARTS = 24
 KILLS = 3
 
 
 def test_a_run_at_s3_that_is_killed_goes_on_on_a_machine_that_has_nothing_of_it(tmp_path: Path) -> None:
     """Killed at random moments, each time with a fresh folder to work in: no part that is published is done again."""
-    records = [
-        {"question": f"Ada has {n} apples and buys {n + 3} more. How many in all?", "answer": 2 * n + 3}
-        for n in range(400)
-    ]
-    (tmp_path / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (tmp_path / "in.parquet").mkdir()
+    for index in range(PARTS):
+        write_rows(part_path(tmp_path / "in.parquet", index, PARTS), ROWS[index::PARTS])
     (tmp_path / "script.py").write_text(SCRIPT)
     with s3_server() as environment:
         fs = fsspec.filesystem(
@@ -253,41 +286,36 @@ def test_a_run_at_s3_that_is_killed_goes_on_on_a_machine_that_has_nothing_of_it(
         )
         fs.mkdir("bucket")
 
-        def start(machine: str, runs_dir: str) -> subprocess.Popen[bytes]:
+        def start(machine: str, runs_dir: str) -> subprocess.Popen[str]:
             variables = {**os.environ, **environment, "XDG_CACHE_HOME": str(tmp_path / machine)}
-            command = [sys.executable, str(tmp_path / "script.py"), "curate", "train.jsonl", "--engine", "local"]
-            command += ["--set", f"runs_dir={runs_dir}", "--set", "parts.rows=40", "--set", "name=run"]
-            with (tmp_path / f"{machine}.log").open("wb") as log:
-                return subprocess.Popen(command, cwd=tmp_path, env=variables, stdout=log, stderr=log)
+            command = [sys.executable, str(tmp_path / "script.py"), runs_dir]
+            return subprocess.Popen(command, cwd=tmp_path, env=variables, stdout=subprocess.PIPE, text=True)
 
         assert start("calm", str(tmp_path / "calm")).wait() == 0
         moments = random.Random(0)
         before: dict[str, int] = {}
         for kill in range(KILLS):
             process = start(f"machine-{kill}", "s3://bucket/runs")
-            deadline = time.monotonic() + 300
             while process.poll() is None and not published_parts(fs).keys() - before.keys():
-                assert time.monotonic() < deadline, (tmp_path / f"machine-{kill}.log").read_text()
                 time.sleep(0.02)
-            time.sleep(moments.uniform(0, 0.5))
+            time.sleep(moments.uniform(0, 0.3))
             process.kill()
-            process.wait()
+            process.communicate()
             now = published_parts(fs)
             assert {part: now.get(part) for part in before} == before
             before = now
-        assert start("last", "s3://bucket/runs").wait() == 0, (tmp_path / "last.log").read_text()
+        process = start("last", "s3://bucket/runs")
+        assert process.communicate()[0].endswith("flag False\n")
         now = published_parts(fs)
         assert {part: now.get(part) for part in before} == before
-        assert "ingest        from the cache" in (tmp_path / "last.log").read_text()
-        assert start("reader", "s3://bucket/runs").wait() == 0
-        assert "nothing to do" in (tmp_path / "reader.log").read_text()
-    runs = tmp_path / "reader" / "truegold" / "runs" / "s3" / "bucket" / "runs" / "run"
-    tables = sorted(path for path in (tmp_path / "calm" / "run").glob("*/*.parquet") if path.parent.name != "report")
-    assert (runs / "clean" / "rows.parquet").is_dir()
-    for path in tables:
-        table = runs / path.parent.name / path.name
-        assert list(read_rows(table)) == list(read_rows(path)), table
-    assert len(tables) > 10
+        assert len(now) == 2 * PARTS
+        assert start("reader", "s3://bucket/runs").communicate()[0] == "clean True\nflag True\n"
+    run_dir = tmp_path / "reader" / "truegold" / "runs" / "s3" / "bucket" / "runs" / "run"
+    tables = sorted((tmp_path / "calm" / "run").glob("*/*.parquet"))
+    assert len(tables) > 5
+    for table in tables:
+        fetched = run_dir / table.parent.name / table.name
+        assert list(read_rows(fetched)) == list(read_rows(table)), fetched
 
 
 def published_parts(fs: Any) -> dict[str, int]:

@@ -187,6 +187,21 @@ def test_what_cannot_be_fetched_is_one_line_that_says_what_to_do(
     assert "\n" not in str(error.value)
 
 
+def test_an_export_is_sent_to_a_place(memory: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_bytes(LINES)
+    command = ("export", "train.jsonl", "--format", "trl", "--out")
+    assert run_command(*command, "here", cwd=tmp_path).returncode == 0
+    done = run_command(*command, "memory://sets/apples", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("sent to memory://sets/apples\n")
+    here = sorted(str(file.relative_to(tmp_path / "here")) for file in (tmp_path / "here").rglob("*") if file.is_file())
+    assert sorted(path.removeprefix("/sets/apples/") for path in memory.find("/sets/apples")) == here
+    assert not (tmp_path / "memory:").exists()
+    refused = run_command("dedup", "--data", "train.jsonl", "--out", "memory://sets/x", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "no folder on disk" in refused.stderr
+
+
 def curate(folder: Path, data: str, *settings: str) -> dict[str, Any]:
     """Return the tables of a run on data, and its reports, without what names the place."""
     folder.mkdir(exist_ok=True)
@@ -217,7 +232,7 @@ def test_a_set_of_s3_is_curated_as_the_same_set_on_disk(s3: Any, tmp_path: Path)
 
 
 def test_errors_of_s3_are_one_line_each(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="s3://other/train.jsonl does not exist: The specified bucket"):
+    with pytest.raises(InputError, match=r"s3://other/train.jsonl does not exist: The specified bucket"):
         local_copy("s3://other/train.jsonl")
     with pytest.raises(InputError, match=r"s3://bucket/train.jsonl does not exist\."):
         local_copy("s3://bucket/train.jsonl")
