@@ -192,7 +192,7 @@ FLOWS = {
 
 
 def _flow(config: RunConfig, until: Phase) -> Path:
-    with published(config, _log):
+    with published(config, _FlowLog().tell):
         return _run(config, until)
 
 

@@ -1,6 +1,6 @@
 """Keeps a run at a place, such as `runs_dir: s3://bucket/runs`: worked on in a folder here, published as it goes.
 
-    with published(run_dir, "s3://bucket/runs/gsm8k", print): ...
+    with published(config, print): ...
 
 fetches what the place has and this machine has not, and then publishes all that is finished every few seconds: each
 finished stage, each finished part of a stage that works by parts, samples, replies and decisions.
@@ -56,9 +56,9 @@ _published: set[Path] = set()
 def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | None]:
     """Fetch a run whose `runs_dir` is a place, and publish it while the block lasts and at its end.
 
-    Yields its URL, None where it stays on this machine or is published already.
-    `tell` gets a line where publishing fails, which is tried again. Raises SetupError or InputError where the place
-    cannot be read or written at the beginning or at the end.
+    Yields its URL, None where it stays on this machine or is published already. `tell` gets a line where publishing
+    fails, which is tried again. Raises SetupError or InputError where the place cannot be read or written at the
+    beginning or at the end.
     """
     run_dir, url = config.run_dir, place_url(config.runs_dir)
     if url is None or run_dir in _published:
@@ -67,6 +67,7 @@ def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | 
     url = f"{url.rstrip('/')}/{config.name}"
     run = PublishedRun(run_dir, url)
     run.fetch()
+    run.check_writing()
     run.publish()
     ended = Event()
     publisher = Thread(target=_keep_publishing, args=(run, ended, tell), daemon=True)
@@ -141,6 +142,12 @@ class PublishedRun:
                     self._fetch_files(index)
         return bool(self._indices)
 
+    def check_writing(self) -> None:
+        """Write an index of nothing at the place, and take it away."""
+        with place_errors(self._url):
+            self._fs.pipe_file(self._at(f"{INDEX}/nothing.json"), b"{}")
+            self._fs.rm_file(self._at(f"{INDEX}/nothing.json"))
+
     def _fetch_stage(self, unit: str, index: Index) -> None:
         record = f"{unit}/{RECORD}"
         if _state(self._run_dir / record) == index[record]:
@@ -175,6 +182,12 @@ class PublishedRun:
     def _finished(self) -> dict[str, list[Path]]:
         """Return the files that are finished, by unit."""
         units: dict[str, list[Path]] = {}
+        # Unfinished work comes first: what is put in its place meanwhile is seen twice, rather than not at all.
+        for folder in (self._run_dir / PARTIAL).glob("*"):
+            markers = folder.glob(f"{SCRATCH}/{DONE}/*.json")
+            parts = [_files_of_part(folder, marker) for marker in markers]
+            if files := [file for part in parts if all(file.exists() for file in part) for file in part]:
+                units[f"{PARTIAL}/{folder.name}"] = files
         for entry in self._run_dir.iterdir():
             if entry.name in STAY:
                 continue
@@ -182,10 +195,6 @@ class PublishedRun:
                 units[entry.name] = [file for file in entry.rglob("*") if file.is_file() and file.suffix != ".tmp"]
             elif not entry.name.startswith("."):
                 units.setdefault(FILES, []).append(entry)
-        for folder in (self._run_dir / PARTIAL).glob("*"):
-            markers = folder.glob(f"{SCRATCH}/{DONE}/*.json")
-            if files := [file for marker in markers for file in _files_of_part(folder, marker)]:
-                units[f"{PARTIAL}/{folder.name}"] = files
         return units
 
     def _publish(self, unit: str, files: Iterable[Path], is_last: bool) -> None:

@@ -86,7 +86,7 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
         return Path(path)
     with place_errors(url):
         fs, root = open_place(url)
-        found = _find(fs, url, root, is_wanted)
+        found, is_one = _find(fs, url, root, is_wanted)
         scheme, _, rest = url.partition("://")
         above = PurePosixPath(rest.partition("?")[0] if scheme in _WEB else rest).parent
         fixed = [part for part in above.parts if part not in ("..", "/") and not is_pattern(Path(part))]
@@ -101,29 +101,27 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
         if not target.exists() or not target.samefile(file):
             target.unlink(missing_ok=True)
             os.link(file, target)
-    is_one = len(found) == 1 and not is_pattern(Path(root)) and next(iter(found.values()))["name"].rstrip("/") == root
     return folder / next(iter(found)) if is_one else folder
 
 
-def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> dict[str, Mapping[str, Any]]:
-    """Return the objects that a URL means, by their names below its folder."""
+def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tuple[dict[str, Mapping[str, Any]], bool]:
+    """Return the objects that a URL means, by their names below its folder, and whether it is the name of one."""
     if url.partition(":")[0] in _WEB:
-        return {PurePosixPath(root.partition("?")[0]).name or "data": fs.info(root)}
-    if is_pattern(Path(root)):
+        return {PurePosixPath(root.partition("?")[0]).name or "data": fs.info(root)}, True
+    above = root.rstrip("/")
+    if is_pattern(Path(root)) and not fs.exists(root):
         parts = PurePosixPath(root).parts
         above = "/".join(parts[: next(index for index, part in enumerate(parts) if is_pattern(Path(part)))])
         entries = fs.glob(root, detail=True).values()
+    elif (info := fs.info(root))["type"] != "directory":
+        return {PurePosixPath(root).name: info}, True
     else:
-        info = fs.info(root)
-        if info["type"] != "directory":
-            return {PurePosixPath(root).name: info}
-        above = root.rstrip("/")
         entries = [info for info in fs.find(root, detail=True).values() if is_wanted(info["name"])]
     files = {info["name"].removeprefix(above).lstrip("/"): info for info in entries if info["type"] == "file"}
     found = {name: info for name, info in files.items() if name and ".." not in name.split("/")}
     if not found:
         raise InputError(f"{url} has no data file.", "Look at its spelling, and at what lies there.")
-    return found
+    return found, False
 
 
 def _stamp(url: str, name: str, info: Mapping[str, Any]) -> dict[str, str]:
