@@ -76,7 +76,7 @@ def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | 
     try:
         yield url
     except BaseException:
-        with suppress(Exception):  # What ended the run is told, not this.
+        with suppress(Exception):  # What ended the run is reported, not this.
             run.publish(is_last=True)
         raise
     else:
@@ -98,15 +98,15 @@ def fetched_run(run: Path) -> Path:
 
 
 def _keep_publishing(run: PublishedRun, ended: Event, tell: Callable[[str], None]) -> None:
-    told = ""
+    last_error = ""
     while not ended.wait(EVERY_S):
         try:
             run.publish()
         except FileNotFoundError:  # The run has moved what was just being looked at.
             continue
         except (TruegoldError, OSError) as error:
-            if str(error) != told:
-                told = str(error)
+            if str(error) != last_error:
+                last_error = str(error)
                 tell(f"not published yet: {error}")
 
 
@@ -127,8 +127,8 @@ class PublishedRun:
         Returns whether there is a run at the place. Raises ConfigError where a run is working in the folder.
         """
         with place_errors(self._url):
-            found = self._fs.find(self._at(INDEX))
-            contents = self._fs.cat(found) if found else {}
+            indices = self._fs.find(self._remote(INDEX))
+            contents = self._fs.cat(indices) if indices else {}
         for path, content in contents.items():
             unit = path.partition(f"/{INDEX}/")[2].removesuffix(".json")
             self._indices[unit] = orjson.loads(content)
@@ -145,8 +145,8 @@ class PublishedRun:
     def check_writing(self) -> None:
         """Write an index of nothing at the place, and take it away."""
         with place_errors(self._url):
-            self._fs.pipe_file(self._at(f"{INDEX}/nothing.json"), b"{}")
-            self._fs.rm_file(self._at(f"{INDEX}/nothing.json"))
+            self._fs.pipe_file(self._remote(f"{INDEX}/nothing.json"), b"{}")
+            self._fs.rm_file(self._remote(f"{INDEX}/nothing.json"))
 
     def _fetch_stage(self, unit: str, index: Index) -> None:
         record = f"{unit}/{RECORD}"
@@ -166,7 +166,7 @@ class PublishedRun:
     def _get(self, paths: Iterable[str], index: Index, folder: Path) -> None:
         targets = {path: folder / path for path in paths}
         with place_errors(self._url):
-            get_files(self._fs, self._url, {self._at(path): (to, index[path][0]) for path, to in targets.items()})
+            get_files(self._fs, self._url, {self._remote(path): (to, index[path][0]) for path, to in targets.items()})
         for path, target in targets.items():
             os.utime(target, ns=(index[path][1], index[path][1]))
 
@@ -209,7 +209,7 @@ class PublishedRun:
         kept = {path: state for path, state in before.items() if index.get(path) == state}
         if stale := [path for path in before if path not in kept]:
             self._write_index(unit, kept)
-            self._fs.rm([self._at(path) for path in stale])
+            self._fs.rm([self._remote(path) for path in stale])
         new = [path for path in index if path not in kept]
         if is_loose:
             self._put_growing(new, index)
@@ -226,11 +226,11 @@ class PublishedRun:
             if source := next((name for name in sources if self._has(name, index[path])), None):
                 copied[path] = source
         if copied:
-            self._fs.copy(list(map(self._at, copied.values())), list(map(self._at, copied)))
+            self._fs.copy(list(map(self._remote, copied.values())), list(map(self._remote, copied)))
         for are_records in (False, True):
             sent = [path for path in paths if path not in copied and path.endswith(f"/{RECORD}") == are_records]
             if sent:
-                self._fs.put([str(self._run_dir / path) for path in sent], list(map(self._at, sent)))
+                self._fs.put([str(self._run_dir / path) for path in sent], list(map(self._remote, sent)))
 
     def _has(self, path: str, state: list[int]) -> bool:
         return any(index.get(path) == state for index in self._indices.values())
@@ -245,18 +245,18 @@ class PublishedRun:
                 left = index[path][0]
                 while left and (chunk := source.read(min(left, 2**20))):
                     left -= target.write(chunk)
-            self._fs.put_file(str(aside), self._at(path))
+            self._fs.put_file(str(aside), self._remote(path))
             aside.unlink()
 
     def _write_index(self, unit: str, index: Index) -> None:
-        path = self._at(f"{INDEX}/{unit}.json")
+        path = self._remote(f"{INDEX}/{unit}.json")
         if index:
             self._fs.pipe_file(path, orjson.dumps(index))
             self._indices[unit] = index
         elif self._indices.pop(unit, None):
             self._fs.rm_file(path)
 
-    def _at(self, path: str) -> str:
+    def _remote(self, path: str) -> str:
         return f"{self._root}/{path}"
 
 

@@ -86,22 +86,22 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
         return Path(path)
     with place_errors(url):
         fs, root = open_place(url)
-        found, is_one = _find(fs, url, root, is_wanted)
+        objects, is_one = _find(fs, url, root, is_wanted)
         scheme, _, rest = url.partition("://")
         above = PurePosixPath(rest.partition("?")[0] if scheme in _WEB else rest).parent
         fixed = [part for part in above.parts if part not in ("..", "/") and not is_pattern(Path(part))]
-        places = cache_folder("places")
-        stamps = {name: _stamp(url, name, info) for name, info in found.items()}
-        folder = places.joinpath(scheme, *fixed, digest_json(stamps)[:12])
-        stored = {name: places / "objects" / digest_json(stamp) for name, stamp in stamps.items()}
-        _fetch(fs, url, [(info, stored[name], _is_telling(stamps[name])) for name, info in found.items()])
+        cache = cache_folder("places")
+        stamps = {name: _stamp(url, name, info) for name, info in objects.items()}
+        folder = cache.joinpath(scheme, *fixed, digest_json(stamps)[:12])
+        stored = {name: cache / "objects" / digest_json(stamp) for name, stamp in stamps.items()}
+        _fetch(fs, url, [(info, stored[name], _is_telling(stamps[name])) for name, info in objects.items()])
     for name, file in stored.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists() or not target.samefile(file):
             target.unlink(missing_ok=True)
             os.link(file, target)
-    return folder / next(iter(found)) if is_one else folder
+    return folder / next(iter(objects)) if is_one else folder
 
 
 def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tuple[dict[str, Mapping[str, Any]], bool]:
@@ -118,10 +118,10 @@ def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tup
     else:
         entries = [info for info in fs.find(root, detail=True).values() if is_wanted(info["name"])]
     files = {info["name"].removeprefix(above).lstrip("/"): info for info in entries if info["type"] == "file"}
-    found = {name: info for name, info in files.items() if name and ".." not in name.split("/")}
-    if not found:
+    objects = {name: info for name, info in files.items() if name and ".." not in name.split("/")}
+    if not objects:
         raise InputError(f"{url} has no data file.", "Look at its spelling, and at what lies there.")
-    return found, False
+    return objects, False
 
 
 def _stamp(url: str, name: str, info: Mapping[str, Any]) -> dict[str, str]:
@@ -213,13 +213,13 @@ def _explain(url: str, error: Exception) -> TruegoldError | None:
     codes = (getattr(client, name, None) for name in ("status", "code"))
     status = next((code for code in codes if code), getattr(getattr(client, "response", None), "status_code", None))
     is_boto = hasattr(client, "operation_name")
-    said = first_line(error if is_boto or client is None else client)
-    is_denied = any(type(cause).__name__ in _DENIED for cause in causes) or said.startswith("Forbidden")
+    reason = first_line(error if is_boto or client is None else client)
+    is_denied = any(type(cause).__name__ in _DENIED for cause in causes) or reason.startswith("Forbidden")
     if status in (401, 403) or is_denied:
         hint = _ACCESS.get(url.partition(":")[0], "Look at who may read it.")
-        return SetupError(f"{url}: access is denied: {said}.", hint)
+        return SetupError(f"{url}: access is denied: {reason}.", hint)
     if isinstance(error, FileNotFoundError) and (is_boto or client is None or status == 404):
         return InputError(
-            f"{url} does not exist{'' if said in url or status else f': {said}'}.", "Look at its spelling."
+            f"{url} does not exist{'' if reason in url or status else f': {reason}'}.", "Look at its spelling."
         )
-    return SetupError(f"{url} cannot be reached: {said}.", "Check the network, and run the same command again.")
+    return SetupError(f"{url} cannot be reached: {reason}.", "Check the network, and run the same command again.")
