@@ -172,6 +172,7 @@ def test_an_object_that_is_shorter_than_the_place_says_is_an_error(
         ("{web}/nothing.jsonl", InputError, "does not exist"),
         ("{web}/secret.jsonl", SetupError, "access is denied"),
         ("http://127.0.0.1:9/train.jsonl", SetupError, "cannot be reached"),
+        ("hf://datasets/openai/gsm8k/x.parquet", SetupError, "offline mode"),
         ("memory://set/nothing.jsonl", InputError, "memory://set/nothing.jsonl does not exist."),
         ("memory://set/*.jsonl", InputError, "has no data file"),
         ("nowhere://set/train.jsonl", InputError, "there is no place of this kind"),
