@@ -97,10 +97,10 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     """Run a configuration up to a phase, or say what that would be; a run at a place is fetched, and published."""
     from truegold.flows.published import published
 
-    with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as place:
+    with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as url:
         _run_until(until, config, engine, dry_run, as_json)
-    if place is not None:
-        print_line(f"published: {place}")
+    if url is not None:
+        print_line(f"published: {url}")
 
 
 def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
