@@ -32,6 +32,7 @@ from truegold.pipeline.config.stages import CurationConfig, ExportConfig, Opinio
 from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
 from truegold.pipeline.sources.data_files import check_file, data_files, is_named_as_data
+from truegold.pipeline.sources.places import place_url, working_folder
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
@@ -56,7 +57,7 @@ class RunConfig(CurationConfig):
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """The run's folder inside `runs_dir`."""
     runs_dir: str = "runs"
-    """The folder that holds the folders of runs."""
+    """The folder that holds the folders of runs; or a place, such as s3://bucket/runs, where they are published."""
     run: RunnerConfig = RunnerConfig()
     """Where the parts of stages are worked on."""
     model: ModelConfig | None = None
@@ -188,7 +189,7 @@ class RunConfig(CurationConfig):
     @property
     def run_dir(self) -> Path:
         """The run's folder."""
-        return Path(self.runs_dir) / self.name
+        return working_folder(self.runs_dir) / self.name
 
     @property
     def loss_bounds(self) -> LossBounds:
@@ -210,8 +211,9 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
-    is_data = is_named_as_data(path) if path.is_file() else data_files(path) not in ([], [path])
-    values = {"name": run_name(path), "data": {"path": str(path)}} if is_data else _read_yaml(path)
+    url = place_url(path)
+    is_data = is_named_as_data(path) if url is not None or path.is_file() else data_files(path) not in ([], [path])
+    values = {"name": run_name(path), "data": {"path": url or str(path)}} if is_data else _read_yaml(path)
     _apply_overrides(values, overrides)
     if last_turn_only:
         data = values.get("data")

@@ -32,6 +32,7 @@ from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal
 from truegold.flows.execute import TRAIN, Call, execute, open_run, open_runner, stage_caller
 from truegold.flows.plan import plan
+from truegold.flows.published import published
 from truegold.pipeline.report.stage import PAGE
 from truegold.pipeline.report.training import describe_waiting
 from truegold.pipeline.review.review_measures import count_waiting
@@ -201,6 +202,11 @@ FLOWS = {
 
 
 def _flow(config: RunConfig, until: Phase) -> Path:
+    with published(config, _FlowLog().tell):
+        return _run(config, until)
+
+
+def _run(config: RunConfig, until: Phase) -> Path:
     stages = plan(config, until)
     with open_run(config) as run_dir, open_runner(config.run, run_dir) as runner:
         call = stage_caller(run_dir, _FlowLog(), runner)

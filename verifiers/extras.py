@@ -18,6 +18,7 @@ _EXTRA_PACKAGES = {
     "run": "prefect",
     "train": "accelerate deepspeed gguf huggingface_hub peft safetensors tensorboard tokenizers torch transformers",
     "hub": "datasets",
+    "places": "fsspec gcsfs s3fs",
     "ray": "ray",
 }
 """The packages that each extra brings, by the names they are imported by. vLLM is not among them, because the engine

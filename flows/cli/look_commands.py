@@ -78,8 +78,9 @@ def report(
         _share(runs[0], share, texts)
         return
     from truegold.flows.execute import report_again
+    from truegold.flows.published import fetched_run
 
-    result = report_again(runs[0], Terminal(errors))
+    result = report_again(fetched_run(runs[0]), Terminal(errors))
     print_line(f"report: {result.path / 'index.html'}")
 
 

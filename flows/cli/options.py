@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-OutFolder = Annotated[Path, typer.Option("--out", help="The folder to write to.", show_default=False)]
+from truegold.verifiers import ConfigError
+
+
+def _on_disk(folder: Path) -> Path:
+    """Return the folder; raise ConfigError where it is a URL."""
+    from truegold.pipeline.sources.places import place_url
+
+    if (url := place_url(folder)) is not None:
+        raise ConfigError(f"--out {url} is no folder on disk.", "Write to a folder, and copy it there.")
+    return folder
+
+
+OutFolder = Annotated[
+    Path, typer.Option("--out", help="The folder to write to.", show_default=False, callback=_on_disk)
+]
 PromptColumn = Annotated[str | None, typer.Option(help="The column with the problem; by its name where not given.")]
 GoldColumn = Annotated[str | None, typer.Option(help="The column with the answer; by its name where not given.")]
 IdColumn = Annotated[str | None, typer.Option(help="The column with the id; by its name, else the record's number.")]

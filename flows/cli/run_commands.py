@@ -28,6 +28,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -100,7 +101,16 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
-    """Run a configuration up to a phase, or say what that would be."""
+    """Run a configuration up to a phase, or say what that would be; a run at a place is fetched, and published."""
+    from truegold.flows.published import published
+
+    with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as url:
+        _run_until(until, config, engine, dry_run, as_json)
+    if url is not None:
+        print_line(f"published: {url}")
+
+
+def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
     from truegold.flows import execute as execution
     from truegold.flows.plan import plan
 

@@ -188,7 +188,8 @@ def export(
     ],
     form: Annotated[FormatName, typer.Option("--format", help="Who is to read it.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option(help="The folder to write; none to --check a file as it is.", show_default=False)
+        Path | None,
+        typer.Option(help="The folder to write, or its URL; none to --check a file as it is.", show_default=False),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Read it back: by the target's own code where installed, and its schema.")
@@ -219,34 +220,46 @@ def export(
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.export import convert as conversion
     from truegold.pipeline.export.formats import FORMATS
+    from truegold.pipeline.sources.places import outgoing, place_url
     from truegold.pipeline.tables.losses import LossBounds
 
     target = FORMATS[form]
     if out is None and not check:
         raise ConfigError("There is no folder to write to.", "truegold export DATA --format FORMAT --out FOLDER")
-    paths = [data]
-    if out is not None:
-        named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
-        named["split"] = split_column
-        source = FileSource(
-            path=str(data),
-            preset=preset,
-            verifier=verifier,
-            last_turn_only=last_turn_only,
-            license=license_,
-            origin=origin,
-            limit=limit,
-            columns=Columns.model_validate(named),
-        )
-        choice = _choice(target, per_row, seed, completions)
-        with disk_errors_reported(out), Terminal(errors).stage("export") as terminal:
-            bounds = LossBounds(max_rejected)
-            written = conversion.convert(data, target, out, terminal, source, system, choice, bounds)
+    if out is None:
+        _check([data], target)
+        return
+    named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
+    named["split"] = split_column
+    source = FileSource(
+        path=str(data),
+        preset=preset,
+        verifier=verifier,
+        last_turn_only=last_turn_only,
+        license=license_,
+        origin=origin,
+        limit=limit,
+        columns=Columns.model_validate(named),
+    )
+    choice = _choice(target, per_row, seed, completions)
+    bounds = LossBounds(max_rejected)
+    with outgoing(out) as folder:
+        with disk_errors_reported(folder), Terminal(errors).stage("export") as terminal:
+            written = conversion.convert(data, target, folder, terminal, source, system, choice, bounds)
         for line in written.lines(target):
             print_line(line)
-        paths = list(written.splits)
+        if check:
+            _check(list(written.splits), target)
+    if (url := place_url(out)) is not None:
+        print_line(f"sent to {url}")
+
+
+def _check(paths: list[Path], target: Format) -> None:
+    """Read sets as their target does, and print what came of it; raise InputError for a mistake."""
+    from truegold.pipeline.export import convert as conversion
+
     mistakes = 0
-    for path in paths if check else ():
+    for path in paths:
         checked = conversion.check(path, target)
         print_line(f"{path}: {checked.rows:,} rows read by {' and '.join(checked.readers)}")
         for mistake in checked.mistakes:

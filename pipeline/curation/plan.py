@@ -62,7 +62,7 @@ from truegold.pipeline.judge.audit import check_audit
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.sources.columns import compile_column
-from truegold.pipeline.sources.data_files import check_data, check_file, open_file
+from truegold.pipeline.sources.data_files import at_hand, check_data, check_file, open_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.presets import check_columns, check_preset, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
@@ -400,14 +400,14 @@ def rows_of(stage: str) -> dict[str, Path | Output]:
 
 def data_file(path: str) -> Path:
     """Return the path of a file that the configuration names; raises InputError where it cannot be read."""
-    file = Path(path).expanduser()
+    file = at_hand(Path(path).expanduser())
     check_file(file)
     return file
 
 
 def _data_path(path: str) -> Path:
     """Return the path of data: a file, a folder, or a pattern; raises InputError where it cannot be read."""
-    data = Path(path).expanduser()
+    data = at_hand(Path(path).expanduser())
     check_data(data)
     return data
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from truegold.pipeline.config.sources import HubSource
 from truegold.pipeline.problems import Batch, ProblemColumns, problems_of, read_problems
-from truegold.pipeline.sources.data_files import check_file
+from truegold.pipeline.sources.data_files import at_hand, check_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.verifiers import InputError
 from truegold.verifiers.user_code import did_you_mean
@@ -90,7 +90,7 @@ def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
 
 def _split_folder(spec: str) -> tuple[Path, str]:
     """Return the path that a set is named by, and the split that is named behind it."""
-    path = Path(spec).expanduser()
+    path = at_hand(Path(spec).expanduser())
     folder, at_sign, split = spec.rpartition("@")
     if at_sign and not path.exists() and Path(folder).expanduser().is_dir():
         return Path(folder).expanduser(), split

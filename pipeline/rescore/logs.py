@@ -26,7 +26,7 @@ from typing import Any
 
 from truegold.pipeline.sources.columns import Column, gold_texts
 from truegold.pipeline.sources.conversations import read_prompt, read_response
-from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, at_hand, open_file
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, sample_values
 from truegold.pipeline.sources.row_builder import with_golds
 from truegold.pipeline.tables.rows import dump_json, normalise_for_id
@@ -118,6 +118,7 @@ def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[Logg
 
 
 def _files_of(path: Path) -> list[Path]:
+    path = at_hand(path)
     if path.is_file():
         beside = _rollouts_beside(path)
         return [beside if beside.is_file() else path]

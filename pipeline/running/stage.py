@@ -324,7 +324,7 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     seconds = time.monotonic() - started
     shutil.rmtree(partial / SCRATCH, ignore_errors=True)
     _write_record(stage, key, partial, report, seconds)
-    _set_aside(run_dir, stage.name)
+    set_aside(run_dir, stage.name)
     partial.rename(final)
     return StageResult(stage.name, final, key, report, seconds, cached=False)
 
@@ -401,12 +401,13 @@ def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
     for candidate in (partial, run_dir / ".superseded" / f"{name}-{key[:12]}"):
         record = load_record(candidate)
         if record is not None and record["key"] == key:
-            _set_aside(run_dir, name)
+            set_aside(run_dir, name)
             candidate.rename(final)
             return
 
 
-def _set_aside(run_dir: Path, name: str) -> None:
+def set_aside(run_dir: Path, name: str) -> None:
+    """Move a stage's finished folder away, to where it is found again by its key."""
     final = run_dir / name
     if not final.exists():
         return

@@ -36,6 +36,7 @@ from truegold.pipeline.sources.jsonl import (
     read_jsonl,
     read_lines,
 )
+from truegold.pipeline.sources.places import local_copy
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
@@ -66,6 +67,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     Records of several files are numbered on from one file to the next, in the order of their names. Raises InputError
     where a file cannot be read, or its name does not say its format.
     """
+    path = at_hand(path)
     check_data(path)
     if len(parts := data_files(path)) > 1 or path.is_dir():
         sources = [_empty(part) if _is_empty(part) else open_file(part, form, max_row_bytes) for part in parts]
@@ -83,6 +85,11 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     read = read_csv if form == "csv" else read_jsonl
     unit = "row" if form == "jsonl" and is_json_array(path) else "line"
     return Source(name, str(path), read(path, max_row_bytes), unit=unit)
+
+
+def at_hand(path: Path | str) -> Path:
+    """Return a path of this machine, under which lies what a URL means; of a folder at a place its data files."""
+    return local_copy(path, lambda name: _suffix_of(Path(name)) in SUFFIXES)
 
 
 def data_files(path: Path) -> list[Path]:
@@ -163,9 +170,7 @@ def _numbered_on(sources: list[Source]) -> Iterator[Record | Reject]:
 
 def check_data(path: Path) -> None:
     """Raise InputError for data that cannot be read: a file, a folder of files, or a pattern for their names."""
-    if str(path).startswith("hf:/"):
-        name = "/".join(path.parts[2:4])
-        raise InputError(f"{path} is on the hub.", f"Set data: {{type: hf, name: {name}}}.")
+    path = at_hand(path)
     if path.is_dir() or (not path.exists() and is_pattern(path)):
         if (path / "state.json").exists() or (path / "dataset_dict.json").exists():
             raise InputError(
@@ -199,6 +204,7 @@ def _empty(file: Path) -> Source:
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or no regular file."""
+    path = at_hand(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if not path.exists():
@@ -438,6 +444,7 @@ def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]
 
     `dropped` has the row numbers of those. Lines stay as they are; the header of CSV stands in both files.
     """
+    path = at_hand(path)
     form, packing = form_by_suffix(path), packing_of(path)
     targets = split_names(path, folder)
     with written_aside(targets[0]) as kept_file, written_aside(targets[1]) as dropped_file:

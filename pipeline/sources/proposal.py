@@ -22,7 +22,7 @@ from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.sources.columns import Layout, describe_columns, gold_spec
-from truegold.pipeline.sources.data_files import data_files, form_by_suffix, open_file
+from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_suffix, open_file
 from truegold.pipeline.sources.jsonl import is_json_array
 from truegold.pipeline.sources.likely_causes import MOST, SHORT_WORDS, best_verifier, ends_with
 from truegold.pipeline.sources.presets import choose_layout
@@ -204,6 +204,7 @@ def describe_reading(
 
 def count_records(path: Path, form: str) -> int | None:
     """Return the number of records, by lines where the format has them; None where counting takes long."""
+    path = at_hand(path)
     if not path.is_file():
         parts = data_files(path)
         counts = [count_records(part, form) for part in parts if part != path]

@@ -30,7 +30,8 @@ from typing import Any
 from truegold.pipeline.config.stages import SuspicionConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.data_files import open_file
+from truegold.pipeline.sources.data_files import at_hand, open_file
+from truegold.pipeline.sources.places import place_url
 from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, Fit, assess
@@ -289,12 +290,12 @@ def sample_files(arguments: Sequence[str]) -> list[SampleFile]:
     files: list[SampleFile] = []
     for argument in arguments:
         name, separator, path = argument.partition("=")
-        if not separator or Path(argument).exists():
+        if not separator or Path(argument).exists() or place_url(argument):
             name, path = argument if len(arguments) > 1 else "", argument
         system, marker, step = name.rpartition("@")
         if not (marker and step.isdecimal() and int(step) <= MAX_STEP):
             system, step = name, ""
-        file = SampleFile(Path(path), system or None, int(step) if step else None)
+        file = SampleFile(at_hand(path), system or None, int(step) if step else None)
         files += _files_of(file) if file.path.is_dir() else [file]
     return files
 

@@ -71,7 +71,6 @@ def test_what_a_pattern_matches_decides_its_digest(tmp_path: Path) -> None:
         ("none", "does not exist"),
         ("empty", "has no data file"),
         ("x-*.jsonl", "has no data file"),
-        ("hf://datasets/openai/gsm8k/x.parquet", "is on the hub"),
         ("saved", "was saved to disk"),
     ],
 )

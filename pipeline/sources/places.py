@@ -1,0 +1,225 @@
+"""Places other than this machine's disk, by URL: `s3://`, `gs://`, `hf://`, `https://` and others that fsspec knows.
+
+    local_copy("s3://bucket/train.jsonl")      ~/.cache/truegold/places/s3/bucket/3f2a.../train.jsonl
+    local_copy("s3://bucket/sets/*.parquet")   ~/.cache/truegold/places/s3/bucket/sets/91c0..., a folder of those files
+    local_copy("train.jsonl")                  train.jsonl
+
+An object is fetched once and read from disk from then on, by readers that know nothing of places. It is fetched again
+where its etag, size or time at the place have changed. What a file holds decides the key of a stage, so that a run
+takes the same rows from a place, from a disk or on another machine for the same.
+
+Credentials and addresses come from where the libraries of the places look for them: AWS_PROFILE, AWS_ENDPOINT_URL,
+`gcloud auth`, `hf auth login`, FSSPEC_S3_ANON.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from truegold.pipeline.running.disk import cache_folder, digest_json, is_pattern
+from truegold.pipeline.sources.records import first_line
+from truegold.verifiers import InputError, SetupError, TruegoldError
+from truegold.verifiers.extras import require
+
+_URL = re.compile(r"(?P<scheme>[a-z][a-z0-9]+):/{1,2}(?P<rest>[^/].*)", re.DOTALL)
+"""A URL, also as `Path` spells it: s3:/bucket/train.jsonl."""
+_WEB = ("http", "https")
+_ACCESS = {
+    "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket FSSPEC_S3_ANON=true.",
+    "gs": "Sign in: gcloud auth application-default login; for a public bucket set FSSPEC_GS_TOKEN=anon.",
+    "hf": "Sign in: hf auth login. A gated set has to be asked for on its page, too.",
+}
+"""What to do where access is denied, by scheme."""
+_IDENTITY = (
+    "etag content-md5 md5hash blob_id xet_hash generation last-modified lastmodified updated mtime created".split()
+)
+"""What places say of an object's state besides its size, in lower case."""
+_CLIENTS = "aiohttp aiobotocore botocore fsspec gcsfs google httpx httpx2 huggingface_hub".split()
+"""The packages whose errors say something of a place."""
+_DENIED = (
+    "PermissionError NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound"
+    " DefaultCredentialsError".split()
+)
+"""The names of errors that say that the credentials at hand do not suffice."""
+TOLD_BYTES = 100 * 10**6
+"""More bytes than this are announced before they are fetched."""
+
+
+def place_url(path: Path | str) -> str | None:
+    """Return the URL that a path spells, None for a path on this machine."""
+    match = _URL.fullmatch(str(path))
+    return f"{match['scheme']}://{match['rest']}" if match and match["scheme"] != "file" else None
+
+
+def working_folder(folder: str) -> Path:
+    """Return where the runs of a folder are worked on: in it, or for a place in a folder of the cache."""
+    if (url := place_url(folder)) is None:
+        return Path(folder)
+    scheme, _, path = url.partition("://")
+    return cache_folder("runs").joinpath(scheme, *PurePosixPath(path).parts)
+
+
+def open_place(url: str) -> tuple[Any, str]:
+    """Return the file system of fsspec for a URL, and the URL's path on it."""
+    require("fsspec", "places")
+    import fsspec
+
+    fs, path = fsspec.url_to_fs(url)
+    fs.invalidate_cache()
+    return fs, str(path)
+
+
+def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name: True) -> Path:
+    """Return where the object of a URL lies on this machine, fetched if need be; any other path as it is.
+
+    A folder at the place, or a pattern for names, becomes a folder. `is_wanted` says by a name which files of a folder
+    are meant. Raises InputError for what does not exist, SetupError where it cannot be fetched.
+    """
+    if (url := place_url(path)) is None:
+        return Path(path)
+    with place_errors(url):
+        fs, root = open_place(url)
+        objects, is_one = _find(fs, url, root, is_wanted)
+        scheme, _, rest = url.partition("://")
+        above = PurePosixPath(rest.partition("?")[0] if scheme in _WEB else rest).parent
+        fixed = [part for part in above.parts if part not in ("..", "/") and not is_pattern(Path(part))]
+        cache = cache_folder("places")
+        stamps = {name: _stamp(url, name, info) for name, info in objects.items()}
+        folder = cache.joinpath(scheme, *fixed, digest_json(stamps)[:12])
+        stored = {name: cache / "objects" / digest_json(stamp) for name, stamp in stamps.items()}
+        _fetch(fs, url, [(info, stored[name], _is_telling(stamps[name])) for name, info in objects.items()])
+    for name, file in stored.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or not target.samefile(file):
+            target.unlink(missing_ok=True)
+            os.link(file, target)
+    return folder / next(iter(objects)) if is_one else folder
+
+
+def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tuple[dict[str, Mapping[str, Any]], bool]:
+    """Return the objects that a URL means, by their names below its folder, and whether it is the name of one."""
+    if url.partition(":")[0] in _WEB:
+        return {PurePosixPath(root.partition("?")[0]).name or "data": fs.info(root)}, True
+    above = root.rstrip("/")
+    if is_pattern(Path(root)) and not fs.exists(root):
+        parts = PurePosixPath(root).parts
+        above = "/".join(parts[: next(index for index, part in enumerate(parts) if is_pattern(Path(part)))])
+        entries = fs.glob(root, detail=True).values()
+    elif (info := fs.info(root))["type"] != "directory":
+        return {PurePosixPath(root).name: info}, True
+    else:
+        entries = [info for info in fs.find(root, detail=True).values() if is_wanted(info["name"])]
+    files = {info["name"].removeprefix(above).lstrip("/"): info for info in entries if info["type"] == "file"}
+    objects = {name: info for name, info in files.items() if name and ".." not in name.split("/")}
+    if not objects:
+        raise InputError(f"{url} has no data file.", "Look at its spelling, and at what lies there.")
+    return objects, False
+
+
+def _stamp(url: str, name: str, info: Mapping[str, Any]) -> dict[str, str]:
+    """Return what tells an object from others, and from what it was before."""
+    lower = {key.lower(): value for key, value in info.items()}
+    state = {key: str(lower[key]) for key in ("size", *_IDENTITY) if lower.get(key)}
+    return {"url": url, "name": name, "object": str(info["name"]), **state}
+
+
+def _is_telling(stamp: Mapping[str, str]) -> bool:
+    """Say whether a stamp would change with the object."""
+    return any(key in stamp for key in _IDENTITY)
+
+
+def _fetch(fs: Any, url: str, objects: Sequence[tuple[Mapping[str, Any], Path, bool]]) -> None:
+    """Fetch the objects that are not there, each with what the place says of it and where it goes."""
+    missing = [(info, file) for info, file, is_telling in objects if not (is_telling and file.exists())]
+    if (total := sum(info.get("size") or 0 for info, _ in missing)) > TOLD_BYTES:
+        print(f"fetching {url}: {len(missing)} files, {total / 10**9:.1f} GB", file=sys.stderr)
+    get_files(fs, url, {str(info["name"]): (file, info.get("size")) for info, file in missing})
+
+
+def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -> None:
+    """Bring objects onto this machine, each to a path, whole or not at all; `url` names the place in errors.
+
+    Raises SetupError where an object ends before the size that is known of it.
+    """
+    asides = {name: file.with_name(f"{file.name}.{os.getpid()}.tmp") for name, (file, _) in files.items()}
+    for aside in asides.values():
+        aside.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if asides:
+            fs.get(list(asides), list(map(str, asides.values())))
+        for name, (file, size) in files.items():
+            if size is not None and (got := asides[name].stat().st_size) != size:
+                raise SetupError(f"{url}: {name} ended after {got:,} of {size:,} bytes.", "Run the same command again.")
+            asides[name].replace(file)
+    finally:
+        for aside in asides.values():
+            aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def outgoing(path: Path) -> Iterator[Path]:
+    """Yield the folder to write what is to lie at `path`: itself, or for a URL one whose files are sent at the end.
+
+    Nothing is sent after an error.
+    """
+    if (url := place_url(path)) is None:
+        yield path
+        return
+    with place_errors(url):
+        fs, root = open_place(url)
+    with tempfile.TemporaryDirectory(prefix="truegold-") as name:
+        folder = Path(name)
+        yield folder
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        with place_errors(url):
+            fs.put(list(map(str, files)), [f"{root}/{file.relative_to(folder)}" for file in files])
+
+
+@contextmanager
+def place_errors(url: str) -> Iterator[None]:
+    """Turn what a place's library raises into one line; errors of this machine's disk, and bugs, pass."""
+    try:
+        yield
+    except TruegoldError:
+        raise
+    except ImportError as error:
+        raise SetupError(f"{url}: {first_line(error)}.", "Install it: pip install 'truegold[places]'.") from error
+    except Exception as error:
+        if (explained := _explain(url, error)) is None:
+            raise
+        raise explained from error
+
+
+def _explain(url: str, error: Exception) -> TruegoldError | None:
+    """Return what an error of a place's library means, None where it says nothing of the place."""
+    if isinstance(error, ValueError) and str(error).startswith("Protocol not known"):
+        return InputError(
+            f"{url}: there is no place of this kind.", "Known are s3://, gs://, hf://, https:// and more."
+        )
+    causes = [error]
+    while isinstance(cause := causes[-1].__cause__, Exception):
+        causes.append(cause)
+    client = next((cause for cause in causes if type(cause).__module__.partition(".")[0] in _CLIENTS), None)
+    if getattr(error, "filename", None) is not None or not (isinstance(error, OSError) or client is not None):
+        return None
+    codes = (getattr(client, name, None) for name in ("status", "code"))
+    status = next((code for code in codes if code), getattr(getattr(client, "response", None), "status_code", None))
+    is_boto = hasattr(client, "operation_name")
+    reason = first_line(error if is_boto or client is None else client)
+    is_denied = any(type(cause).__name__ in _DENIED for cause in causes) or reason.startswith("Forbidden")
+    if status in (401, 403) or is_denied:
+        hint = _ACCESS.get(url.partition(":")[0], "Look at who may read it.")
+        return SetupError(f"{url}: access is denied: {reason}.", hint)
+    if isinstance(error, FileNotFoundError) and (is_boto or client is None or status == 404):
+        return InputError(
+            f"{url} does not exist{'' if reason in url or status else f': {reason}'}.", "Look at its spelling."
+        )
+    return SetupError(f"{url} cannot be reached: {reason}.", "Check the network, and run the same command again.")
