@@ -183,6 +183,16 @@ def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
         assert outcome.keep.sum() == len(golds) + len(alone)
 
 
+def test_keys_keep_their_numbers_when_they_are_sorted_in(monkeypatch):
+    monkeypatch.setattr(arrays, "TABLE_ROWS", 5)
+    draw, numbering, expected = random.Random(1), Numbering(), dict[int, int]()
+    for _ in range(40):
+        keys = [draw.getrandbits(7) << 57 for _ in range(draw.randrange(9))]
+        numbers = [expected.setdefault(key, len(expected)) for key in keys]
+        assert numbering.number(np.array(keys, dtype=np.uint64)).tolist() == numbers
+        assert len(numbering) == len(expected)
+
+
 @given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))
 def test_distinct_texts_are_numbered_in_the_order_in_which_they_come(batches):
     builder, expected = CorpusBuilder(), dict[int, int]()

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from truegold.pipeline.near import related_pairs
+from truegold.pipeline.near import arrays, related_pairs
 from truegold.pipeline.near.confirmation import Cuts, confirm_links
 from truegold.pipeline.near.corpus import CorpusBuilder
 from truegold.pipeline.near.features import FeatureBuilder, Features
@@ -122,7 +122,8 @@ def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
     features = build(*sentences(400))
     whole = all_links(features)
     monkeypatch.setattr(related_pairs, "SHARD_ROWS", 30)
-    monkeypatch.setattr(related_pairs, "CHUNK", 70)
+    monkeypatch.setattr(related_pairs, "MERGED_PAIRS", 100)
+    monkeypatch.setattr(arrays, "TABLE_ROWS", 70)
     monkeypatch.setattr(related_pairs, "BATCH", 50)
     parts = all_links(features)
     assert len(whole) > 300
@@ -155,6 +156,15 @@ def test_only_rows_of_different_sides_are_paired_where_there_are_sides():
     codes = find_candidates(features, side, SILENT)
     assert len(codes) > 100
     assert (side[codes >> 32] != side[codes & 0xFFFFFFFF]).all()
+
+
+def test_texts_that_share_no_key_with_the_first_side_are_passed_over_without_loss(monkeypatch):
+    features = build(*sentences(400))
+    side = (np.arange(400) % 40 > 0).astype(np.int64)
+    codes = find_candidates(features, side, SILENT)
+    monkeypatch.setattr(related_pairs, "_may_be_paired", lambda rarest, quantities, split: np.ones(400, dtype=bool))
+    assert len(codes) > 10
+    assert np.array_equal(codes, find_candidates(features, side, SILENT))
 
 
 def test_the_work_in_a_large_bucket_is_proportional_to_its_texts():
