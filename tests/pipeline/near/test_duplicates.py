@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import fields
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import confirmation
+from truegold.pipeline.near import arrays, confirmation
+from truegold.pipeline.near.arrays import Numbering
 from truegold.pipeline.near.confirmation import Cuts, confirm_links, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, cluster_texts, find_duplicates
