@@ -6,7 +6,8 @@ The records of each size lie in FOLDER/ROWS, where they stay: made-up problems o
 and numbers, 3 % copies, 3 % of them in other words, 1 % copies with another gold, 1 % the items of an
 evaluation set of 2,000; and the answers of four systems to each. Each stage runs in a process of its own. `peak` is the
 most that it and its workers have held, `anonymous` what of it no file on disk stands for. A stage that is left out is
-passed by: the next one reads what the last before it has left.
+passed by: the next one reads what the last before it has left. What FOLDER/ROWS/scale has of a stage stays and is not
+measured again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import argparse
 import random
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -277,7 +277,8 @@ def main() -> None:
             return
         (folder / "scale").mkdir(exist_ok=True)
         for stage in stages:
-            shutil.rmtree(folder / "scale" / stage.name, ignore_errors=True)
+            if (folder / "scale" / stage.name).exists():
+                continue
             options = ["--rows", str(rows), "--workers", str(arguments.workers), "--child", stage.name]
             again = [sys.executable, __file__, str(arguments.folder), *options, "--stages", *(s.name for s in stages)]
             cost = orjson.loads(subprocess.run(again, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
