@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
-from truegold.pipeline.near.related_pairs import find_links
+from truegold.pipeline.near.related_pairs import find_links, find_neighbours
 from truegold.pipeline.near.slips import SlipMender
 from truegold.pipeline.near.squashed import SquashedItems, differ_in_signs
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
@@ -135,7 +136,7 @@ def find_matches(
     # A half of a broken word may look like a slip, so that texts are looked up as they were written, too.
     as_written = pl.Series([prompt for _, prompt in with_slips], dtype=pl.String)
     squashed.look_up_again(as_written, corpus.text[[row for row, _ in with_slips]])
-    pairs = _find_pairs(corpus, Comparer(corpus.features), grams, squashed, item_texts, progress, encoder, out_dir)
+    pairs = _find_pairs(corpus, grams, squashed, item_texts, progress, encoder, out_dir)
     item_rows = item_rows.with_columns(item=pl.Series(corpus.text[: len(item_rows)]))
     texts = corpus.text[len(item_rows) :]
     matching = np.flatnonzero(np.isin(texts, pairs["text"].to_numpy()))
@@ -175,8 +176,7 @@ def _add_eval_sets(
 
 
 def _find_pairs(
-    corpus: Corpus,
-    comparer: Comparer,
+    whole: Corpus,
     grams: GramIndex,
     squashed: SquashedItems,
     item_texts: int,
@@ -190,16 +190,26 @@ def _find_pairs(
     """
     # An item's text that the data has too is the same text here.
     exact = np.arange(item_texts)
-    side = (np.arange(len(corpus.features)) >= item_texts).astype(np.int64)
+    texts = math.isqrt(2 * item_texts * (len(whole.features) - item_texts))
     held = grams.contained(MIN_SHARE, MIN_WEIGHT)
+    whole_text, whole_item = squashed.pairs()
+    corpus, numbers = whole, np.arange(len(whole.features))
+    if encoder is None:
+        # The others are like no item: they count only for how rare words are.
+        near = find_neighbours(whole.features, item_texts)
+        numbers = np.unique(np.concatenate([near, held.text, whole_text]))
+        corpus = whole.take(numbers)
+        whole_text = np.searchsorted(numbers, whole_text)
+        held = replace(held, text=np.searchsorted(numbers, held.text))
+    comparer = Comparer(corpus.features)
+    side = (np.arange(len(numbers)) >= item_texts).astype(np.int64)
     sound = np.ones(len(held.text), dtype=bool)
     sound[comparer.missing_quantities(held.item, held.text, SPELLING_MARGIN)[0]] = False
     sound &= comparer.count_missing_words(held.item, held.text) == 0
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
     sure = np.flatnonzero(sound)
-    both = (corpus.texts.read(numbers[sure].tolist()) for numbers in (held.text, held.item))
+    both = (corpus.texts.read(texts_of[sure].tolist()) for texts_of in (held.text, held.item))
     sound[sure[differ_in_signs(*both)]] = False
-    texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
     links = find_links(corpus.features, comparer, split=side, texts=texts, progress=progress, scratch=scratch)
     translated = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if encoder is not None:
@@ -210,7 +220,6 @@ def _find_pairs(
         translated = translations.right[translations.is_sure], translations.left[translations.is_sure]
     links = confirm_links(links, corpus, comparer, texts).having(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
-    whole_text, whole_item = squashed.pairs()
     text = np.concatenate([exact, whole_text, held.text[sound], links.right, translated[0]])
     item = np.concatenate([exact, whole_item, held.item[sound], links.left, translated[1]])
     # An item that a text holds letter for letter is an overlap too.
@@ -223,7 +232,7 @@ def _find_pairs(
     text, item, score = text[kept], item[kept], score[kept].astype(np.float32)
     measures = describe_pairs(corpus.features, comparer, text, item, score)
     kinds = pl.Series(list(map(str, KINDS))).gather(kind[kept])
-    return pl.DataFrame({"text": text, "item": item, "kind": kinds, "score": score, "measures": measures})
+    return pl.DataFrame({"text": numbers[text], "item": item, "kind": kinds, "score": score, "measures": measures})
 
 
 def _write_matches(

@@ -212,14 +212,6 @@ def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Fl
     return sums
 
 
-def count_columns(table: csr_array, width: int) -> Ints:
-    """Return in how many rows of a table each of its first `width` columns stands."""
-    counts = np.zeros(width, dtype=np.int64)
-    for _, entries in row_slices(table):
-        counts += np.bincount(table.indices[entries], minlength=width)
-    return counts
-
-
 def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
     """Yield the result of `work` for each job, in order; no more than 2 * THREADS of them wait to be taken.
 

@@ -11,7 +11,8 @@ A row costs some 50 bytes here, a distinct text about 60. Features and texts as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,16 @@ class Corpus:
     """A row of each text that has a gold, -1 where none has."""
     texts: TextFile
     """The distinct texts as they were written."""
+
+    def take(self, numbers: Ints) -> Corpus:
+        """Return what is known of some of the distinct texts, and of all rows; their texts have other numbers then."""
+        return replace(
+            self,
+            features=self.features.take(numbers),
+            text_gold=self.text_gold[numbers],
+            gold_row=self.gold_row[numbers],
+            texts=self.texts.take(numbers),
+        )
 
 
 class CorpusBuilder:
@@ -171,6 +182,8 @@ class TextFile:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._data, self._ends = OnDisk(np.uint8, folder), Growing(np.int64)
+        self._numbers: Ints | None = None
+        """Which of the texts these are, where some were taken."""
 
     def add(self, texts: pl.Series) -> None:
         """Add more texts."""
@@ -178,7 +191,15 @@ class TextFile:
         self._ends.extend(len(self._data) + np.cumsum(cut.str.len_bytes().to_numpy().astype(np.int64)))
         self._data.extend(np.frombuffer("".join(cut.to_list()).encode(), np.uint8))
 
+    def take(self, numbers: Ints) -> TextFile:
+        """Return some of the texts, from 0."""
+        taken = copy(self)
+        taken._numbers = numbers
+        return taken
+
     def read(self, numbers: Iterable[int]) -> list[str]:
         """Return the texts with these numbers, from 0."""
         data, ends = self._data.array, self._ends.array
+        if self._numbers is not None:
+            numbers = self._numbers[list(numbers)].tolist()
         return [bytes(data[int(ends[text - 1]) if text else 0 : int(ends[text])]).decode() for text in numbers]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,9 +103,20 @@ class Features:
     """The number of word tokens of each text."""
     code: arrays.Marks
     """Which texts ask for a program or show one."""
+    texts: int
+    """How many texts were counted."""
+    texts_with_word: arrays.Ints
+    """How many of them have each feature in `words`."""
+    texts_with_number: arrays.Ints
+    """How many of them have each feature in `numbers`."""
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def take(self, numbers: arrays.Ints) -> Features:
+        """Return what is known of some of the texts. What was counted stays."""
+        tables = {name: getattr(self, name)[numbers] for name in ("words", "numbers", "contexts", "orders")}
+        return replace(self, **tables, tokens=self.tokens[numbers], code=self.code[numbers])
 
 
 class Lexicon:
@@ -207,6 +218,8 @@ class FeatureBuilder:
         self._waiting_size = 0
         self._tables = [_GrowingTable(dtype, scratch) for dtype in (np.int8, np.float32, np.int8, np.int8)]
         """Words, numbers, contexts and orders."""
+        self._texts_with = [np.zeros(0, np.int64)] * 2
+        """How many texts have each feature among their words, and among their numbers."""
         self._tokens = arrays.Growing(np.int32)
         self._code = arrays.Growing(np.bool_)
 
@@ -266,6 +279,9 @@ class FeatureBuilder:
         orders = _to_set(*self._order_features(row, token, no_ordinal), rows)
         for table, part in zip(self._tables, (words, numbers, contexts, orders), strict=True):
             table.extend(part)
+        self._texts_with = [
+            _add_counts(counts, part.indices) for counts, part in zip(self._texts_with, (words, numbers), strict=True)
+        ]
 
     def _count_words(self, traits: Traits, row: arrays.Codes, token: arrays.Ints, lengths: arrays.Ints) -> csr_array:
         starts = np.concatenate(([0], np.cumsum(lengths)))
@@ -343,6 +359,9 @@ class FeatureBuilder:
         self._count_all()
         self._thread.shutdown()
         words, numbers, contexts, orders = (table.table() for table in self._tables)
+        texts_with_word, texts_with_number = (
+            np.pad(counts, (0, len(self._lexicon.stems) - len(counts))) for counts in self._texts_with
+        )
         return Features(
             words=words,
             numbers=numbers,
@@ -352,6 +371,9 @@ class FeatureBuilder:
             is_stop=np.array(self._lexicon.is_stop, dtype=bool),
             tokens=self._tokens.array,
             code=self._code.array,
+            texts=len(self._code),
+            texts_with_word=texts_with_word,
+            texts_with_number=texts_with_number,
         )
 
 
@@ -422,6 +444,13 @@ def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, r
     table = _to_table(row[used], feature[used], np.where(asked[used], ASKED_FLAG, 1), rows)
     table.data = np.where(table.data >= ASKED_FLAG, ASKED, 1).astype(np.int8)
     return table
+
+
+def _add_counts(counts: arrays.Ints, features: arrays.Codes) -> arrays.Ints:
+    """Return the counts with those of more features."""
+    more = np.bincount(features, minlength=len(counts))
+    more[: len(counts)] += counts
+    return more
 
 
 class _GrowingTable:

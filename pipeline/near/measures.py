@@ -44,7 +44,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Ints, Marks, count_columns, sum_rows, sum_runs
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, sum_rows, sum_runs
 from truegold.pipeline.near.features import ASKED, Features
 from truegold.pipeline.near.terms import CHANGEABLE, HARMLESS, STOPWORDS, UNITS
 from truegold.pipeline.near.tokens import stem
@@ -134,8 +134,7 @@ class Comparer:
     """Measures pairs of rows of one set of features."""
 
     def __init__(self, features: Features) -> None:
-        rows, width = len(features), len(features.stems)
-        frequency = count_columns(features.words, width)
+        rows, width, frequency = features.texts, len(features.stems), features.texts_with_word
         # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
         self._square = (np.where(features.is_stop, 0.2 * idf, idf) ** 2).astype(np.float32)
@@ -156,8 +155,9 @@ class Comparer:
         )
         self._numbers = features.numbers
         self._number_weight = sum_rows(features.numbers, lambda entries: features.numbers.data[entries])
-        texts_with_number = count_columns(features.numbers, width)
-        self._number_rarity = (np.log((1 + rows) / (1 + texts_with_number)) / np.log(2 + rows)).astype(np.float32)
+        self._number_rarity = (np.log((1 + rows) / (1 + features.texts_with_number)) / np.log(2 + rows)).astype(
+            np.float32
+        )
         self._contexts = features.contexts
         self._contexts_norm = np.sqrt(np.diff(features.contexts.indptr)).astype(np.float32)
         self._orders = features.orders

@@ -45,6 +45,8 @@ SHARD_ROWS = 50_000
 """As many keys as so many rows have are sorted at a time: this bounds memory."""
 MERGED_PAIRS = 2_000_000
 """About as many candidates are sorted at a time."""
+TEXTS_RANKED = 200_000
+"""Texts whose rarest features are held at a time, where they are compared with a few others."""
 SHARD_BATCHES = 10
 """Batches of candidates in a shard: a task of a cluster takes about a second."""
 SILENT = NullProgress()
@@ -157,13 +159,11 @@ def find_candidates(
     rarest, quantities = rarest_features(features, RAREST_WITH_QUANTITIES), quantity_hashes(features)
     # Keys hold positions in the order of quantities, so that in a bucket equal quantities are next to each other.
     row_at = np.argsort(quantities, kind="stable")
-    if split is not None:
-        row_at = row_at[_may_be_paired(rarest, quantities, split)[row_at]]
     for column in rarest:
-        column[: len(row_at)] = column[row_at]
-    columns, quantity_at = rarest[:, : len(row_at)], quantities[row_at]
+        column[:] = column[row_at]
+    columns, quantity_at = rarest, quantities[row_at]
     del quantities
-    shards = max(1, -(-len(row_at) // SHARD_ROWS))
+    shards = max(1, -(-len(features) // SHARD_ROWS))
 
     def shard_pairs(shard: int) -> arrays.Pairs:
         keys, positions = shard_keys(columns, quantity_at, shard, shards)
@@ -182,24 +182,26 @@ def find_candidates(
     return merged.array
 
 
-def _may_be_paired(rarest: npt.NDArray[np.uint32], quantities: arrays.Hashes, split: arrays.Ints) -> arrays.Marks:
-    """Mark the texts that may share a key with one of side 0, these among them."""
-    first_side = np.flatnonzero(split == 0)
-    known = np.zeros(int(rarest.max(initial=0)) + 1, dtype=bool)
-    known[rarest[:, first_side]] = True
+def find_neighbours(features: Features, first: int) -> arrays.Ints:
+    """Return the texts that may share a key with one of the first, all of these among them; ascending."""
+    known = np.zeros(len(features.stems) + 1, dtype=bool)
+    items = features.take(np.arange(first))
+    known[rarest_features(items, RAREST_WITH_QUANTITIES)] = True
     known[0] = False
-    shared = np.zeros(len(quantities), dtype=np.uint8)
-    for column in rarest:
-        shared += known[column]
-    return (shared > 1) | ((shared > 0) & np.isin(quantities, quantities[first_side]))
+    quantities = quantity_hashes(items)
+    found = [np.arange(first)]
+    for start in range(first, len(features), TEXTS_RANKED):
+        numbers = np.arange(start, min(start + TEXTS_RANKED, len(features)))
+        some = features.take(numbers)
+        shared = known[rarest_features(some, RAREST_WITH_QUANTITIES)].sum(axis=0)
+        found.append(numbers[(shared > 1) | ((shared > 0) & np.isin(quantity_hashes(some), quantities))])
+    return np.concatenate(found)
 
 
 def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
     """Return for each text its rarest features that others have too, plus 1: [count, texts], zeros where fewer."""
     tables = (features.words, features.numbers)
-    width = len(features.stems)
-    in_words, in_numbers = (arrays.count_columns(table, width) for table in tables)
-    frequency = in_words + in_numbers
+    frequency = features.texts_with_word + features.texts_with_number
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
     by_rank = np.lexsort((hashes, frequency))

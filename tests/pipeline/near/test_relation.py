@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 
 from truegold.pipeline.near import arrays, related_pairs
+from truegold.pipeline.near.arrays import pack_pairs, unpack_pairs
 from truegold.pipeline.near.confirmation import Cuts, confirm_links
 from truegold.pipeline.near.corpus import CorpusBuilder
 from truegold.pipeline.near.features import FeatureBuilder, Features
 from truegold.pipeline.near.measures import Comparer, Relation, may_relate, relate
-from truegold.pipeline.near.related_pairs import SILENT, Links, bucket_pairs, find_candidates, find_links
+from truegold.pipeline.near.related_pairs import (
+    SILENT,
+    Links,
+    bucket_pairs,
+    find_candidates,
+    find_links,
+    find_neighbours,
+)
 
 BACKGROUND = [
     f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"
@@ -158,13 +166,16 @@ def test_only_rows_of_different_sides_are_paired_where_there_are_sides():
     assert (side[codes >> 32] != side[codes & 0xFFFFFFFF]).all()
 
 
-def test_texts_that_share_no_key_with_the_first_side_are_passed_over_without_loss(monkeypatch):
+def test_texts_that_are_passed_over_share_no_key_with_one_of_the_first():
     features = build(*sentences(400))
-    side = (np.arange(400) % 40 > 0).astype(np.int64)
-    codes = find_candidates(features, side, SILENT)
-    monkeypatch.setattr(related_pairs, "_may_be_paired", lambda rarest, quantities, split: np.ones(400, dtype=bool))
-    assert len(codes) > 10
-    assert np.array_equal(codes, find_candidates(features, side, SILENT))
+    chosen = find_neighbours(features, 2)
+    side = (np.arange(400) >= 2).astype(np.int64)
+    left, right = unpack_pairs(find_candidates(features, side, SILENT))
+    assert len(left) > 5
+    assert 2 < len(chosen) < 400
+    assert np.isin(right, chosen).all()
+    few = find_candidates(features.take(chosen), side[chosen], SILENT)
+    assert np.array_equal(pack_pairs(left, np.searchsorted(chosen, right)), few)
 
 
 def test_the_work_in_a_large_bucket_is_proportional_to_its_texts():
