@@ -235,7 +235,7 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
             f"{suspicion} has no column {', '.join(sorted(missing))}.", "Give a suspicion.parquet of `truegold flag`."
         )
     # A hash of 64 bits takes a tenth of the memory of what it stands for.
-    key = pl.struct("source", "source_row").hash(seed=0).alias("key")
+    key = pl.struct(pl.col("source").cast(pl.String), pl.col("source_row").cast(pl.Int64)).hash(seed=0).alias("key")
     keys = pl.concat([pl.scan_parquet(path).select(key) for path in rows])
     by_model = pl.col("evidence").str.json_path_match("$.asked.ratio").is_not_null()
     measured = table.filter(pl.col("label_wrong").is_not_null() | by_model)

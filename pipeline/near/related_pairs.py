@@ -45,8 +45,11 @@ SHARD_ROWS = 50_000
 """As many keys as so many rows have are sorted at a time: this bounds memory."""
 MERGED_PAIRS = 2_000_000
 """About as many candidates are sorted at a time."""
-TEXTS_RANKED = 200_000
-"""Texts whose rarest features are held at a time, where they are compared with a few others."""
+TEXTS_RANKED = 100_000
+"""Texts whose keys are made at a time, where they are compared with those of a few others."""
+NEIGHBOUR_BITS = 24
+"""A filter has 2**NEIGHBOUR_BITS slots, by the first bits of keys."""
+NEIGHBOUR_SHIFT = np.uint64(64 - NEIGHBOUR_BITS)
 SHARD_BATCHES = 10
 """Batches of candidates in a shard: a task of a cluster takes about a second."""
 SILENT = NullProgress()
@@ -183,18 +186,24 @@ def find_candidates(
 
 
 def find_neighbours(features: Features, first: int) -> arrays.Ints:
-    """Return the texts that may share a key with one of the first, all of these among them; ascending."""
-    known = np.zeros(len(features.stems) + 1, dtype=bool)
-    items = features.take(np.arange(first))
-    known[rarest_features(items, RAREST_WITH_QUANTITIES)] = True
-    known[0] = False
-    quantities = quantity_hashes(items)
-    found = [np.arange(first)]
-    for start in range(first, len(features), TEXTS_RANKED):
-        numbers = np.arange(start, min(start + TEXTS_RANKED, len(features)))
+    """Return the texts that share a key with one of the first, all of these among them; ascending."""
+
+    def keys_of(numbers: arrays.Ints) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
         some = features.take(numbers)
-        shared = known[rarest_features(some, RAREST_WITH_QUANTITIES)].sum(axis=0)
-        found.append(numbers[(shared > 1) | ((shared > 0) & np.isin(quantity_hashes(some), quantities))])
+        return _text_keys(rarest_features(some, RAREST_WITH_QUANTITIES), quantity_hashes(some))
+
+    known = arrays.sort_distinct(np.concatenate([keys for _, keys in keys_of(np.arange(first))]))
+    passes = np.zeros(1 << NEIGHBOUR_BITS, dtype=bool)
+    passes[known >> NEIGHBOUR_SHIFT] = True
+    found = [np.arange(first)]
+    for start in range(first, len(features) if len(known) else first, TEXTS_RANKED):
+        numbers = np.arange(start, min(start + TEXTS_RANKED, len(features)))
+        shares = np.zeros(len(numbers), dtype=bool)
+        for texts, keys in keys_of(numbers):
+            maybe = np.flatnonzero(passes[keys >> NEIGHBOUR_SHIFT])
+            places = np.minimum(np.searchsorted(known, keys[maybe]), len(known) - 1)
+            shares[texts[maybe[known[places] == keys[maybe]]]] = True
+        found.append(numbers[shares])
     return np.concatenate(found)
 
 
@@ -247,22 +256,25 @@ def shard_keys(
     together with a probability of 1e-6, and texts that fell together would be compared in vain.
     """
     position_bits = np.uint64(columns.shape[1].bit_length())
-    packed = [np.zeros(0, np.uint64)]
-
-    def pack(texts: arrays.Ints, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> None:
-        both = texts[(left[texts] != 0) & (right[texts] != 0)]
-        hashes = _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
-        packed.append(((hashes >> position_bits) << position_bits) | both.astype(np.uint64))
-
-    for rarer, column in enumerate(columns):
-        texts = np.flatnonzero(column % shards == shard)
-        # The rarer of two features comes first in every text, so that the order needs no care.
-        for other in columns[rarer + 1 : RAREST]:
-            pack(texts, column, other)
-        pack(texts, quantities, column)
+    packed = [
+        ((hashes >> position_bits) << position_bits) | texts.astype(np.uint64)
+        for texts, hashes in _text_keys(columns, quantities, shard, shards)
+    ]
     ordered = arrays.sort_values(np.concatenate(packed))
     keys = ordered >> position_bits
     return keys, (ordered ^ (keys << position_bits)).astype(np.int64)
+
+
+def _text_keys(
+    columns: npt.NDArray[np.uint32], quantities: arrays.Hashes, shard: int = 0, shards: int = 1
+) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
+    """Yield texts and a key of each, until all keys of a shard have come: of two features, or of one and quantities."""
+    for rarer, column in enumerate(columns):
+        texts = np.flatnonzero(column % shards == shard)
+        # The rarer of two features comes first in every text, so that the order needs no care.
+        for left, right in (*((column, other) for other in columns[rarer + 1 : RAREST]), (quantities, column)):
+            both = texts[(left[texts] != 0) & (right[texts] != 0)]
+            yield both, _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
 
 
 def bucket_pairs(

@@ -158,7 +158,7 @@ def _read_problems(
 ) -> Iterator[LabelledProblem]:
     """Yield the problems of rows, each once, and put what is known of them besides into `others`."""
     found = 0
-    for row, problem in zip(read_compared_rows(rows, COLUMNS), keys.problem.tolist(), strict=True):
+    for row, problem in zip(read_compared_rows(rows, COLUMNS), map(int, keys.problem), strict=True):
         if problem < found:
             continue
         found += 1
@@ -193,7 +193,7 @@ def _write_tables(out_dir: Path, rows: Path, keys: RowKeys, told: Iterator[Told]
         TableWriter(out_dir / SUSPICION_FILE, SUSPICION_SCHEMA) as suspicion,
         TableWriter(out_dir / ANSWERS_FILE, ANSWERS_SCHEMA) as answer_table,
     ):
-        for row, problem in zip(read_rows(rows, list(KEY)), keys.problem.tolist(), strict=True):
+        for row, problem in zip(read_rows(rows, list(KEY)), map(int, keys.problem), strict=True):
             location = {"source": row["source"], "source_row": row["source_row"]}
             if problem < found:
                 assessment, answers = repeated[problem]
