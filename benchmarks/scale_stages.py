@@ -84,11 +84,11 @@ def problem(draw: random.Random) -> list[str]:
     """Return the sentences of a problem."""
     slots = {"name": word(draw).title(), "other": word(draw).title(), "place": word(draw).title()}
     chosen = draw.sample(SENTENCES, 3)
-    told = [
+    parts = [
         sentence.format(**slots, thing=word(draw) + "s", a=draw.randint(2, 999), b=draw.randint(2, 99))
         for sentence in chosen
     ]
-    return [*told, draw.choice(QUESTIONS).format(**slots, thing=word(draw) + "s")]
+    return [*parts, draw.choice(QUESTIONS).format(**slots, thing=word(draw) + "s")]
 
 
 def records(rows: int) -> Iterator[Record]:
@@ -96,29 +96,29 @@ def records(rows: int) -> Iterator[Record]:
     draw = random.Random(1)
     evaluation = list(evaluation_set())
     earlier: list[tuple[list[str], str]] = []
-    for number in range(rows):
+    for row_index in range(rows):
         kind = draw.random()
-        told, gold = problem(draw), str(draw.randint(2, 99_999))
+        parts, gold = problem(draw), str(draw.randint(2, 99_999))
         if earlier and kind < COPIES + REWORDED + CONFLICTS:
-            told, first_gold = draw.choice(earlier)
+            parts, first_gold = draw.choice(earlier)
             if kind < COPIES + REWORDED:
                 gold = first_gold
             if COPIES <= kind < COPIES + REWORDED:
-                told = sorted(told[:-1]) + told[-1:]
+                parts = sorted(parts[:-1]) + parts[-1:]
         elif kind > 1 - LEAKS:
-            told = [draw.choice(evaluation)["question"]]
+            parts = [draw.choice(evaluation)["question"]]
         if len(earlier) < EARLIER:
-            earlier.append((told, gold))
+            earlier.append((parts, gold))
         else:
-            earlier[draw.randrange(EARLIER)] = told, gold
-        yield {"id": f"q{number}", "question": " ".join(told), "answer": gold}
+            earlier[draw.randrange(EARLIER)] = parts, gold
+        yield {"id": f"q{row_index}", "question": " ".join(parts), "answer": gold}
 
 
 def evaluation_set() -> Iterator[Record]:
     """Yield the items of an evaluation set."""
     draw = random.Random(2)
-    for number in range(EVALUATION):
-        yield {"id": f"e{number}", "question": " ".join(problem(draw)), "answer": str(draw.randint(2, 99_999))}
+    for row_index in range(EVALUATION):
+        yield {"id": f"e{row_index}", "question": " ".join(problem(draw)), "answer": str(draw.randint(2, 99_999))}
 
 
 def make(folder: Path, rows: int) -> None:
@@ -188,7 +188,7 @@ def pass_by(stages: list[Stage], chosen: list[str]) -> list[Stage]:
     for stage in stages:
         if stage.name not in chosen:
             continue
-        inputs = {name: found for name, source in stage.inputs.items() if (found := source_of(source)) is not None}
+        inputs = {name: passed for name, source in stage.inputs.items() if (passed := source_of(source)) is not None}
         config = stage.config
         if stage.name == "export" and "suspect" not in chosen:
             config = ExportConfig()
@@ -205,8 +205,8 @@ def held(kind: str, process: str = "self") -> int:
         children = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
     except OSError:
         return 0
-    own = int(status.partition(f"{kind}:")[2].split()[0]) << 10 if kind in status else 0
-    return own + sum(held(kind, child) for child in children.split())
+    own_bytes = int(status.partition(f"{kind}:")[2].split()[0]) << 10 if kind in status else 0
+    return own_bytes + sum(held(kind, child) for child in children.split())
 
 
 def measure(stage: Stage, run_dir: Path) -> dict[str, Any]:
@@ -226,13 +226,13 @@ def measure(stage: Stage, run_dir: Path) -> dict[str, Any]:
     cpu, seconds = used() - cpu, time.monotonic() - began
     ended.set()
     watcher.join()
-    own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
+    own_bytes = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
     return {
         "rows": report.rows_in,
         "cpu": cpu,
         "seconds": seconds,
         "start": start,
-        "peak": max(own, peaks["VmRSS"]),
+        "peak": max(own_bytes, peaks["VmRSS"]),
         "anonymous": peaks["RssAnon"],
     }
 

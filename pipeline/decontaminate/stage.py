@@ -65,8 +65,8 @@ def decontaminate(
 def drop_part(part: Part, config: DecontaminateConfig, starts: Sequence[int], progress: Progress) -> StageReport:
     """Write the rows of a part that stay, and those that go; `starts` has the rows before each part."""
     first, last = starts[part.index] + 1, starts[part.index + 1]
-    found = pl.scan_parquet(part.out_dir / MATCHES_FILE).filter(pl.col("row").is_between(first, last)).collect()
-    by_row = found.rows_by_key("row", named=True, include_key=True)
+    part_matches = pl.scan_parquet(part.out_dir / MATCHES_FILE).filter(pl.col("row").is_between(first, last)).collect()
+    by_row = part_matches.rows_by_key("row", named=True, include_key=True)
     with Ledger(part.output, "decontaminate") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:
         for row_number, row in enumerate(read_rows(part.inputs["rows"]), first):
             if row_number not in by_row or not _drops(row, by_row[row_number], config, ledger):

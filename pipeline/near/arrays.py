@@ -118,13 +118,13 @@ class Numbering:
     def __len__(self) -> int:
         return len(self._keys) + len(self._recent)
 
-    def number(self, keys: Hashes) -> Ints:
+    def number_keys(self, keys: Hashes) -> Ints:
         """Return the number of each key."""
         numbers = np.full(len(keys), -1, dtype=np.int64)
         if len(self._keys):
-            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            known = self._keys[places] == keys
-            numbers[known] = self._numbers[places[known]]
+            positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            known = self._keys[positions] == keys
+            numbers[known] = self._numbers[positions[known]]
         first = len(self._keys)
         recent = self._recent
         unknown = np.flatnonzero(numbers < 0)

@@ -93,7 +93,7 @@ class CorpusBuilder:
         filled = np.flatnonzero(tidied.filled)
         text = np.full(len(series), -1, dtype=np.int64)
         known = len(self._text_numbers)
-        text[filled] = self._text_numbers.number(tidied.keys()[filled])
+        text[filled] = self._text_numbers.number_keys(tidied.keys()[filled])
         distinct, first = np.unique(text[filled], return_index=True)
         new = first[distinct >= known]
         # Texts are cut as they came: a line break in a formula is not a space there.

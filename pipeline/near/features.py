@@ -469,7 +469,7 @@ class _GrowingTable:
         from scipy.sparse import csr_array
 
         lengths = self._lengths.array
-        # The places are of the columns' type as long as they fit: with another one scipy would copy the columns.
-        places = np.zeros(len(lengths) + 1, dtype=np.int32 if len(self._columns) < 2**31 else np.int64)
-        np.cumsum(lengths, out=places[1:])
-        return csr_array((self._values.array, self._columns.array, places), shape=(len(lengths), WIDTH))
+        # The starts are of the columns' type as long as they fit: with another one scipy would copy the columns.
+        starts = np.zeros(len(lengths) + 1, dtype=np.int32 if len(self._columns) < 2**31 else np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        return csr_array((self._values.array, self._columns.array, starts), shape=(len(lengths), WIDTH))

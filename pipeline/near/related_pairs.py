@@ -172,11 +172,11 @@ def find_candidates(
         keys, positions = shard_keys(columns, quantity_at, shard, shards)
         return bucket_pairs(keys, row_at[positions], quantity_at[positions], split)
 
-    found, ends = arrays.OnDisk(np.int64, scratch), [0]
+    unsorted, ends = arrays.OnDisk(np.int64, scratch), [0]
     for pairs in paced(arrays.map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards):
-        found.extend(pairs)
-        ends.append(len(found))
-    merged, all_pairs = arrays.OnDisk(np.int64, scratch), found.array
+        unsorted.extend(pairs)
+        ends.append(len(unsorted))
+    merged, all_pairs = arrays.OnDisk(np.int64, scratch), unsorted.array
     runs = [all_pairs[start:stop] for start, stop in pairwise(ends)]
     cuts = np.linspace(0, len(features), 2 + len(all_pairs) // MERGED_PAIRS).astype(np.int64) << 32
     for low, high in pairwise(cuts):
@@ -195,16 +195,16 @@ def find_neighbours(features: Features, first: int) -> arrays.Ints:
     known = arrays.sort_distinct(np.concatenate([keys for _, keys in keys_of(np.arange(first))]))
     passes = np.zeros(1 << NEIGHBOUR_BITS, dtype=bool)
     passes[known >> NEIGHBOUR_SHIFT] = True
-    found = [np.arange(first)]
+    near = [np.arange(first)]
     for start in range(first, len(features) if len(known) else first, TEXTS_RANKED):
         numbers = np.arange(start, min(start + TEXTS_RANKED, len(features)))
         shares = np.zeros(len(numbers), dtype=bool)
         for texts, keys in keys_of(numbers):
             maybe = np.flatnonzero(passes[keys >> NEIGHBOUR_SHIFT])
-            places = np.minimum(np.searchsorted(known, keys[maybe]), len(known) - 1)
-            shares[texts[maybe[known[places] == keys[maybe]]]] = True
-        found.append(numbers[shares])
-    return np.concatenate(found)
+            positions = np.minimum(np.searchsorted(known, keys[maybe]), len(known) - 1)
+            shares[texts[maybe[known[positions] == keys[maybe]]]] = True
+        near.append(numbers[shares])
+    return np.concatenate(near)
 
 
 def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:

@@ -54,8 +54,8 @@ class RowKeys:
         self.is_repeated[rank[counts > 1]] = True
         # A key comes before an id that is written alike.
         names, problems = np.concatenate([keys, ids]), np.concatenate([self.problem, self.problem])
-        names, place = np.unique(names, return_index=True)
-        self._names, self._problem_of_name = names, problems[place].astype(np.int32)
+        names, position = np.unique(names, return_index=True)
+        self._names, self._problem_of_name = names, problems[position].astype(np.int32)
 
     @property
     def shared(self) -> int:
@@ -70,17 +70,17 @@ class RowKeys:
 
     def get(self, name: str, /) -> int | None:
         """Return the problem of this name, None where there is none."""
-        wanted = np.uint64(_hash(name))
-        place = int(self._names.searchsorted(wanted))
-        if place == len(self._names) or self._names[place] != wanted:
+        name_hash = np.uint64(_hash(name))
+        position = int(self._names.searchsorted(name_hash))
+        if position == len(self._names) or self._names[position] != name_hash:
             return None
-        return int(self._problem_of_name[place])
+        return int(self._problem_of_name[position])
 
 
 def source_id(row: Mapping[str, Any]) -> str:
     """Return the source's id of a row, truegold's where it has none."""
-    found = json.loads(row["meta"]).get("source_id") if row["meta"] else None
-    return str(row["id"] if found is None else found)
+    known_id = json.loads(row["meta"]).get("source_id") if row["meta"] else None
+    return str(row["id"] if known_id is None else known_id)
 
 
 def _hash(name: str) -> int:

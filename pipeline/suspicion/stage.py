@@ -157,11 +157,11 @@ def _read_problems(
     rows: Path, keys: RowKeys, known: EvidenceOfRows, others: dict[str, OtherEvidence]
 ) -> Iterator[LabelledProblem]:
     """Yield the problems of rows, each once, and put what is known of them besides into `others`."""
-    found = 0
+    seen = 0
     for row, problem in zip(read_compared_rows(rows, COLUMNS), map(int, keys.problem), strict=True):
-        if problem < found:
+        if problem < seen:
             continue
-        found += 1
+        seen += 1
         key, verifier, arguments = keys.key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
         if row["id"] in known.by_row:
             others[key] = known.by_row[row["id"]]
@@ -170,36 +170,36 @@ def _read_problems(
         )
 
 
-Told = tuple[Assessment, list[AnswerVotes]]
+Findings = tuple[Assessment, list[AnswerVotes]]
 """What is said of a problem, and the answers to it."""
 
 
-def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Told]:
+def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
     """Yield each assessment, which come in the order of problems, with the answers to its problem."""
     ahead = next(answers, None)
     for problem, assessment in enumerate(assessments):
-        own: list[AnswerVotes] = []
+        own_answers: list[AnswerVotes] = []
         while ahead is not None and ahead.item == problem:
-            own.append(ahead)
+            own_answers.append(ahead)
             ahead = next(answers, None)
-        yield assessment, own
+        yield assessment, own_answers
 
 
-def _write_tables(out_dir: Path, rows: Path, keys: RowKeys, told: Iterator[Told]) -> None:
+def _write_tables(out_dir: Path, rows: Path, keys: RowKeys, findings: Iterator[Findings]) -> None:
     """Write for each row the assessment of its problem and the answers to it, which come in the order of problems."""
-    repeated: dict[int, Told] = {}
-    found = 0
+    repeated: dict[int, Findings] = {}
+    seen = 0
     with (
         TableWriter(out_dir / SUSPICION_FILE, SUSPICION_SCHEMA) as suspicion,
         TableWriter(out_dir / ANSWERS_FILE, ANSWERS_SCHEMA) as answer_table,
     ):
         for row, problem in zip(read_rows(rows, list(KEY)), map(int, keys.problem), strict=True):
             location = {"source": row["source"], "source_row": row["source_row"]}
-            if problem < found:
+            if problem < seen:
                 assessment, answers = repeated[problem]
             else:
-                found += 1
-                assessment, answers = next(told)
+                seen += 1
+                assessment, answers = next(findings)
                 if keys.is_repeated[problem]:
                     repeated[problem] = assessment, answers
             suspicion.write(

@@ -340,7 +340,7 @@ class VoteCounter:
         texts = list(self._texts)
         forms = np.frombuffer(self._forms, dtype=np.int32).reshape(-1, 4)
         bounds, starts = (
-            np.searchsorted(items, np.arange(votes.n_items + 1)).tolist() for items in (forms[:, 0], votes.item)
+            np.searchsorted(column, np.arange(votes.n_items + 1)).tolist() for column in (forms[:, 0], votes.item)
         )
         for item in np.unique(forms[:, 0]).tolist():
             grouped: dict[int, Counter[int]] = {}

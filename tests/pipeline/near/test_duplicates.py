@@ -191,7 +191,7 @@ def test_keys_keep_their_numbers_when_they_are_sorted_in(monkeypatch):
     for _ in range(40):
         keys = [draw.getrandbits(7) << 57 for _ in range(draw.randrange(9))]
         numbers = [expected.setdefault(key, len(expected)) for key in keys]
-        assert numbering.number(np.array(keys, dtype=np.uint64)).tolist() == numbers
+        assert numbering.number_keys(np.array(keys, dtype=np.uint64)).tolist() == numbers
         assert len(numbering) == len(expected)
 
 
