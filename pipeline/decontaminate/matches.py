@@ -23,7 +23,7 @@ evidence. A pair has the first kind that fits:
   (`near.embedding`).
 
 Items of fewer than five words have no runs; they match as exact or reworded ones. The evidence has both texts, so
-that a person can judge each pair. Memory: some 150 bytes for each distinct text; 600 more lie on disk meanwhile.
+that a person can judge each pair. Features and texts lie on disk meanwhile, some 600 bytes a text.
 """
 
 from __future__ import annotations
