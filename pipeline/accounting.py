@@ -234,10 +234,12 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
         raise InputError(
             f"{suspicion} has no column {', '.join(sorted(missing))}.", "Give a suspicion.parquet of `truegold flag`."
         )
-    keys = pl.concat([pl.scan_parquet(path).select("source", "source_row") for path in rows])
+    # A hash of 64 bits takes a tenth of the memory of what it stands for.
+    key = pl.struct(pl.col("source").cast(pl.String), pl.col("source_row").cast(pl.Int64)).hash(seed=0).alias("key")
+    keys = pl.concat([pl.scan_parquet(path).select(key) for path in rows])
     by_model = pl.col("evidence").str.json_path_match("$.asked.ratio").is_not_null()
     measured = table.filter(pl.col("label_wrong").is_not_null() | by_model)
-    known = measured.join(keys, on=["source", "source_row"], how="semi")
+    known = measured.select("suspicion", key).join(keys, on="key", how="semi")
     share = pl.col("suspicion")
     moments = known.select(pl.len(), share.mean().alias("mean"), (share * (1 - share)).sum().alias("variance"))
     n, mean, variance = moments.collect(engine="streaming").row(0)

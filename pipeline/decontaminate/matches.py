@@ -23,14 +23,16 @@ evidence. A pair has the first kind that fits:
   (`near.embedding`).
 
 Items of fewer than five words have no runs; they match as exact or reworded ones. The evidence has both texts, so
-that a person can judge each pair. Memory: some 500 bytes for each distinct text of 250 characters.
+that a person can judge each pair. Features and texts lie on disk meanwhile, some 600 bytes a text.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +46,7 @@ from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
-from truegold.pipeline.near.related_pairs import find_links
+from truegold.pipeline.near.related_pairs import find_links, find_neighbours
 from truegold.pipeline.near.slips import SlipMender
 from truegold.pipeline.near.squashed import SquashedItems, differ_in_signs
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
@@ -117,12 +119,10 @@ def find_matches(
     item_texts = builder.distinct_texts
     builder.listen(grams.look_up)
     builder.listen_to_texts(squashed.look_up)
-    records = [pl.DataFrame(schema={"id": pl.String, "row": pl.Int64})]
     with_slips: list[tuple[int, str]] = []
     read = 0
     progress.start("reading the data")
     for batch in read_ahead(read_data(True)):
-        records.append(pl.DataFrame({"id": batch.ids, "row": batch.row_numbers}, schema=records[0].schema))
         prompts = mender.mend(batch.prompts)
         with_slips += [
             (len(item_rows) + read + index, prompt)
@@ -136,18 +136,19 @@ def find_matches(
     # A half of a broken word may look like a slip, so that texts are looked up as they were written, too.
     as_written = pl.Series([prompt for _, prompt in with_slips], dtype=pl.String)
     squashed.look_up_again(as_written, corpus.text[[row for row, _ in with_slips]])
-    pairs = _find_pairs(corpus, Comparer(corpus.features), grams, squashed, item_texts, progress, encoder)
+    pairs = _find_pairs(corpus, grams, squashed, item_texts, progress, encoder, out_dir)
     item_rows = item_rows.with_columns(item=pl.Series(corpus.text[: len(item_rows)]))
-    record_rows = (
-        pl.concat(records).with_columns(text=pl.Series(corpus.text[len(item_rows) :])).with_row_index("position")
+    texts = corpus.text[len(item_rows) :]
+    matching = np.flatnonzero(np.isin(texts, pairs["text"].to_numpy()))
+    matches = pl.DataFrame({"position": matching, "text": texts[matching]}).join(
+        pairs, on="text", maintain_order="left_right"
     )
-    matches = record_rows.join(pairs, on="text", maintain_order="left_right")
     matches = matches.join(item_rows, on="item", maintain_order="left_right")
     sizes = dict.fromkeys(against, 0) | dict(item_rows["against"].value_counts().iter_rows())
     _write_matches(out_dir / MATCHES_FILE, matches, sizes, read_data, progress)
     by_kind = matches.group_by("kind", "against", maintain_order=True).len()
     return {
-        "records": len(record_rows),
+        "records": read,
         "matching": matches["position"].n_unique(),
         **{f"{kind} {spec}": count for kind, spec, count in by_kind.iter_rows()},
     }
@@ -175,13 +176,13 @@ def _add_eval_sets(
 
 
 def _find_pairs(
-    corpus: Corpus,
-    comparer: Comparer,
+    whole: Corpus,
     grams: GramIndex,
     squashed: SquashedItems,
     item_texts: int,
     progress: Progress,
     encoder: Encoder | None,
+    scratch: Path,
 ) -> pl.DataFrame:
     """Return all matching pairs of a text of the data and an item's text, each with the first kind that fits.
 
@@ -189,17 +190,27 @@ def _find_pairs(
     """
     # An item's text that the data has too is the same text here.
     exact = np.arange(item_texts)
-    side = (np.arange(len(corpus.features)) >= item_texts).astype(np.int64)
+    texts = math.isqrt(2 * item_texts * (len(whole.features) - item_texts))
     held = grams.contained(MIN_SHARE, MIN_WEIGHT)
+    whole_text, whole_item = squashed.pairs()
+    corpus, numbers = whole, np.arange(len(whole.features))
+    if encoder is None:
+        # The others are like no item: they count only for how rare words are.
+        near = find_neighbours(whole.features, item_texts)
+        numbers = np.unique(np.concatenate([near, held.text, whole_text]))
+        corpus = whole.take(numbers)
+        whole_text = np.searchsorted(numbers, whole_text)
+        held = replace(held, text=np.searchsorted(numbers, held.text))
+    comparer = Comparer(corpus.features)
+    side = (np.arange(len(numbers)) >= item_texts).astype(np.int64)
     sound = np.ones(len(held.text), dtype=bool)
     sound[comparer.missing_quantities(held.item, held.text, SPELLING_MARGIN)[0]] = False
     sound &= comparer.count_missing_words(held.item, held.text) == 0
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
     sure = np.flatnonzero(sound)
-    both = (corpus.texts.read(numbers[sure].tolist()) for numbers in (held.text, held.item))
+    both = (corpus.texts.read(texts_of[sure].tolist()) for texts_of in (held.text, held.item))
     sound[sure[differ_in_signs(*both)]] = False
-    texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
-    links = find_links(corpus.features, comparer, split=side, texts=texts, progress=progress)
+    links = find_links(corpus.features, comparer, split=side, texts=texts, progress=progress, scratch=scratch)
     translated = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if encoder is not None:
         progress.start("encoding")
@@ -209,7 +220,6 @@ def _find_pairs(
         translated = translations.right[translations.is_sure], translations.left[translations.is_sure]
     links = confirm_links(links, corpus, comparer, texts).having(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
-    whole_text, whole_item = squashed.pairs()
     text = np.concatenate([exact, whole_text, held.text[sound], links.right, translated[0]])
     item = np.concatenate([exact, whole_item, held.item[sound], links.left, translated[1]])
     # An item that a text holds letter for letter is an overlap too.
@@ -222,7 +232,7 @@ def _find_pairs(
     text, item, score = text[kept], item[kept], score[kept].astype(np.float32)
     measures = describe_pairs(corpus.features, comparer, text, item, score)
     kinds = pl.Series(list(map(str, KINDS))).gather(kind[kept])
-    return pl.DataFrame({"text": text, "item": item, "kind": kinds, "score": score, "measures": measures})
+    return pl.DataFrame({"text": numbers[text], "item": item, "kind": kinds, "score": score, "measures": measures})
 
 
 def _write_matches(
@@ -230,27 +240,40 @@ def _write_matches(
 ) -> None:
     schema = MATCH_SCHEMA.with_metadata({AGAINST: dump_json(sizes)})
     progress.start("writing", len(matches))
-    shown = _read_prompts(read_data, matches["position"].unique().sort().to_numpy())
-    position, prompt = -1, ""
+    records = _read_records(read_data, matches["position"].unique().sort().to_numpy())
+    position, record = -1, _NO_RECORD
     with written_aside(target) as aside, TableWriter(aside, schema) as writer:
         for match in matches.iter_rows(named=True):
             if match["position"] != position:
-                position, prompt = match["position"], next(shown)
-            texts = dump_json({"text": prompt, "item": match["item_shown"]})
+                position, record = match["position"], next(records)
+            texts = dump_json({"text": record.shown, "item": match["item_shown"]})
             evidence = texts if match["kind"] == "exact" else f"{match['measures'][:-1]},{texts[1:]}"
-            writer.write({**{name: match[name] for name in MATCH_SCHEMA.names if name in match}, "evidence": evidence})
+            known = {name: match[name] for name in MATCH_SCHEMA.names if name in match}
+            writer.write({"id": record.id, "row": record.row_number, **known, "evidence": evidence})
             progress.advance()
 
 
-def _read_prompts(read_data: ReadData, rows: npt.NDArray[np.generic]) -> Iterator[str]:
-    """Yield the prompts of some records as they are shown; reading the data once more saves holding all of them."""
+class _MatchingRecord(NamedTuple):
+    """A record that matches, with its prompt as it is shown."""
+
+    id: str | None
+    row_number: int
+    shown: str
+
+
+_NO_RECORD = _MatchingRecord(None, 0, "")
+
+
+def _read_records(read_data: ReadData, rows: npt.NDArray[np.generic]) -> Iterator[_MatchingRecord]:
+    """Yield some of the records; reading the data once more saves holding all of them."""
     start = 0
     if not len(rows):
         return
     for batch in read_data(False):
         first, last = np.searchsorted(rows, (start, start + len(batch)))
         for row in rows[first:last].tolist():
-            yield batch.prompts[row - start][:SHOWN_CHARS]
+            index = row - start
+            yield _MatchingRecord(batch.ids[index], batch.row_numbers[index], batch.prompts[index][:SHOWN_CHARS])
         start += len(batch)
         if start > rows[-1]:
             return

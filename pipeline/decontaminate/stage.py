@@ -13,9 +13,8 @@ number in `rows`. Held-out rows that match stay, with a ledger record: nothing i
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import count, islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,13 @@ import polars as pl
 from truegold.pipeline.config.stages import DecontaminateConfig, EvalSetConfig, MatchKind
 from truegold.pipeline.decontaminate.matches import find_matches
 from truegold.pipeline.problems import BATCH_ROWS, Batch, ProblemColumns
-from truegold.pipeline.running.parts import split_inputs, sum_reports
+from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.reasons import MATCHES_FILE, items_by_set
-from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, read_rows
 
 ROWS_FILE = "rows.parquet"
 REASONS = {
@@ -52,23 +51,28 @@ def decontaminate(
     path = inputs["rows"]
     sets = {entry.set: problem_columns(entry) for entry in config.against}
     find_matches(lambda clean: _batches(path), sets, out_dir, progress)
-    matches = pl.read_parquet(out_dir / MATCHES_FILE)
-    by_row = matches.partition_by("row", as_dict=True, maintain_order=True)
-    matching: Counter[str] = Counter(matches.unique(["row", "against"])["against"].to_list())
-    progress.start("dropping what matches", count_rows(path))
-    numbers = count(1)
-    reports = []
-    for part in split_inputs(inputs, out_dir):
-        with Ledger(part.output, "decontaminate") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:
-            for row in read_rows(part.inputs["rows"]):
-                row_matches = by_row.get((next(numbers),))
-                if row_matches is None or not _drops(row, row_matches, config, ledger):
-                    rows.write(row)
-        reports.append(StageReport(part.count_rows(), rows.rows, ledger.counts))
-        progress.advance(part.count_rows())
+    matches = pl.scan_parquet(out_dir / MATCHES_FILE).select("row", "against").unique()
+    matching = dict(matches.group_by("against").len().collect(engine="streaming").iter_rows())
+    parts = split_inputs(inputs, out_dir)
+    starts = list(accumulate((part.count_rows() for part in parts), initial=0))
+    work = PartWork("truegold.pipeline.decontaminate.stage:drop_part", config, starts)
+    reports = run_parts(work, parts, progress, "dropping what matches")
     sizes = items_by_set(out_dir / MATCHES_FILE)
-    compared = {name: {"items": size, "rows": matching[name]} for name, size in sizes.items()}
+    compared = {name: {"items": size, "rows": matching.get(name, 0)} for name, size in sizes.items()}
     return sum_reports(reports, {"against": compared})
+
+
+def drop_part(part: Part, config: DecontaminateConfig, starts: Sequence[int], progress: Progress) -> StageReport:
+    """Write the rows of a part that stay, and those that go; `starts` has the rows before each part."""
+    first, last = starts[part.index] + 1, starts[part.index + 1]
+    part_matches = pl.scan_parquet(part.out_dir / MATCHES_FILE).filter(pl.col("row").is_between(first, last)).collect()
+    by_row = part_matches.rows_by_key("row", named=True, include_key=True)
+    with Ledger(part.output, "decontaminate") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:
+        for row_number, row in enumerate(read_rows(part.inputs["rows"]), first):
+            if row_number not in by_row or not _drops(row, by_row[row_number], config, ledger):
+                rows.write(row)
+            progress.advance()
+    return StageReport(last - first + 1, rows.rows, ledger.counts)
 
 
 def problem_columns(entry: EvalSetConfig) -> ProblemColumns:
@@ -90,14 +94,14 @@ def _batches(path: Path) -> Iterator[Batch]:
         )
 
 
-def _drops(row: Row, matches: pl.DataFrame, config: DecontaminateConfig, ledger: Ledger) -> bool:
+def _drops(row: Row, matches: Sequence[Mapping[str, Any]], config: DecontaminateConfig, ledger: Ledger) -> bool:
     """Record what a row matches and say whether the row goes for it.
 
     The record is of the surest match among those whose kind drops a row, and where there are none among all.
     """
     order = list(MatchKind)
     surest, *others = sorted(
-        matches.iter_rows(named=True),
+        matches,
         key=lambda match: (match["kind"] not in config.drop, order.index(match["kind"]), -match["score"]),
     )
     evidence: dict[str, Any] = {

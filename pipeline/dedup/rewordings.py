@@ -129,7 +129,7 @@ def compare_rows(
 ) -> DedupOutcome:
     """Compare the rows that the exact half keeps.
 
-    `scratch` is a folder for temporary files, some 300 bytes a row. `ranks` are those of the rows' sources.
+    `scratch` is a folder for temporary files, some 1,000 bytes a row. `ranks` are those of the rows' sources.
     """
     builder, keys = CorpusBuilder(scratch), SquashedKeys()
     builder.listen_to_texts(keys.add)
@@ -149,7 +149,7 @@ def compare_rows(
     corpus = builder.finish()
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
-    links = find_links(corpus.features, comparer, progress=progress)
+    links = find_links(corpus.features, comparer, progress=progress, scratch=scratch)
     translations: list[Translation] = []
     if config.embedder is not None:
         progress.start("encoding")

@@ -51,7 +51,7 @@ NOT_STATED = "not stated"
 """The licence that the card counts rows without one under."""
 
 RowCounts = dict[str, Counter[str]]
-"""Rows of the set by what they are, under each of COUNTED."""
+"""Rows of the set by what they are, under each of COUNTED, and under `flags` by what they are flagged for."""
 COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
 
 
@@ -69,8 +69,9 @@ class SplitFile:
     """Its size on disk."""
 
 
-def count_row(counts: RowCounts, row: Row) -> None:
-    """Count one row."""
+def count_row(counts: RowCounts, row: Row, flags: Sequence[str]) -> None:
+    """Count one row and the reasons of its flags."""
+    counts["flags"].update(flags)
     meta = orjson.loads(row["meta"] or "{}")
     notes: dict[str, str] = meta.get(NOTES, {})
     provenance = provenance_of(meta, row["source"])
@@ -165,9 +166,9 @@ def gather_card(
         removed=tuple(removed),
         by_source=count_by_source(files),
         edits=_edits(files),
-        flags=_flags(files, tables),
+        flags=_ordered(tally["flags"]),
         counts={
-            **{name: _ordered(counts) for name, counts in tally.items()},
+            **{name: _ordered(tally[name]) for name in COUNTED},
             "verifiers": _ordered(Counter({fingerprint(name): rows for name, rows in tally["verifiers"].items()})),
         },
         label_errors=_estimate_label_errors(files, inputs, tables),
@@ -194,15 +195,6 @@ def _edits(files: RunFiles) -> tuple[tuple[str, str, int], ...]:
         ordered = counted.sort(["len", "reason"], descending=[True, False]).collect(engine="streaming")
         edits += [(stage, reason, count) for reason, count in ordered.iter_rows()]
     return tuple(edits)
-
-
-def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
-    if (flags := files.flags(after_training=False)) is None:
-        return {}
-    keys = pl.concat([pl.scan_parquet(path).select(KEY) for path in tables])
-    exported = flags.select(*KEY, "reason").unique().join(keys, on=KEY, how="semi")
-    counted = exported.group_by("reason").agg(pl.len()).collect(engine="streaming")
-    return _ordered(Counter(dict(counted.iter_rows())))
 
 
 def reasons_by_row(files: RunFiles) -> dict[RowKey, list[str]]:
@@ -233,7 +225,8 @@ def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: i
     if table is None:
         return Decontamination(False, {}, (), leaked_heldout)
     matched = pl.scan_parquet(table).select("id", "row", "against", "kind")
-    exported = pl.concat([pl.scan_parquet(path).select("id", "split") for path in rows]).unique()
+    exported = pl.concat([pl.scan_parquet(path).select("id", "split") for path in rows])
+    exported = exported.join(matched, on="id", how="semi").unique()
     by = ["against", "kind"]
     counted = matched.group_by(by).agg(rows=pl.col("row").n_unique())
     ids, is_heldout = pl.col("id"), pl.col("split") == "heldout"

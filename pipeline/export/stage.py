@@ -75,17 +75,18 @@ def write_splits(
     for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):
         schema = schema.append(column)
     (out_dir / DATA_DIR).mkdir(exist_ok=True)
-    tally: RowCounts = {name: Counter() for name in COUNTED}
+    tally: RowCounts = {name: Counter() for name in (*COUNTED, "flags")}
     with ExitStack() as stack:
         writers = {
             name: stack.enter_context(TableWriter(out_dir / DATA_DIR / f"{name}.parquet", schema)) for name in SPLITS
         }
         for path in tables:
             for row in read_rows(path):
-                count_row(tally, row)
+                reasons = flags.get(row_key(row), [])
+                count_row(tally, row, reasons)
                 split = "heldout" if row["split"] == "heldout" else "train"
                 provenance = provenance_of_row(row)._asdict()
-                writers[split].write({**row, FLAGS_FIELD.name: flags.get(row_key(row), []), **provenance})
+                writers[split].write({**row, FLAGS_FIELD.name: reasons, **provenance})
     splits = []
     for name, writer in writers.items():
         path = out_dir / DATA_DIR / f"{name}.parquet"

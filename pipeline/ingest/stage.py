@@ -6,8 +6,8 @@
 
 Inputs: `data` (a file source's path; none for a hub source) and optionally `heldout`, a file whose rows are all set
 aside; of several sources `data 0`, `heldout 0`, `data 1` and so on. They are read into one table in their order, which
-`sources.json` has: that of their priority. Memory does not grow with the source, save 24 bytes a row where it has a
-column of ids. `limit` bounds the records that are read of each file. Rejects are not in the ledger: they never were
+`sources.json` has: that of their priority. Memory does not grow with the source, save 4 bytes a row where several have
+held-out shares. `limit` bounds the records that are read of each file. Rejects are not in the ledger: they never were
 rows. `rows_in` counts the records that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
 
 Which rows are set aside for evaluation is decided by a hash of their content, so that a reordered file has the same
@@ -35,6 +35,7 @@ import orjson
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources, heldout_label
 from truegold.pipeline.config.stages import PartsConfig
 from truegold.pipeline.ingest.source_facts import as_json, find_source_facts
+from truegold.pipeline.near.arrays import OnDisk
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.part_files import table_parts
 from truegold.pipeline.running.progress import Progress, paced
@@ -66,6 +67,8 @@ from truegold.verifiers.columns import Values
 
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
+SORTED_IDS = 2_000_000
+"""About as many identifiers are sorted at a time."""
 SOURCE_FACTS = "source_facts"
 """The name in the stage's record of what sources tell on themselves."""
 
@@ -89,7 +92,7 @@ def ingest(
         PartsWriter(out_dir / ROWS_FILE, ROW_SCHEMA, part_rows) as rows,
         _Rejects(out_dir / REJECTS_FILE) as rejects,
     ):
-        ids, warnings = _SourceIds(), RowWarnings()
+        ids, warnings = _SourceIds(out_dir), RowWarnings()
         for part, sources in opened:
             reader = _Reader(part, rows, rejects, ids, warnings, progress)
             layout: Layout | None = None
@@ -303,24 +306,39 @@ class _SourceIds:
     alarm.
     """
 
-    def __init__(self) -> None:
-        self._table = array("Q")
+    def __init__(self, folder: Path) -> None:
+        """`folder` is where 24 bytes a row lie meanwhile."""
+        self._table, self._recent = OnDisk(np.uint64, folder), array("Q")
 
     def add(self, source: str, source_id: str, row_number: int, row_id: str) -> None:
         """Add a row; `row_id` is 20 hex digits over its content."""
         key = hashlib.blake2b(f"{source}\0{source_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        self._table.extend((int.from_bytes(key, "big"), int(row_id[:16], 16), row_number))
+        self._recent.extend((int.from_bytes(key, "big"), int(row_id[:16], 16), row_number))
+        if len(self._recent) >= SORTED_IDS:
+            self._write_recent()
+
+    def _write_recent(self) -> None:
+        self._table.extend(np.frombuffer(self._recent, np.uint64))
+        self._recent = array("Q")
 
     def warn(self, progress: Progress) -> dict[str, int]:
         """Return how many identifiers stand for different rows, as a count; a note names the rows of the first."""
-        table = np.frombuffer(self._table, dtype=np.uint64).reshape(-1, 3)
-        order = np.argsort(table[:, 0], kind="stable")
-        keys, contents, row_numbers = table[order].T
-        clashes = np.flatnonzero((keys[1:] == keys[:-1]) & (contents[1:] != contents[:-1]))
-        if not len(clashes):
+        self._write_recent()
+        table = self._table.array.reshape(-1, 3)
+        parts = 1 + len(table) // SORTED_IDS
+        count, firsts = 0, []
+        for part in range(parts):
+            # Equal keys are in one part.
+            chosen = [chunk[chunk[:, 0] % parts == part] for chunk in np.array_split(table, parts)]
+            some = np.concatenate(chosen)
+            keys, contents, row_numbers = some[np.argsort(some[:, 0], kind="stable")].T
+            clashes = np.flatnonzero((keys[1:] == keys[:-1]) & (contents[1:] != contents[:-1]))
+            if len(clashes):
+                count += len(np.unique(keys[1:][clashes]))
+                first = clashes[np.argmin(row_numbers[1:][clashes])]
+                firsts.append((int(row_numbers[first + 1]), int(row_numbers[first])))
+        if not firsts:
             return {}
-        count = len(np.unique(keys[1:][clashes]))
-        first = clashes[np.argmin(row_numbers[1:][clashes])]
-        rows = f"rows {row_numbers[first]} and {row_numbers[first + 1]}"
-        progress.note(f"{count} source id(s) stand for different rows; the first: {rows}.")
+        later, earlier = min(firsts)
+        progress.note(f"{count} source id(s) stand for different rows; the first: rows {earlier} and {later}.")
         return {"warn:duplicate_source_id": count}

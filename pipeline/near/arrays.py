@@ -5,14 +5,21 @@ Shapes stand in brackets: `left: [pairs]` has an entry for each pair, `rarest: [
 
 from __future__ import annotations
 
+import mmap
+import tempfile
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -28,6 +35,8 @@ R = TypeVar("R")
 
 THREADS = 2
 """Each holds some 100 MB while it works."""
+TABLE_ROWS = 50_000
+"""Rows of a table of features that are worked on at a time."""
 
 
 class Growing:
@@ -67,6 +76,66 @@ class Growing:
     def array(self) -> npt.NDArray[Any]:
         """The values appended so far, as a view."""
         return self._buffer[: self._filled]
+
+
+class OnDisk:
+    """A flat array in a temporary file, which goes with the object; many values are appended at a time.
+
+    It is mapped to be read: the system takes its pages back where memory is short.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, folder: Path | None = None) -> None:
+        """`folder` is where the file lies, without a name; a folder of the system where not given."""
+        self._dtype = np.dtype(dtype)
+        # A file without a name takes its space until it is closed, also where this process is killed.
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+
+    def __len__(self) -> int:
+        return self._file.tell() // self._dtype.itemsize
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """Append many values."""
+        self._file.write(np.ascontiguousarray(values, self._dtype).view(np.uint8).data)
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The values appended so far."""
+        if not len(self):
+            return np.zeros(0, self._dtype)
+        self._file.flush()
+        return np.frombuffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ), self._dtype)
+
+
+class Numbering:
+    """Numbers distinct keys in the order in which they first come, in 16 bytes each."""
+
+    def __init__(self) -> None:
+        self._keys, self._numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        self._recent: dict[int, int] = {}
+        """Keys that are not yet among the sorted ones."""
+
+    def __len__(self) -> int:
+        return len(self._keys) + len(self._recent)
+
+    def number_keys(self, keys: Hashes) -> Ints:
+        """Return the number of each key."""
+        numbers = np.full(len(keys), -1, dtype=np.int64)
+        if len(self._keys):
+            positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            known = self._keys[positions] == keys
+            numbers[known] = self._numbers[positions[known]]
+        first = len(self._keys)
+        recent = self._recent
+        unknown = np.flatnonzero(numbers < 0)
+        numbers[unknown] = [recent.setdefault(key, first + len(recent)) for key in keys[unknown].tolist()]
+        if len(recent) > max(TABLE_ROWS, first // 8):
+            keys = np.concatenate([self._keys, np.fromiter(recent, np.uint64, len(recent))])
+            order = np.argsort(keys, kind="stable")
+            self._keys = keys[order]
+            self._numbers = np.concatenate([self._numbers, np.arange(first, len(keys))])[order]
+            recent.clear()
+        return numbers
 
 
 def pack_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Pairs:
@@ -123,6 +192,23 @@ def sum_runs(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
     filled = np.flatnonzero(np.diff(starts))
     if len(filled):
         sums[filled] = np.add.reduceat(values, starts[filled], dtype=np.float32)
+    return sums
+
+
+def row_slices(table: csr_array) -> Iterator[tuple[slice, slice]]:
+    """Yield a table's rows, some at a time, with the entries that they have."""
+    rows = len(table.indptr) - 1
+    for start in range(0, rows, TABLE_ROWS):
+        stop = min(start + TABLE_ROWS, rows)
+        yield slice(start, stop), slice(int(table.indptr[start]), int(table.indptr[stop]))
+
+
+def sum_rows(table: csr_array, value: Callable[[slice], npt.NDArray[Any]]) -> Floats:
+    """Return the sum of each row of a table; `value` gives those of some of its entries."""
+    sums = np.zeros(len(table.indptr) - 1, dtype=np.float32)
+    for rows, entries in row_slices(table):
+        starts = table.indptr[rows.start : rows.stop + 1] - entries.start
+        sums[rows] = sum_runs(starts, value(entries))
     return sums
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints, pack_pairs, unpack_pairs
+from truegold.pipeline.near.arrays import TABLE_ROWS, Floats, Growing, Hashes, Ints, pack_pairs, unpack_pairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -102,16 +102,23 @@ class GramIndex:
         text, run = self._text.array, self._run.array
         texts_with, items_with = np.bincount(run, minlength=self._run_items.shape[0]), np.diff(self._run_items.indptr)
         run_weight = np.log((self._rows + 1) / np.maximum(texts_with + items_with, 1)) / np.log(self._rows + 2)
-        useful = (texts_with * items_with <= MAX_PAIRS)[run]
-        has_run = csr_array((run_weight[run[useful]], (text[useful], run[useful])), (self._rows, len(run_weight)))
-        shared = (has_run @ self._run_items).tocoo()
-        text_rows, item_rows = (part.astype(np.int64) for part in shared.coords)
-        shared_weight = shared.data.astype(np.float32)
-        ratio = shared_weight / np.maximum((run_weight @ self._run_items)[item_rows], 1e-9)
-        enough = (ratio >= share) & (shared_weight >= weight)
-        return Containment(
-            text_rows[enough], item_rows[enough], ratio[enough].astype(np.float32), shared_weight[enough]
-        )
+        is_useful = texts_with * items_with <= MAX_PAIRS
+        item_weight = np.maximum(run_weight @ self._run_items, 1e-9)
+        held = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32))]
+        for first in range(0, self._rows, TABLE_ROWS):
+            # Texts come in their order.
+            part = slice(*np.searchsorted(text, (first, first + TABLE_ROWS)))
+            useful = is_useful[run[part]]
+            some_text, some_run = text[part][useful] - first, run[part][useful]
+            has_run = csr_array((run_weight[some_run], (some_text, some_run)), (TABLE_ROWS, len(run_weight)))
+            shared = (has_run @ self._run_items).tocoo()
+            text_rows, item_rows = (coordinates.astype(np.int64) for coordinates in shared.coords)
+            shared_weight = shared.data.astype(np.float32)
+            ratio = shared_weight / item_weight[item_rows]
+            enough = (ratio >= share) & (shared_weight >= weight)
+            weights = shared_weight[enough]
+            held.append((text_rows[enough] + first, item_rows[enough], ratio[enough].astype(np.float32), weights))
+        return Containment(*map(np.concatenate, zip(*held, strict=True)))
 
 
 def _hash_runs(row: Ints, token: Hashes) -> tuple[Hashes, Ints]:

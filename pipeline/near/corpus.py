@@ -4,23 +4,21 @@
     row 1  "what is  6*7?"  gold 42.0    text 0   a copy (`exact_copies`)
     row 2  "How many legs?" gold 4       text 1
 
-A row costs some 30 bytes here, a distinct text about 500 (`features`). Texts as they were written lie in a temporary
-file (`TextFile`).
+A row costs some 50 bytes here, a distinct text about 60. Features and texts as they were written lie in temporary files
+(`arrays.OnDisk`).
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints, places_in
+from truegold.pipeline.near.arrays import Floats, Growing, Ints, Numbering, OnDisk, places_in
 from truegold.pipeline.near.exact_copies import change_marked, tidy_prompts
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.gold_keys import NO_GOLD, gold_column, gold_keys
@@ -52,16 +50,26 @@ class Corpus:
     texts: TextFile
     """The distinct texts as they were written."""
 
+    def take(self, numbers: Ints) -> Corpus:
+        """Return what is known of some of the distinct texts, and of all rows; their texts have other numbers then."""
+        return replace(
+            self,
+            features=self.features.take(numbers),
+            text_gold=self.text_gold[numbers],
+            gold_row=self.gold_row[numbers],
+            texts=self.texts.take(numbers),
+        )
+
 
 class CorpusBuilder:
     """Takes rows in order (`add`) and makes their corpus (`finish`, once)."""
 
     def __init__(self, scratch: Path | None = None) -> None:
         """Make a builder whose texts lie in a temporary file in `scratch`, or where the system has such files."""
-        self._features = FeatureBuilder()
+        self._features = FeatureBuilder(scratch)
         self._texts = TextFile(scratch)
         self._text_listener: Callable[[pl.Series], None] | None = None
-        self._text_numbers: dict[int, int] = {}
+        self._text_numbers = Numbering()
         self._text: list[Ints] = [np.zeros(0, np.int64)]
         self._gold: list[Ints] = [np.zeros(0, np.int64)]
         self._quality: list[Floats] = [np.zeros(0, np.float32)]
@@ -85,7 +93,7 @@ class CorpusBuilder:
         filled = np.flatnonzero(tidied.filled)
         text = np.full(len(series), -1, dtype=np.int64)
         known = len(self._text_numbers)
-        text[filled] = self._number_texts(tidied.keys()[filled])
+        text[filled] = self._text_numbers.number_keys(tidied.keys()[filled])
         distinct, first = np.unique(text[filled], return_index=True)
         new = first[distinct >= known]
         # Texts are cut as they came: a line break in a formula is not a space there.
@@ -102,11 +110,6 @@ class CorpusBuilder:
         self._gold.append(gold)
         self._golds.append(gold_column(golds))
         self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
-
-    def _number_texts(self, keys: Hashes) -> Ints:
-        """Return the number of each text by its key; texts are numbered in the order in which they first come."""
-        numbers = self._text_numbers
-        return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys.tolist()), np.int64, len(keys))
 
     @property
     def distinct_texts(self) -> int:
@@ -178,28 +181,25 @@ class TextFile:
     """Takes texts in order (`add`) and gives back those with some numbers (`read`). The file goes with the object."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._descriptor, path = tempfile.mkstemp(dir=folder)
-        # An open file without a name takes its space until it is closed, also where this process is killed.
-        Path(path).unlink()
-        weakref.finalize(self, os.close, self._descriptor)
-        self._ends = Growing(np.int64)
-        self._size = 0
+        self._data, self._ends = OnDisk(np.uint8, folder), Growing(np.int64)
+        self._numbers: Ints | None = None
+        """Which of the texts these are, where some were taken."""
 
     def add(self, texts: pl.Series) -> None:
         """Add more texts."""
         cut = change_marked(texts, (texts.str.len_chars() > HELD_CHARS).to_numpy(), _without_middle)
-        ends = self._size + np.cumsum(cut.str.len_bytes().to_numpy().astype(np.int64))
-        data = memoryview("".join(cut.to_list()).encode())
-        while data:
-            data = data[os.write(self._descriptor, data) :]
-        self._ends.extend(ends)
-        self._size = int(ends[-1]) if len(ends) else self._size
+        self._ends.extend(len(self._data) + np.cumsum(cut.str.len_bytes().to_numpy().astype(np.int64)))
+        self._data.extend(np.frombuffer("".join(cut.to_list()).encode(), np.uint8))
+
+    def take(self, numbers: Ints) -> TextFile:
+        """Return some of the texts, from 0."""
+        taken = copy(self)
+        taken._numbers = numbers
+        return taken
 
     def read(self, numbers: Iterable[int]) -> list[str]:
         """Return the texts with these numbers, from 0."""
-        ends = self._ends.array
-        texts = []
-        for text in numbers:
-            start = int(ends[text - 1]) if text else 0
-            texts.append(os.pread(self._descriptor, int(ends[text]) - start, start).decode())
-        return texts
+        data, ends = self._data.array, self._ends.array
+        if self._numbers is not None:
+            numbers = self._numbers[list(numbers)].tolist()
+        return [bytes(data[int(ends[text - 1]) if text else 0 : int(ends[text])]).decode() for text in numbers]

@@ -44,7 +44,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Ints, Marks, sum_runs
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, sum_rows, sum_runs
 from truegold.pipeline.near.features import ASKED, Features
 from truegold.pipeline.near.terms import CHANGEABLE, HARMLESS, STOPWORDS, UNITS
 from truegold.pipeline.near.tokens import stem
@@ -134,8 +134,7 @@ class Comparer:
     """Measures pairs of rows of one set of features."""
 
     def __init__(self, features: Features) -> None:
-        rows, width = len(features), len(features.stems)
-        frequency = np.bincount(features.words.indices, minlength=width)
+        rows, width, frequency = features.texts, len(features.stems), features.texts_with_word
         # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
         self._square = (np.where(features.is_stop, 0.2 * idf, idf) ** 2).astype(np.float32)
@@ -144,21 +143,21 @@ class Comparer:
         harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
         self._has_meaning = (~harmless).astype(np.float32)
         self._words = words = features.words
-        self._meaningful_words = sum_runs(words.indptr, self._has_meaning[words.indices])
+        self._meaningful_words = sum_rows(words, lambda entries: self._has_meaning[words.indices[entries]])
         changeable = HARMLESS | STOPWORDS | {stem(word) for word in CHANGEABLE | UNITS.keys()}
         decisive = np.fromiter((name not in changeable for name in features.stems), dtype=bool, count=width)
         self._is_decisive = decisive.astype(np.float32)
-        self._decisive_words = sum_runs(words.indptr, self._is_decisive[words.indices])
+        self._decisive_words = sum_rows(words, lambda entries: self._is_decisive[words.indices[entries]])
         self._word_count = np.diff(words.indptr).astype(np.float32)
-        square = self._square[words.indices]
-        self._word_norm = np.sqrt(sum_runs(words.indptr, square))
-        square *= words.data == ASKED
-        self._asked_norm = np.sqrt(sum_runs(words.indptr, square))
-        del square
+        self._word_norm = np.sqrt(sum_rows(words, lambda entries: self._square[words.indices[entries]]))
+        self._asked_norm = np.sqrt(
+            sum_rows(words, lambda entries: self._square[words.indices[entries]] * (words.data[entries] == ASKED))
+        )
         self._numbers = features.numbers
-        self._number_weight = sum_runs(features.numbers.indptr, features.numbers.data)
-        texts_with_number = np.bincount(features.numbers.indices, minlength=width)
-        self._number_rarity = (np.log((1 + rows) / (1 + texts_with_number)) / np.log(2 + rows)).astype(np.float32)
+        self._number_weight = sum_rows(features.numbers, lambda entries: features.numbers.data[entries])
+        self._number_rarity = (np.log((1 + rows) / (1 + features.texts_with_number)) / np.log(2 + rows)).astype(
+            np.float32
+        )
         self._contexts = features.contexts
         self._contexts_norm = np.sqrt(np.diff(features.contexts.indptr)).astype(np.float32)
         self._orders = features.orders

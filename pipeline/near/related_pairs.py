@@ -13,9 +13,9 @@ A product of the sparse table of rare features with itself, which looks simpler,
 have a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
 `find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. Memory
-holds the features, the candidates (8 bytes each) and the links (13 bytes each). Shards of candidates are independent of
-each other and are worked on in threads, or by other workers (`ShardRunner`); the links do not depend on how many there
-are.
+holds 60 bytes a text and the links (13 bytes each); the candidates (8 bytes each) lie on disk, as the features do.
+Shards of candidates are independent of each other and are worked on in threads, or by other workers (`ShardRunner`);
+the links do not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +42,15 @@ WINDOW = 8
 """A bucket of up to WINDOW + 1 texts is compared in full."""
 NEIGHBOURS = 2
 """Neighbours that a text is compared with in a larger bucket."""
-CHUNK = 50_000
-"""Rows whose features are sorted at a time."""
 SHARD_ROWS = 50_000
 """As many keys as so many rows have are sorted at a time: this bounds memory."""
+MERGED_PAIRS = 2_000_000
+"""About as many candidates are sorted at a time."""
+TEXTS_RANKED = 100_000
+"""Texts whose keys are made at a time, where they are compared with those of a few others."""
+NEIGHBOUR_BITS = 24
+"""A filter has 2**NEIGHBOUR_BITS slots, by the first bits of keys."""
+NEIGHBOUR_SHIFT = np.uint64(64 - NEIGHBOUR_BITS)
 SHARD_BATCHES = 10
 """Batches of candidates in a shard: a task of a cluster takes about a second."""
 SILENT = NullProgress()
@@ -91,7 +98,7 @@ def join_links(parts: Iterable[Links]) -> Links:
 
 @dataclass(frozen=True)
 class Searcher:
-    """All that a worker needs to find the links of a shard: some 300 bytes a text."""
+    """All that a worker needs to find the links of a shard: some 300 bytes a text, most of them on disk."""
 
     candidates: arrays.Pairs
     comparer: Comparer
@@ -134,51 +141,86 @@ def find_links(
     texts: int | None = None,
     run_shards: ShardRunner = run_in_threads,
     progress: Progress = SILENT,
+    scratch: Path | None = None,
 ) -> Links:
     """Return all related pairs.
 
     - `texts`: see `Searcher`; without it, it is the number of rows
-    - `split`: with it only pairs whose rows have different numbers in it are compared
+    - `split`: with it only pairs of a row of side 0 and one of side 1 are compared
+    - `scratch`: a folder for temporary files; one of the system where not given
     """
-    searcher = Searcher(find_candidates(features, split, progress), comparer, texts or len(features))
+    searcher = Searcher(find_candidates(features, split, progress, scratch), comparer, texts or len(features))
     return join_links(paced(run_shards(searcher), progress, "comparing", searcher.shards))
 
 
-def find_candidates(features: Features, split: arrays.Ints | None, progress: Progress) -> arrays.Pairs:
+def find_candidates(
+    features: Features, split: arrays.Ints | None, progress: Progress, scratch: Path | None = None
+) -> arrays.Pairs:
     """Return the distinct pairs of texts that share a key, sorted, left below right.
 
-    With `split` only pairs whose texts have different numbers in it are returned.
+    With `split` only pairs of a text of side 0 and one of side 1 are returned.
     """
     rarest, quantities = rarest_features(features, RAREST_WITH_QUANTITIES), quantity_hashes(features)
     # Keys hold positions in the order of quantities, so that in a bucket equal quantities are next to each other.
     row_at = np.argsort(quantities, kind="stable")
-    columns = np.ascontiguousarray(rarest[row_at].T)
-    quantity_at = quantities[row_at]
+    for column in rarest:
+        column[:] = column[row_at]
+    columns, quantity_at = rarest, quantities[row_at]
+    del quantities
     shards = max(1, -(-len(features) // SHARD_ROWS))
 
     def shard_pairs(shard: int) -> arrays.Pairs:
         keys, positions = shard_keys(columns, quantity_at, shard, shards)
         return bucket_pairs(keys, row_at[positions], quantity_at[positions], split)
 
-    parts = list(paced(arrays.map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
-    return arrays.sort_distinct(np.concatenate(parts))
+    unsorted, ends = arrays.OnDisk(np.int64, scratch), [0]
+    for pairs in paced(arrays.map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards):
+        unsorted.extend(pairs)
+        ends.append(len(unsorted))
+    merged, all_pairs = arrays.OnDisk(np.int64, scratch), unsorted.array
+    runs = [all_pairs[start:stop] for start, stop in pairwise(ends)]
+    cuts = np.linspace(0, len(features), 2 + len(all_pairs) // MERGED_PAIRS).astype(np.int64) << 32
+    for low, high in pairwise(cuts):
+        pieces = [run[np.searchsorted(run, low) : np.searchsorted(run, high)] for run in runs]
+        merged.extend(arrays.sort_distinct(np.concatenate(pieces)))
+    return merged.array
+
+
+def find_neighbours(features: Features, first: int) -> arrays.Ints:
+    """Return the texts that share a key with one of the first, all of these among them; ascending."""
+
+    def keys_of(numbers: arrays.Ints) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
+        some = features.take(numbers)
+        return _text_keys(rarest_features(some, RAREST_WITH_QUANTITIES), quantity_hashes(some))
+
+    known = arrays.sort_distinct(np.concatenate([keys for _, keys in keys_of(np.arange(first))]))
+    passes = np.zeros(1 << NEIGHBOUR_BITS, dtype=bool)
+    passes[known >> NEIGHBOUR_SHIFT] = True
+    near = [np.arange(first)]
+    for start in range(first, len(features) if len(known) else first, TEXTS_RANKED):
+        numbers = np.arange(start, min(start + TEXTS_RANKED, len(features)))
+        shares = np.zeros(len(numbers), dtype=bool)
+        for texts, keys in keys_of(numbers):
+            maybe = np.flatnonzero(passes[keys >> NEIGHBOUR_SHIFT])
+            positions = np.minimum(np.searchsorted(known, keys[maybe]), len(known) - 1)
+            shares[texts[maybe[known[positions] == keys[maybe]]]] = True
+        near.append(numbers[shares])
+    return np.concatenate(near)
 
 
 def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
-    """Return for each text its rarest features that others have too, plus 1: [texts, count], zeros where fewer."""
+    """Return for each text its rarest features that others have too, plus 1: [count, texts], zeros where fewer."""
     tables = (features.words, features.numbers)
-    width = len(features.stems)
-    in_words, in_numbers = (np.bincount(table.indices, minlength=width) for table in tables)
-    frequency = in_words + in_numbers
+    frequency = features.texts_with_word + features.texts_with_number
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
     by_rank = np.lexsort((hashes, frequency))
     rank = arrays.places_in(by_rank)
     useful = (frequency >= 2) & ~features.is_stop
-    rarest = np.zeros((len(features), count), dtype=np.uint32)
+    rarest = np.zeros((count, len(features)), dtype=np.uint32)
 
     def fill(start: int) -> None:
-        parts = [table[start : start + CHUNK] for table in tables]
+        parts = [table[start : start + arrays.TABLE_ROWS] for table in tables]
         codes = np.concatenate([part.indices for part in parts])
         rows = np.concatenate([np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) for part in parts])
         used = useful[codes]
@@ -186,21 +228,22 @@ def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
         heads = np.flatnonzero(arrays.run_starts(rows))
         column = np.arange(len(rows)) - arrays.repeat_over_runs(heads, heads, len(rows))
         taken = np.flatnonzero(column < count)
-        rarest[start + rows[taken], column[taken]] = by_rank[ranks[taken]] + 1
+        rarest[column[taken], start + rows[taken]] = by_rank[ranks[taken]] + 1
 
-    deque(arrays.map_in_threads(fill, range(0, len(features), CHUNK)), maxlen=0)
+    deque(arrays.map_in_threads(fill, range(0, len(features), arrays.TABLE_ROWS)), maxlen=0)
     return rarest
 
 
 def quantity_hashes(features: Features) -> arrays.Hashes:
     """Return a hash of each text's set of strong quantities; 0 where it has fewer than two."""
     table = features.numbers
-    strong = table.data > STRONG
-    rows = np.repeat(np.arange(len(features)), np.diff(table.indptr))[strong]
-    hashes = stable_hashes(features.stems)[table.indices[strong]]
     total = np.zeros(len(features), dtype=np.uint64)
-    np.add.at(total, rows, hashes * np.uint64(0x9E3779B97F4A7C15))
-    total[np.bincount(rows, minlength=len(features)) < 2] = 0
+    hash_of = stable_hashes(features.stems) * np.uint64(0x9E3779B97F4A7C15)
+    for rows, entries in arrays.row_slices(table):
+        strong = table.data[entries] > STRONG
+        row = np.repeat(np.arange(rows.start, rows.stop), np.diff(table.indptr[rows.start : rows.stop + 1]))[strong]
+        np.add.at(total, row, hash_of[table.indices[entries][strong]])
+        total[rows][np.bincount(row - rows.start, minlength=rows.stop - rows.start) < 2] = 0
     return total
 
 
@@ -214,22 +257,25 @@ def shard_keys(
     together with a probability of 1e-6, and texts that fell together would be compared in vain.
     """
     position_bits = np.uint64(columns.shape[1].bit_length())
-    packed = [np.zeros(0, np.uint64)]
-
-    def pack(texts: arrays.Ints, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> None:
-        both = texts[(left[texts] != 0) & (right[texts] != 0)]
-        hashes = _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
-        packed.append(((hashes >> position_bits) << position_bits) | both.astype(np.uint64))
-
-    for rarer, column in enumerate(columns):
-        texts = np.flatnonzero(column % shards == shard)
-        # The rarer of two features comes first in every text, so that the order needs no care.
-        for other in columns[rarer + 1 : RAREST]:
-            pack(texts, column, other)
-        pack(texts, quantities, column)
+    packed = [
+        ((hashes >> position_bits) << position_bits) | texts.astype(np.uint64)
+        for texts, hashes in _text_keys(columns, quantities, shard, shards)
+    ]
     ordered = arrays.sort_values(np.concatenate(packed))
     keys = ordered >> position_bits
     return keys, (ordered ^ (keys << position_bits)).astype(np.int64)
+
+
+def _text_keys(
+    columns: npt.NDArray[np.uint32], quantities: arrays.Hashes, shard: int = 0, shards: int = 1
+) -> Iterator[tuple[arrays.Ints, arrays.Hashes]]:
+    """Yield texts and a key of each, until all keys of a shard have come: of two features, or of one and quantities."""
+    for rarer, column in enumerate(columns):
+        texts = np.flatnonzero(column % shards == shard)
+        # The rarer of two features comes first in every text, so that the order needs no care.
+        for left, right in (*((column, other) for other in columns[rarer + 1 : RAREST]), (quantities, column)):
+            both = texts[(left[texts] != 0) & (right[texts] != 0)]
+            yield both, _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
 
 
 def bucket_pairs(

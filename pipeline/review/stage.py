@@ -20,7 +20,7 @@ that are no longer in the data. `facts` has how often each flag was right (`prec
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -81,20 +81,17 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     review = weigh_review(read_rows(inputs["rows"]), read_table(inputs["flags"], FlagRecord), decisions)
     precision = measure_flags(read_table(inputs["flags"], FlagRecord), review.agreed, review.conflicts)
     tiers = _tiers(precision, config)
-    if tiers:
-        _write_tiers(inputs["flags"], out_dir / FLAGS_FILE, tiers)
-    flags = out_dir / FLAGS_FILE if tiers else inputs["flags"]
-    blocking = _blocking_reasons(flags)
     total = count_rows(inputs["rows"])
-    undecided: set[RowKey] = set()
-
+    held: LossCount[Row] = LossCount()
     progress.start("settle", total)
     reports = []
-    with TableWriter(out_dir / DECIDED_FILE, DECIDED_SCHEMA) as decided:
-        for part in split_inputs(inputs, out_dir):
-            reports.append(_settle_part(part, review, blocking, decided, undecided))
+    with (
+        TableWriter(out_dir / DECIDED_FILE, DECIDED_SCHEMA) as decided,
+        TableWriter(out_dir / OPEN_FLAGS_FILE, FLAG_SCHEMA) as open_flags,
+    ):
+        for part in split_inputs(inputs, out_dir, "flags"):
+            reports.append(_settle_part(part, review, tiers, decided, open_flags, held))
             progress.advance(reports[-1].rows_in)
-    _write_open_flags(flags, out_dir / OPEN_FLAGS_FILE, undecided)
     keys = map(row_key, read_table(inputs["flags"], FlagRecord, KEY))
     flagged = {key for key in keys if key in review.standings}
     write_rows(out_dir / CHECKS_FILE, label_checks(decisions, review.agreed, flagged), CHECK_SCHEMA)
@@ -104,7 +101,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data, "
             f"or have left it before, {stale['changed']} of rows that have changed since ({out_dir / STALE_FILE})."
         )
-    heavy = _heavy_losses(out_dir / DROPPED_FILE, blocking, total)
+    heavy = held.heavy(HELD, total, _describe_row, cause_of_held)
     return sum_reports(
         reports,
         {
@@ -121,11 +118,20 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
 def _settle_part(
     part: Part,
     review: WeighedReview,
-    blocking: Mapping[RowKey, list[str]],
+    tiers: Mapping[str, bool],
     decided: TableWriter,
-    undecided: set[RowKey],
+    open_flags: TableWriter,
+    held: LossCount[Row],
 ) -> StageReport:
-    """Write the rows of a part that pass, and add them to those that are decided or not."""
+    """Write the rows of a part that pass, by decision or with the flags that are open, and count those held back."""
+    flags: list[FlagRecord] = [
+        {**flag, "blocks": tiers.get(flag["reason"], flag["blocks"])}
+        for flag in read_table(part.inputs["flags"], FlagRecord)
+    ]
+    if tiers:
+        write_rows(part.output(FLAGS_FILE), flags, FLAG_SCHEMA)
+    blocking = _blocking_reasons(flags)
+    undecided: set[RowKey] = set()
     with Ledger(part.output, "settle") as ledger, TableWriter(part.output("rows.parquet"), ROW_SCHEMA) as cleared:
         for row in read_rows(part.inputs["rows"]):
             key = row_key(row)
@@ -144,6 +150,13 @@ def _settle_part(
                 decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
             else:
                 undecided.add(key)
+    for flag in flags:
+        if row_key(flag) in undecided:
+            open_flags.write(flag)
+    for row in read_rows(part.output(DROPPED_FILE)):
+        if row.get("drop_reason") == "held_for_review":
+            for reason in blocking.get(row_key(row), ()):
+                held.add(reason, row)
     return StageReport(part.count_rows(), cleared.rows, ledger.counts)
 
 
@@ -153,20 +166,6 @@ def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str
         return {}
     measured = {entry.reason: (entry.blocks, entry.tier(config.min_decisions)) for entry in precision}
     return {reason: tier for reason, (blocks, tier) in measured.items() if tier not in (None, blocks)}
-
-
-def _write_tiers(flags: Path, target: Path, tiers: Mapping[str, bool]) -> None:
-    with TableWriter(target, FLAG_SCHEMA) as writer:
-        for flag in read_table(flags, FlagRecord):
-            flag["blocks"] = tiers.get(flag["reason"], flag["blocks"])
-            writer.write(flag)
-
-
-def _write_open_flags(flags: Path, target: Path, undecided: Collection[RowKey]) -> None:
-    with TableWriter(target, FLAG_SCHEMA) as writer:
-        for flag in read_table(flags, FlagRecord):
-            if row_key(flag) in undecided:
-                writer.write(flag)
 
 
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
@@ -184,25 +183,15 @@ def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dic
     return {**counts, "ids": stale_ids[:STALE_SHOWN]}
 
 
-def _heavy_losses(dropped: Path, blocking: Mapping[RowKey, list[str]], total: int) -> list[dict[str, Any]]:
-    """Return the flags for which large numbers of rows are held back, as facts of the stage."""
-    held: LossCount[Row] = LossCount()
-    for row in read_rows(dropped):
-        if row.get("drop_reason") == "held_for_review":
-            for reason in blocking.get(row_key(row), ()):
-                held.add(reason, row)
-    return held.heavy(HELD, total, _describe_row, cause_of_held)
-
-
 def _describe_row(row: Row) -> str:
     shown = f"gold {row['gold']!r:.60}" if row["gold"] is not None else f"prompt {row['prompt']!r:.60}"
     return f"{row['source']}:{row['source_row']}, {shown}"
 
 
-def _blocking_reasons(path: Path) -> dict[RowKey, list[str]]:
+def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:
     """Return the reasons that hold each row back, each once, in the order of the flags."""
     reasons: dict[RowKey, dict[str, None]] = {}
-    for flag in read_table(path, FlagRecord, [*KEY, "reason", "blocks"]):
+    for flag in flags:
         if flag["blocks"]:
             reasons.setdefault(row_key(flag), {})[flag["reason"]] = None
     return {key: list(row_reasons) for key, row_reasons in reasons.items()}

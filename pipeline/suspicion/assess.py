@@ -54,7 +54,9 @@ from truegold.pipeline.suspicion.joined import (
     UNKNOWN_MODEL,
     Claim,
     Heard,
+    IllPosedTotal,
     OtherEvidence,
+    Shares,
     SuspicionTier,
     choose_tier,
     claim_fault,
@@ -181,12 +183,22 @@ def _assessments(
     others: Mapping[str, OtherEvidence],
     asked_model: AskedModel,
 ) -> Iterator[Assessment]:
-    shares = {
-        problems[index].id: shares_of(float(suspicion[index]), float(readings.replaced[index]))
-        for index in np.flatnonzero(votes.has_votes())
-    }
+    has_votes = votes.has_votes()
+
+    def shares(index: int) -> Shares | None:
+        return shares_of(float(suspicion[index]), float(readings.replaced[index])) if has_votes[index] else None
+
     asked = {item: other.asked for item, other in others.items() if other.asked is not None}
-    weighed, expected = weigh_verdicts(asked, {item.id: item.source for item in problems}, shares, asked_model)
+    rows = {item.id: (item.source, shares(index)) for index, item in enumerate(problems) if item.id in asked}
+    ill_posed = (known.ill_posed for index in range(len(problems)) if (known := shares(index)) is not None)
+    total = IllPosedTotal(sum(ill_posed), int(has_votes.sum()))
+    weighed, expected = weigh_verdicts(
+        asked,
+        {item: source for item, (source, _) in rows.items()},
+        {item: known for item, (_, known) in rows.items() if known is not None},
+        asked_model,
+        total,
+    )
     witnesses = _Witnesses(fit, votes)
     denied, denied_wrong = unanimously_denied(votes)
     starts = votes.starts()
@@ -197,7 +209,7 @@ def _assessments(
         entries = _ItemVotes(votes.system[part], votes.answer_class[part], votes.samples[part], alternative)
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
-        is_open, by_votes, suggestion = not votes.closed[index], shares.get(item.id), None
+        is_open, by_votes, suggestion = not votes.closed[index], shares(index), None
         heard, claimed = Heard(), None
         evidence: dict[str, Any] = {"systems": 0, "samples": 0}
         if by_votes is not None:

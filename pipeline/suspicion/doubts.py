@@ -27,7 +27,7 @@ from importlib.resources import files
 import numpy as np
 
 from truegold.pipeline.suspicion.answer_classes import Sample
-from truegold.pipeline.suspicion.votes import SAME_SYSTEM
+from truegold.pipeline.suspicion.votes import SAME_SYSTEM, NumberedNames
 
 MOST_EACH = 10.0
 """The most that a further doubt raises the odds by. Of responses of models that were not shown the figure of a problem
@@ -52,21 +52,21 @@ def finds_lacking(response: str) -> bool:
 class DoubtCounter:
     """Counts the doubts in the samples that pass by, eight bytes a response."""
 
-    def __init__(self, rows: Iterable[str]) -> None:
-        self._rows = {name: index for index, name in enumerate(rows)}
+    def __init__(self, rows: NumberedNames) -> None:
+        self._rows = rows
         self._systems: dict[str, int] = {}
         self._heard = array("i")  # Two integers each: row, and twice the system, plus one for a doubt.
 
     def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples, in their order."""
         for sample in samples:
-            if sample.doubts is not None and sample.id in self._rows:
+            if sample.doubts is not None and (row := self._rows.get(sample.id)) is not None:
                 system = self._systems.setdefault(sample.system, len(self._systems))
-                self._heard.extend((self._rows[sample.id], 2 * system + sample.doubts))
+                self._heard.extend((row, 2 * system + sample.doubts))
             yield sample
 
-    def log_ratios(self) -> Mapping[str, tuple[float, int, int]]:
-        """Return for each row with doubts the log likelihood ratio, the doubts and the responses."""
+    def log_ratios(self) -> Mapping[int, tuple[float, int, int]]:
+        """Return for each row with doubts, by its number, the log likelihood ratio, the doubts and the responses."""
         n_systems = max(1, len(self._systems))
         heard = np.frombuffer(self._heard, dtype=np.int32).reshape(-1, 2).astype(np.int64)
         cell, doubts = heard[:, 0] * n_systems + heard[:, 1] // 2, heard[:, 1] % 2
@@ -79,13 +79,12 @@ class DoubtCounter:
         doubts_of, responses_of, base_of, independent_of = (
             np.bincount(row, weights=weights) for weights in (doubting, total, log_base, independent)
         )
-        names = list(self._rows)
         ratios = {}
         for index in np.flatnonzero(doubts_of).tolist():
             k, n = int(doubts_of[index]), int(responses_of[index])
             log = _log_beta(k + 1, n - k + 1) - float(base_of[index])
             most = math.log(MOST_EACH) * max(0.0, float(independent_of[index]) - 1.0)
-            ratios[names[index]] = (max(0.0, min(log, most)), k, n)
+            ratios[index] = (max(0.0, min(log, most)), k, n)
         return ratios
 
 

@@ -96,6 +96,14 @@ class Shares(NamedTuple):
     mislabeled: float
 
 
+class IllPosedTotal(NamedTuple):
+    """The sum of the shares by votes of ill-posed problems."""
+
+    ill_posed: float
+    rows: int
+    """The rows that have votes."""
+
+
 def shares_of(fault: float, replaced: float) -> Shares:
     """Return the shares by votes: of a fault, `replaced` is the probability that another answer is right."""
     return Shares(1.0 - fault, fault * (1.0 - replaced), fault * replaced)
@@ -210,14 +218,18 @@ def rule_ratio(rule: str) -> float:
 
 
 def weigh_verdicts(
-    asked: Mapping[str, AskedVerdict], sources: Mapping[str, str], votes: Mapping[str, Shares], model: AskedModel
+    asked: Mapping[str, AskedVerdict],
+    sources: Mapping[str, str],
+    votes: Mapping[str, Shares],
+    model: AskedModel,
+    total: IllPosedTotal,
 ) -> tuple[dict[str, AskedVerdict], IllPosedShares]:
     """Return the verdicts with their likelihood ratios, by row, and the shares of ill-posed rows to expect.
 
-    sources: of all rows; votes: of the rows that have any. A model that neither known problems nor votes have measured
-    is believed a little (`UNMEASURED_FINDS`).
+    sources: of the rows that were asked about; votes: of those of them that have any; total: of all rows. A model that
+    neither known problems nor votes have measured is believed a little (`UNMEASURED_FINDS`).
     """
-    of_file = (PRIOR_ROWS * model.prior + sum(each.ill_posed for each in votes.values())) / (PRIOR_ROWS + len(votes))
+    of_file = (PRIOR_ROWS * model.prior + total.ill_posed) / (PRIOR_ROWS + total.rows)
     judged = sorted(row for row, verdict in asked.items() if verdict.verdict != Fault.GOLD_OF_OTHER_KIND)
     heard = sum(row in votes for row in judged)
     outcomes = sorted({FAULTY, SOUND, *(asked[row].outcome for row in judged)})

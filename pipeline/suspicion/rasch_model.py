@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,8 @@ def text_features(problems: Sequence[LabelledProblem]) -> Array:
     They are logarithms of counts: words and numbers of the prompt; lines, equals signs and characters of the solution
     and its largest number. A text that is missing counts as average.
     """
-    table = np.array([_log_counts(item) for item in problems], dtype=np.float64).reshape(len(problems), 6)
+    counts = chain.from_iterable(map(_log_counts, problems))
+    table = np.fromiter(counts, np.float64, 6 * len(problems)).reshape(len(problems), 6)
     known = np.isfinite(table)
     n = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, table, 0.0).sum(axis=0) / n

@@ -19,7 +19,6 @@ rejected, which a row of an unknown problem is not.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +36,7 @@ from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, Fit, assess
 from truegold.pipeline.suspicion.doubts import DoubtCounter, finds_lacking
 from truegold.pipeline.suspicion.joined import NOTHING_ELSE, UNKNOWN_MODEL, AskedVerdict, OtherEvidence, SuspicionTier
+from truegold.pipeline.suspicion.problem_file import ProblemFile, RowKeys, source_id
 from truegold.pipeline.suspicion.votes import AnswerVotes, VoteCounter
 from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import FlagRecord
@@ -50,7 +50,7 @@ from truegold.pipeline.tables.reasons import (
     AskedRecord,
     read_asked_model,
 )
-from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows, read_table
+from truegold.pipeline.tables.rows import KEY, TableWriter, count_rows, dump_json, read_rows, read_table
 from truegold.verifiers import InputError
 from truegold.verifiers.columns import NAMES, text_of
 
@@ -90,7 +90,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
     tiers, facts = score_rows(inputs["rows"], samples, known, config.workers, out_dir, by_source_id=True)
     if counts["read"] and facts["samples_of_unknown_rows"] + counts["rejected"] >= counts["read"]:
         names = ", ".join(str(file.path) for file in files)
-        keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
+        keys = ", ".join(islice((source_id(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
         if facts["shared_ids"]:
             raise InputError(
                 f"{names}: the samples name rows by ids that different rows of the data share.",
@@ -137,67 +137,75 @@ def score_rows(
     `by_source_id` says whether samples may name rows by the ids of their source. Samples of truegold's own do not, and
     rows of several sources may share such ids.
     """
-    problems: dict[str, LabelledProblem] = {}
+    keys = RowKeys(rows, by_source_id=by_source_id)
     others: dict[str, OtherEvidence] = {}
-    keys: dict[str, str] = {}  # Maps truegold's ids to the keys that samples name rows by.
-    shared = _shared_source_ids(rows) if by_source_id else set()
-
-    def key_of(row: Mapping[str, Any]) -> str:
-        key = _key(row) if by_source_id else row["id"]
-        return row["id"] if key in shared else key
-
-    for row in read_compared_rows(rows, COLUMNS):
-        key, verifier, arguments = key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
-        if key not in problems:
-            problems[key] = LabelledProblem(
-                key, row["gold"], row["prompt"], row["solution"], verifier, arguments, row["source"] or ""
-            )
-            if row["id"] in known.by_row:
-                others[key] = known.by_row[row["id"]]
-        keys.setdefault(row["id"], key)
-    counter, doubts = VoteCounter(list(problems.values()), workers), DoubtCounter(problems)
-    counter.add(
-        doubts.watch(
-            replace(sample, id=keys[sample.id]) if sample.id not in problems and sample.id in keys else sample
-            for sample in samples
-        )
-    )
+    problems = ProblemFile(_read_problems(rows, keys, known, others), out_dir)
+    counter, doubts = VoteCounter(problems, workers, keys), DoubtCounter(keys)
+    counter.add(doubts.watch(samples))
     votes = counter.count()
-    for key, counted in doubts.log_ratios().items():
+    for problem, counted in doubts.log_ratios().items():
+        key = problems[problem].id
         others[key] = replace(others.get(key, NOTHING_ELSE), doubts=counted)
-    fit, assessments = assess(list(problems.values()), votes, others, known.asked_model)
-    by_key = {assessment.id: assessment for assessment in assessments}
-    answers: dict[str, list[AnswerVotes]] = {}
-    names = list(problems)
-    for answer in counter.answers(votes):
-        answers.setdefault(names[answer.item], []).append(answer)
-    _write_tables(out_dir, ((key_of(row), row) for row in read_rows(rows, [*KEY, "meta"])), by_key, answers)
-    tiers = Counter(str(assessment.tier) for assessment in by_key.values())
-    facts = _facts(fit, by_key.values(), votes.systems)
-    facts |= {"samples_of_unknown_rows": votes.unknown_items, "shared_ids": len(shared)}
-    return {f"tier:{tier}": tiers[str(tier)] for tier in SuspicionTier}, facts
+    fit, assessments = assess(problems, votes, others, known.asked_model)
+    totals = _Totals()
+    _write_tables(out_dir, rows, keys, _with_answers(map(totals.add, assessments), counter.answers(votes)))
+    facts = _facts(fit, totals, votes.systems)
+    facts |= {"samples_of_unknown_rows": votes.unknown_items, "shared_ids": keys.shared}
+    return {f"tier:{tier}": totals.tiers[str(tier)] for tier in SuspicionTier}, facts
 
 
-def _write_tables(
-    out_dir: Path,
-    rows: Iterable[tuple[str, Row]],
-    assessments: Mapping[str, Assessment],
-    answers: Mapping[str, Sequence[AnswerVotes]],
-) -> None:
-    """Write for each row, with the key that samples name it by, its assessment and the answers to it.
+def _read_problems(
+    rows: Path, keys: RowKeys, known: EvidenceOfRows, others: dict[str, OtherEvidence]
+) -> Iterator[LabelledProblem]:
+    """Yield the problems of rows, each once, and put what is known of them besides into `others`."""
+    seen = 0
+    for row, problem in zip(read_compared_rows(rows, COLUMNS), map(int, keys.problem), strict=True):
+        if problem < seen:
+            continue
+        seen += 1
+        key, verifier, arguments = keys.key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
+        if row["id"] in known.by_row:
+            others[key] = known.by_row[row["id"]]
+        yield LabelledProblem(
+            key, row["gold"], row["prompt"], row["solution"], verifier, arguments, row["source"] or ""
+        )
 
-    Rows of one key share both.
-    """
+
+Findings = tuple[Assessment, list[AnswerVotes]]
+"""What is said of a problem, and the answers to it."""
+
+
+def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
+    """Yield each assessment, which come in the order of problems, with the answers to its problem."""
+    ahead = next(answers, None)
+    for problem, assessment in enumerate(assessments):
+        own_answers: list[AnswerVotes] = []
+        while ahead is not None and ahead.item == problem:
+            own_answers.append(ahead)
+            ahead = next(answers, None)
+        yield assessment, own_answers
+
+
+def _write_tables(out_dir: Path, rows: Path, keys: RowKeys, findings: Iterator[Findings]) -> None:
+    """Write for each row the assessment of its problem and the answers to it, which come in the order of problems."""
+    repeated: dict[int, Findings] = {}
+    seen = 0
     with (
         TableWriter(out_dir / SUSPICION_FILE, SUSPICION_SCHEMA) as suspicion,
         TableWriter(out_dir / ANSWERS_FILE, ANSWERS_SCHEMA) as answer_table,
     ):
-        for key, row in rows:
+        for row, problem in zip(read_rows(rows, list(KEY)), map(int, keys.problem), strict=True):
             location = {"source": row["source"], "source_row": row["source_row"]}
-            assessment = assessments[key]
+            if problem < seen:
+                assessment, answers = repeated[problem]
+            else:
+                seen += 1
+                assessment, answers = next(findings)
+                if keys.is_repeated[problem]:
+                    repeated[problem] = assessment, answers
             suspicion.write(
                 {
-                    "id": key,
+                    "id": assessment.id,
                     "row_id": row["id"],
                     **location,
                     "suspicion": assessment.suspicion,
@@ -208,7 +216,7 @@ def _write_tables(
                     "suggestion": assessment.suggestion,
                 }
             )
-            for answer in answers.get(key, ()):
+            for answer in answers:
                 known = {"spellings": answer.spellings, "votes": answer.votes, "systems": answer.systems}
                 answer_table.write({"id": row["id"], **location, "kind": answer.kind, **known})
 
@@ -236,15 +244,35 @@ def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[s
     return lines
 
 
-def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> dict[str, Any]:
-    known = [assessment for assessment in assessments if assessment.suspicion is not None]
-    counted = [each.suspicion or 0.0 for each in known if each.is_measured]
-    answered = sum(each.label_wrong is not None for each in known)
+@dataclass(slots=True)
+class _Totals:
+    """The sums over the assessments that pass by."""
+
+    tiers: Counter[str] = field(default_factory=Counter)
+    known: int = 0
+    answered: int = 0
+    measured: int = 0
+    suspicion: float = 0.0
+    """The sum over those that are measured."""
+
+    def add(self, assessment: Assessment) -> Assessment:
+        """Count an assessment, and return it."""
+        self.tiers[str(assessment.tier)] += 1
+        if assessment.suspicion is not None:
+            self.known += 1
+            self.answered += assessment.label_wrong is not None
+            if assessment.is_measured:
+                self.measured += 1
+                self.suspicion += assessment.suspicion
+        return assessment
+
+
+def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
     return {
-        "items_known": len(known),
-        "items_with_samples": answered,
-        "expected_faulty": round(sum(counted) / len(counted), 4) if counted else None,
-        "wrong_labels": None if fit.wrong_labels is None or not answered else round(fit.wrong_labels, 4),
+        "items_known": totals.known,
+        "items_with_samples": totals.answered,
+        "expected_faulty": round(totals.suspicion / totals.measured, 4) if totals.measured else None,
+        "wrong_labels": None if fit.wrong_labels is None or not totals.answered else round(fit.wrong_labels, 4),
         "systems": {
             name: {
                 "agrees_with_labels": round(float(fit.agreement[index]), 4),
@@ -256,21 +284,6 @@ def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> d
         },
         "neighbours": fit.half_width,
     }
-
-
-def _shared_source_ids(path: Path) -> set[str]:
-    """Return the source's ids that rows of different content share: a sample that names one may be any row's."""
-    contents: dict[str, str] = {}
-    shared: set[str] = set()
-    for row in read_rows(path, ["id", "meta"]):
-        if contents.setdefault(key := _key(row), row["id"]) != row["id"]:
-            shared.add(key)
-    return shared
-
-
-def _key(row: Mapping[str, Any]) -> str:
-    source_id = json.loads(row["meta"]).get("source_id") if row["meta"] else None
-    return row["id"] if source_id is None else str(source_id)
 
 
 @dataclass(frozen=True, slots=True)

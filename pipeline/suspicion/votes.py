@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,12 +215,22 @@ class AnswerVotes:
     """The systems that gave the answer; none of answers that were set aside."""
 
 
+class NumberedNames(Protocol):
+    """Finds the number of an item by a name that samples know it by."""
+
+    def get(self, name: str, /) -> int | None:
+        """Return the number; None where there is no such item."""
+
+
 class VoteCounter:
     """Collects the samples for a list of items."""
 
-    def __init__(self, problems: Sequence[LabelledProblem], workers: int = 1) -> None:
+    def __init__(
+        self, problems: Sequence[LabelledProblem], workers: int = 1, names: NumberedNames | None = None
+    ) -> None:
+        """`names` finds items by the names in samples; without it these are the items' ids."""
         self._problems = problems
-        self._item_index = {problem.id: index for index, problem in enumerate(problems)}
+        self._names = names or {problem.id: index for index, problem in enumerate(problems)}
         self._workers = workers
         self._systems: dict[str, int] = {}
         self._texts: dict[str, int] = {}
@@ -229,38 +240,38 @@ class VoteCounter:
 
     def add(self, samples: Iterable[Sample]) -> None:
         """Take samples in. Whole responses are judged in batches, and their extracted answers vote."""
-        waiting: list[Sample] = []
+        waiting: list[tuple[int, Sample]] = []
         for sample in samples:
-            if sample.id not in self._item_index:
+            if (item := self._names.get(sample.id)) is None:
                 self.unknown_items += 1
             elif sample.response is not None and not sample.judged:
-                waiting.append(sample)
+                waiting.append((item, sample))
                 if len(waiting) >= BATCH:
                     self._judge(waiting)
             elif sample.answer is not None and sample.answer.strip():
-                self._push(sample, sample.answer, _state(sample.score) if sample.judged else _State.TO_JUDGE)
+                self._push(item, sample, sample.answer, _state(sample.score) if sample.judged else _State.TO_JUDGE)
         self._judge(waiting)
 
-    def _judge(self, waiting: list[Sample]) -> None:
-        problems = [self._problems[self._item_index[sample.id]] for sample in waiting]
+    def _judge(self, waiting: list[tuple[int, Sample]]) -> None:
+        problems = (self._problems[item] for item, _ in waiting)
         batch = (
             Item(sample.response or "", problem.gold, problem.verifier, problem.verifier_args, problem.prompt)
-            for sample, problem in zip(waiting, problems, strict=True)
+            for (_, sample), problem in zip(waiting, problems, strict=True)
         )
         verdicts = verify_batch(batch, self._workers, max_timeouts=MAX_TIMEOUTS)
-        for sample, verdict in zip(waiting, verdicts, strict=True):
+        for (item, sample), verdict in zip(waiting, verdicts, strict=True):
             state = _state(verdict.score)
             # A response without an answer counts as little as a missing one.
             if verdict.extracted is not None or state is _State.UNJUDGED:
-                self._push(sample, verdict.extracted or "", state)
+                self._push(item, sample, verdict.extracted or "", state)
         waiting.clear()
 
-    def _push(self, sample: Sample, text: str, state: _State) -> None:
+    def _push(self, item: int, sample: Sample, text: str, state: _State) -> None:
         text = text[:MAX_ANSWER_CHARS]
         system_index = self._systems.setdefault(sample.system, len(self._systems))
         text_index = self._texts.setdefault(text, len(self._texts))
         step = NO_STEP if sample.step is None else sample.step
-        self._rows.extend((self._item_index[sample.id], system_index, text_index, state, step))
+        self._rows.extend((item, system_index, text_index, state, step))
 
     def count(self) -> Votes:
         """Classify the answers of all items. Systems come in the order of their names, not of the samples."""
@@ -274,13 +285,15 @@ class VoteCounter:
         alternatives: list[list[str]] = []
         set_aside = {kind: np.zeros(len(self._problems), dtype=np.int32) for kind in (UNJUDGED_CLASS, CUT_CLASS)}
         entries = array("i")  # Each entry is four integers: item, system, answer class, samples.
-        for item_index in range(len(self._problems)):
+        closed = np.zeros(len(self._problems), dtype=bool)
+        for item_index, problem in enumerate(self._problems):
+            closed[item_index] = not has_open_answer(problem)
             # Plain Python is faster than arrays for the few rows of an item.
             votes_on_item = votes_of_rows[bounds[item_index] : bounds[item_index + 1]].tolist()
             if not votes_on_item:
                 alternatives.append([])
                 continue
-            texts_of_alternatives, votes = self._classify_item(item_index, votes_on_item, texts)
+            texts_of_alternatives, votes = self._classify_item(item_index, problem, votes_on_item, texts)
             alternatives.append(texts_of_alternatives)
             for (answer_class, system), count in sorted(votes.items()):
                 if answer_class in set_aside:
@@ -297,14 +310,14 @@ class VoteCounter:
             systems=systems,
             family=family,
             alternatives=alternatives,
-            closed=np.array([not has_open_answer(problem) for problem in self._problems], dtype=bool),
+            closed=closed,
             unjudged=set_aside[UNJUDGED_CLASS],
             cut_short=set_aside[CUT_CLASS],
             unknown_items=self.unknown_items,
         )
 
     def _classify_item(
-        self, item_index: int, votes: Sequence[Sequence[int]], texts: Sequence[str]
+        self, item_index: int, problem: LabelledProblem, votes: Sequence[Sequence[int]], texts: Sequence[str]
     ) -> tuple[list[str], Counter[tuple[int, int]]]:
         """Return the texts of an item's alternatives, and its samples by answer class and system.
 
@@ -316,7 +329,7 @@ class VoteCounter:
             AnswerForm(texts[text], counts[text, state], _AGREES.get(state), unjudged=state == _State.UNJUDGED)
             for text, state in forms
         ]
-        classes, texts_of_alternatives = classify(self._problems[item_index], answer_forms)
+        classes, texts_of_alternatives = classify(problem, answer_forms)
         class_of = dict(zip(forms, classes, strict=True))
         for (text, state), count in counts.items():
             self._forms.extend((item_index, class_of[text, state], text, count))
@@ -325,23 +338,29 @@ class VoteCounter:
     def answers(self, votes: Votes) -> Iterator[AnswerVotes]:
         """Yield the classes of answers of every item, in order, the most frequent first; after `count`."""
         texts = list(self._texts)
-        grouped: dict[tuple[int, int], Counter[int]] = {}
-        forms = np.frombuffer(self._forms, dtype=np.int32).reshape(-1, 4).tolist()
-        for item, answer_class, text, count in forms:
-            grouped.setdefault((item, answer_class), Counter())[text] += count
-        systems: dict[tuple[int, int], list[str]] = {}
-        for item, answer_class, system in zip(votes.item, votes.answer_class, votes.system, strict=True):
-            systems.setdefault((int(item), int(answer_class)), []).append(votes.systems[int(system)])
-        for item, answer_class in sorted(grouped, key=lambda key: (key[0], -grouped[key].total(), key[1])):
-            samples = grouped[item, answer_class]
-            spellings = sorted(samples, key=lambda text: (-samples[text], texts[text]))
-            yield AnswerVotes(
-                item=item,
-                kind=ANSWER_KINDS.get(answer_class, "alternative"),
-                spellings=[texts[text] for text in spellings[:MAX_SPELLINGS]],
-                votes=samples.total(),
-                systems=systems.get((item, answer_class), []),
-            )
+        forms = np.frombuffer(self._forms, dtype=np.int32).reshape(-1, 4)
+        bounds, starts = (
+            np.searchsorted(column, np.arange(votes.n_items + 1)).tolist() for column in (forms[:, 0], votes.item)
+        )
+        for item in np.unique(forms[:, 0]).tolist():
+            grouped: dict[int, Counter[int]] = {}
+            for _, answer_class, text, count in forms[bounds[item] : bounds[item + 1]].tolist():
+                grouped.setdefault(answer_class, Counter())[text] += count
+            part = slice(starts[item], starts[item + 1])
+            systems: dict[int, list[str]] = {}
+            for answer_class, system in zip(
+                votes.answer_class[part].tolist(), votes.system[part].tolist(), strict=True
+            ):
+                systems.setdefault(answer_class, []).append(votes.systems[system])
+            for answer_class, samples in sorted(grouped.items(), key=lambda entry: (-entry[1].total(), entry[0])):
+                spellings = sorted(samples, key=lambda text: (-samples[text], texts[text]))
+                yield AnswerVotes(
+                    item=item,
+                    kind=ANSWER_KINDS.get(answer_class, "alternative"),
+                    spellings=[texts[text] for text in spellings[:MAX_SPELLINGS]],
+                    votes=samples.total(),
+                    systems=systems.get(answer_class, []),
+                )
 
 
 def _state(score: float | None) -> _State:

@@ -24,6 +24,7 @@ from truegold.pipeline.suspicion.joined import (
     Claim,
     Heard,
     IllPosedShares,
+    IllPosedTotal,
     OtherEvidence,
     Shares,
     SuspicionTier,
@@ -123,7 +124,8 @@ def weigh(verdicts, votes=(), model=UNKNOWN_MODEL, sources=None):
     rows = {str(row): verdict for row, verdict in enumerate(verdicts)}
     by_votes = {str(row): shares_of(share, 0.0) for row, share in enumerate(votes)}
     named = {row: sources[int(row)] if sources else "file" for row in rows}
-    weighed, expected = weigh_verdicts(rows, named, by_votes, model)
+    total = IllPosedTotal(sum(votes), len(votes))
+    weighed, expected = weigh_verdicts(rows, named, by_votes, model, total)
     return list(weighed.values()), expected
 
 
@@ -354,10 +356,11 @@ def test_a_step_of_a_solution_is_no_doubt(response):
 
 def doubt_ratios(said):
     """Return the ratios of rows by what systems said of them, `{row: [(system, doubts), ...]}`."""
-    counter = DoubtCounter(said)
+    rows = list(said)
+    counter = DoubtCounter({row: number for number, row in enumerate(rows)})
     samples = [Sample(row, system, doubts=doubts) for row, told in said.items() for system, doubts in told]
     assert list(counter.watch(samples)) == samples
-    return counter.log_ratios()
+    return {rows[number]: ratio for number, ratio in counter.log_ratios().items()}
 
 
 def test_doubts_count_against_the_systems_own_habits_and_one_alone_counts_nothing():

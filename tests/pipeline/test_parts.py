@@ -24,7 +24,16 @@ from numbered_rows import plain_row
 from part_functions import Config, die_at_30, fail_at_40, square
 
 from truegold.pipeline.clean.stage import clean
-from truegold.pipeline.config.stages import CleanConfig, DedupConfig, FlagConfig, SettleConfig, VerifyGoldConfig
+from truegold.pipeline.config.stages import (
+    CleanConfig,
+    DecontaminateConfig,
+    DedupConfig,
+    EvalSetConfig,
+    FlagConfig,
+    SettleConfig,
+    VerifyGoldConfig,
+)
+from truegold.pipeline.decontaminate.stage import decontaminate
 from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.review.stage import settle
@@ -307,12 +316,24 @@ def test_parts_end_where_their_texts_are_long(tmp_path: Path, monkeypatch: pytes
     assert list(read_rows(tmp_path / "rows.parquet")) == ROWS
 
 
-def curate_in_parts(folder: Path, rows: Sequence[Row], sizes: Sequence[int], workers: int = 1) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def against(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file of two items, of which one is a problem and the other a rewording of one."""
+    items = [ROWS[8]["prompt"], "After buying 9 apples, how many has Tom, who had 13 apples?"]
+    path = tmp_path_factory.mktemp("against") / "items.jsonl"
+    path.write_text("".join(json.dumps({"question": item}) + "\n" for item in items))
+    return str(path)
+
+
+def curate_in_parts(
+    folder: Path, rows: Sequence[Row], sizes: Sequence[int], against: str, workers: int = 1
+) -> dict[str, Any]:
     """Run the stages over rows cut in this way; return the rows of all tables, and the reports."""
     inputs = {"rows": write_parts(folder / "in.parquet", rows, sizes)}
     gathered: dict[str, Any] = {}
     stages = {
         "clean": (clean, CleanConfig(workers=workers)),
+        "decontaminate": (decontaminate, DecontaminateConfig(against=(EvalSetConfig(set=against),))),
         "dedup": (dedup, DedupConfig()),
         "verify_gold": (verify_gold, VerifyGoldConfig(workers=workers)),
         "flag": (flag, FlagConfig(workers=workers)),
@@ -342,24 +363,27 @@ SOME_ROWS = st.lists(st.integers(0, 40), max_size=30)
 
 @settings(max_examples=15)
 @given(numbers=SOME_ROWS, same_gold=st.booleans(), data=st.data())
-def test_tables_and_reports_are_the_same_however_rows_are_cut(numbers: list[int], same_gold: bool, data: Any) -> None:
+def test_tables_and_reports_are_the_same_however_rows_are_cut(
+    against: str, numbers: list[int], same_gold: bool, data: Any
+) -> None:
     rows = [{**problem(number), "source_row": place} for place, number in enumerate(numbers)]
     rows = [{**row, "gold": "3.2e5 m/s", "meta": "{}"} for row in rows] if same_gold else rows
     cuts = data.draw(st.lists(st.integers(0, len(rows)), min_size=1, max_size=4).map(sorted))
     sizes = [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
     with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as cut:
-        assert curate_in_parts(Path(cut), rows, sizes) == curate_in_parts(Path(whole), rows, [])
+        assert curate_in_parts(Path(cut), rows, sizes, against) == curate_in_parts(Path(whole), rows, [], against)
 
 
 @pytest.mark.usefixtures("few_rows_are_enough")
-def test_tables_are_the_same_with_one_worker_and_with_two(tmp_path: Path) -> None:
+def test_tables_are_the_same_with_one_worker_and_with_two(tmp_path: Path, against: str) -> None:
     done = []
     for workers in (1, 2):
         (tmp_path / str(workers)).mkdir()
-        done.append(curate_in_parts(tmp_path / str(workers), ROWS, [25, 5], workers))
+        done.append(curate_in_parts(tmp_path / str(workers), ROWS, [25, 5], against, workers))
     assert done[0] == done[1]
     assert done[0]["flag"][0].counts["flag:proof"] > 3
     assert done[0]["clean"][0].counts["drop:prompt_too_short"] == 6
+    assert done[0]["decontaminate"][0].counts["drop:evaluation_copy"] > 0
 
 
 def test_a_curated_set_and_its_pages_are_the_same_in_parts(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import fields
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import confirmation
+from truegold.pipeline.near import arrays, confirmation
+from truegold.pipeline.near.arrays import Numbering
 from truegold.pipeline.near.confirmation import Cuts, confirm_links, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, cluster_texts, find_duplicates
@@ -181,6 +183,16 @@ def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
                  for row, (_, gold, _) in enumerate(rows) if gold is not None}  # fmt: skip
         alone = {cluster for cluster in outcome.cluster if cluster not in {with_gold for with_gold, _ in golds}}
         assert outcome.keep.sum() == len(golds) + len(alone)
+
+
+def test_keys_keep_their_numbers_when_they_are_sorted_in(monkeypatch):
+    monkeypatch.setattr(arrays, "TABLE_ROWS", 5)
+    draw, numbering, expected = random.Random(1), Numbering(), dict[int, int]()
+    for _ in range(40):
+        keys = [draw.getrandbits(7) << 57 for _ in range(draw.randrange(9))]
+        numbers = [expected.setdefault(key, len(expected)) for key in keys]
+        assert numbering.number_keys(np.array(keys, dtype=np.uint64)).tolist() == numbers
+        assert len(numbering) == len(expected)
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))

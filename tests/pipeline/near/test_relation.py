@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 from tables import rows
 
-from truegold.pipeline.near import related_pairs
+from truegold.pipeline.near import arrays, related_pairs
+from truegold.pipeline.near.arrays import pack_pairs, unpack_pairs
 from truegold.pipeline.near.confirmation import Cuts, confirm_links
 from truegold.pipeline.near.corpus import CorpusBuilder
 from truegold.pipeline.near.features import FeatureBuilder, Features
 from truegold.pipeline.near.measures import Comparer, Relation, may_relate, relate
-from truegold.pipeline.near.related_pairs import SILENT, Links, bucket_pairs, find_candidates, find_links
+from truegold.pipeline.near.related_pairs import (
+    SILENT,
+    Links,
+    bucket_pairs,
+    find_candidates,
+    find_links,
+    find_neighbours,
+)
 
 BACKGROUND = [
     f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"
@@ -123,7 +131,8 @@ def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
     features = build(*sentences(400))
     whole = all_links(features)
     monkeypatch.setattr(related_pairs, "SHARD_ROWS", 30)
-    monkeypatch.setattr(related_pairs, "CHUNK", 70)
+    monkeypatch.setattr(related_pairs, "MERGED_PAIRS", 100)
+    monkeypatch.setattr(arrays, "TABLE_ROWS", 70)
     monkeypatch.setattr(related_pairs, "BATCH", 50)
     parts = all_links(features)
     assert len(whole) > 300
@@ -156,6 +165,20 @@ def test_only_rows_of_different_sides_are_paired_where_there_are_sides():
     codes = find_candidates(features, side, SILENT)
     assert len(codes) > 100
     assert (side[codes >> 32] != side[codes & 0xFFFFFFFF]).all()
+
+
+def test_texts_that_are_passed_over_share_no_key_with_one_of_the_first():
+    draw = random.Random(1)
+    words = ["".join(draw.choices("bdfgklmnprt", k=6)) for _ in range(100)]
+    features = build(*(" ".join(draw.sample(words, 5)) for _ in range(600)))
+    chosen = find_neighbours(features, 2)
+    side = (np.arange(600) >= 2).astype(np.int64)
+    left, right = unpack_pairs(find_candidates(features, side, SILENT))
+    assert len(left) > 5
+    assert 2 < len(chosen) < 300
+    assert np.isin(right, chosen).all()
+    few = find_candidates(features.take(chosen), side[chosen], SILENT)
+    assert np.array_equal(pack_pairs(left, np.searchsorted(chosen, right)), few)
 
 
 def test_the_work_in_a_large_bucket_is_proportional_to_its_texts():
