@@ -59,7 +59,7 @@ class RunConfig(CurationConfig):
     runs_dir: str = "runs"
     """The folder that holds the folders of runs; or a place, such as s3://bucket/runs, where they are published."""
     run: RunnerConfig = RunnerConfig()
-    """Where the parts of stages are worked on."""
+    """The machines that work on the parts of stages."""
     model: ModelConfig | None = None
     """The model to profile and train."""
     chat: ChatConfig = ChatConfig()

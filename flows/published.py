@@ -118,7 +118,7 @@ class PublishedRun:
         with place_errors(self._url):
             self._fs, self._root = open_place(self._url)
         self._indices: dict[str, Index] = {}
-        """What the place has, by unit: a folder of the run, or FILES for the files in it."""
+        """The files that the place has, by unit: a folder of the run, or FILES for the files in it."""
         self._lock = Lock()
 
     def fetch(self) -> bool:

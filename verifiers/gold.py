@@ -70,7 +70,7 @@ _REFERENCE = re.compile(
     r"|^(?:(?:试?证明|求证)[:：，]?\s*)?(?:最终|正确)?(?:答案|结果)(?:应?(?:是|为)|[:：])[:：]?\s*(?=\S)",
     re.IGNORECASE,
 )
-"""What refers elsewhere behind an answer, and what announces one in Chinese."""
+"""Words that refer elsewhere behind an answer, and those that announce one in Chinese."""
 NOTHING_IN_BULK = rf"(?i)^\s*(?:{'|'.join(_PATTERNS['in_bulk'])})[.。]?\s*$"
 """This matches golds such as "None.": one is an answer, a large share of a set has none."""
 _WRITTEN_NULL = "None"

@@ -51,7 +51,7 @@ class PlainGroup(TyperGroup):
 
 
 UsageError: Any = typer.BadParameter.__base__
-"""What is wrong on the command line; the class has no public name."""
+"""A mistake on the command line; the class has no public name."""
 
 app = typer.Typer(cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 

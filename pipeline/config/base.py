@@ -63,7 +63,7 @@ PLAIN_WORDS = tuple(
         (r"^String should match pattern ", "must have the form "),
     )
 )
-"""What a mistake is called in pydantic's words, and in ours."""
+"""The names of mistakes in pydantic's words, and in ours."""
 PLAIN_TYPES = ("str", "int", "float", "bool")
 """Pydantic's names for the plain members of a union."""
 

@@ -33,7 +33,7 @@ class SlurmConfig(StageConfig):
 
 
 class RunnerConfig(StageConfig):
-    """Where the parts of stages are worked on."""
+    """The machines that work on the parts of stages."""
 
     runner: Literal["local", "ray", "slurm", "wait"] = "local"
     """`local`: processes of this machine; `ray`: a Ray cluster; `slurm`: job arrays; `wait`: `truegold part`, which is

@@ -183,7 +183,7 @@ class TextFile:
     def __init__(self, folder: Path | None = None) -> None:
         self._data, self._ends = OnDisk(np.uint8, folder), Growing(np.int64)
         self._numbers: Ints | None = None
-        """Which of the texts these are, where some were taken."""
+        """The indices of these texts among all, where some were taken."""
 
     def add(self, texts: pl.Series) -> None:
         """Add more texts."""

@@ -127,7 +127,7 @@ class _Reader:
         """Positions among the tokens."""
         self.sentence_ends = {0}
         self._clause_starts: set[int] = set()
-        """Where a word begins a clause, as "if" does."""
+        """The beginning of a clause, by a word such as "if"."""
         self.asked = slice(None)
         """The tokens of the last question; all of them where nothing asks."""
         self._sentence = _Sentence(0)

@@ -142,7 +142,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def _judging(row: Mapping[str, Any], cuts: TextCuts) -> Fields:
-    """Return what a row is judged by beside its gold: its tests, or the settings of its verifier."""
+    """Return what a row is judged by in addition to its gold: its tests, or the settings of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
         return {"tests": shown_tests(row["verifier_args"], cuts.prompt)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}

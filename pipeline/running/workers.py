@@ -26,10 +26,10 @@ class WorkerKilled(SetupError):
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What import strings and relative paths depend on."""
+    """The state of a process that import strings and relative paths depend on."""
 
     path: tuple[str, ...]
-    """Where modules are searched for."""
+    """The folders in which modules are searched for."""
     folder: str
     """The working directory."""
 

@@ -54,9 +54,10 @@ def quick_hub() -> Iterator[bool]:
     if constants.HF_HUB_OFFLINE:
         yield False
         return
+    unreachable: tuple[type[Exception], ...] = (OSError, *transport_errors())
     try:
         get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT_S)
-    except (OSError, *transport_errors()):
+    except unreachable:
         pass
     else:
         yield True

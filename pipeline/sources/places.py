@@ -36,11 +36,11 @@ _ACCESS = {
     "gs": "Sign in: gcloud auth application-default login; for a public bucket set FSSPEC_GS_TOKEN=anon.",
     "hf": "Sign in: hf auth login. A gated set has to be asked for on its page, too.",
 }
-"""What to do where access is denied, by scheme."""
+"""The way out where access is denied, by scheme."""
 _IDENTITY = (
     "etag content-md5 md5hash blob_id xet_hash generation last-modified lastmodified updated mtime created".split()
 )
-"""What places say of an object's state besides its size, in lower case."""
+"""The names, in lower case, under which places give an object's state, besides its size."""
 _CLIENTS = "aiohttp aiobotocore botocore fsspec gcsfs google httpx httpx2 huggingface_hub".split()
 """The packages whose errors say something of a place."""
 _DENIED = (

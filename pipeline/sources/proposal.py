@@ -55,7 +55,7 @@ class Proposal:
     layout: Layout
     records: Sequence[Record]
     rows: Sequence[Row]
-    """What the first records become."""
+    """The rows that the first records become."""
     rejected: Counter[str]
     """The reasons for which others of them become no row."""
 

@@ -50,7 +50,7 @@ class RowKeys:
         self.problem: Ints = rank[inverse]
         """The problem of each row; problems are numbered as they first come."""
         self.is_repeated = np.zeros(len(first), dtype=bool)
-        """Which problems several rows have."""
+        """The problems that several rows have."""
         self.is_repeated[rank[counts > 1]] = True
         # A key comes before an id that is written alike.
         names, problems = np.concatenate([keys, ids]), np.concatenate([self.problem, self.problem])

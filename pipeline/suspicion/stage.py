@@ -172,7 +172,7 @@ def _read_problems(
 
 
 Findings = tuple[Assessment, list[AnswerVotes]]
-"""What is said of a problem, and the answers to it."""
+"""A problem with its flags, and the answers to it."""
 
 
 def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
