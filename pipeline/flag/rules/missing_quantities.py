@@ -12,9 +12,10 @@ Some prompts, and why they are flagged `missing_quantity`:
     "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more than Dan" by no number
     "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only asked for
 
-and `foreign_question`, where the question shares no word with the story:
+and `foreign_question`, where the question shares no word with the story, or the story stands elsewhere:
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
+    "See question 30 for the passage. Which house has a garden?"
 
 Words tell whether a number is missing: what only knowledge of the world shows (how many legs, how fast) is not seen.
 In Chinese "some", bounds and money are read, and no question of another story.
@@ -28,7 +29,7 @@ from typing import NamedTuple
 
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.prose import CHINESE, FORMULA, ending, sentences, without_formulas
+from truegold.pipeline.text.prose import CHINESE, FORMULA, ending, points_elsewhere, sentences, without_formulas
 from truegold.verifiers.extract.listed_options import find_options
 
 
@@ -394,10 +395,12 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
         yield "no amount of money", asked[0]
 
 
-@detector("foreign_question", version="1")
+@detector("foreign_question", version="2")
 def foreign_question(row: Row) -> list[Finding]:
-    """The story never mentions anything that the question speaks of: the person, the thing that is counted, and all
-    else."""
+    """The story stands in another problem, or never mentions anything that the question speaks of: the person, the
+    thing that is counted, and all else."""
+    if (pointer := points_elsewhere(row["prompt"])) is not None:
+        return [Finding("foreign_question", evidence={"refers_to": ending(pointer)})]
     story = _story(row["prompt"]) if _asks_openly(row) else None
     counted = _COUNTED.search(story.asked) if story else None
     if story is None or counted is None or len(story.before.split()) < MIN_TOLD_WORDS or re.search(r"\d", story.asked):
