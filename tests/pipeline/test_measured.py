@@ -83,7 +83,6 @@ def test_a_flag_blocks_only_where_blind_readers_of_several_corpora_found_it_righ
     assert not Measured(19, 20, 3, 0.9, (5, 5)).blocks
     assert {reason for reason, measured in MEASURED.items() if measured.blocks} == {
         "negative_count",
-        "solution_contradicts_gold",
         "yes_no_answer",
     }
 
