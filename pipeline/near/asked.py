@@ -128,7 +128,9 @@ def _count_shared(left: str, right: str) -> int:
 def _say_the_same(option: str, other: str) -> bool:
     if _alike(option, other) < SAME_OPTION:
         return False
-    words = [[word for word in _WORD.findall(text.casefold()) if len(word) >= CONTENT_CHARS] for text in (option, other)]
+    words = [
+        [word for word in _WORD.findall(text.casefold()) if len(word) >= CONTENT_CHARS] for text in (option, other)
+    ]
     exchanged = [[word for word in words[side] if word not in words[1 - side]] for side in (0, 1)]
     return not (len(exchanged[0]) == len(exchanged[1]) == 1 and _alike(exchanged[0][0], exchanged[1][0]) < SAME_WORD)
 

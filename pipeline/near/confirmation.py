@@ -44,7 +44,13 @@ import numpy.typing as npt
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
 from truegold.pipeline.near.asked import are_opposed, ask_otherwise
 from truegold.pipeline.near.corpus import Corpus, text_ranks
-from truegold.pipeline.near.differences import SIBLING_WORDS, Differences, are_siblings, compare_texts, count_changed_words
+from truegold.pipeline.near.differences import (
+    SIBLING_WORDS,
+    Differences,
+    are_siblings,
+    compare_texts,
+    count_changed_words,
+)
 from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions, units_differ
 from truegold.pipeline.near.gold_keys import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds

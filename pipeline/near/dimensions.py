@@ -31,7 +31,9 @@ _LENGTHS = (
 _LENGTH = {word: names.split()[0] for names in _LENGTHS.split(",") for word in names.split()}
 _DIMENSION = {word: frozenset(name.split(" or ")) for name, words in _UNITS.items() for word in words.split()}
 _CHINESE = "|".join(sorted((word for word in _DIMENSION if not word.isascii()), key=len, reverse=True))
-_AMOUNT = re.compile(rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:(?:(?:cubic|square)\s)?([A-Za-z]+)|({_CHINESE}))")
+_AMOUNT = re.compile(
+    rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:(?:(?:cubic|square)\s)?([A-Za-z]+)|({_CHINESE}))"
+)
 """An amount and the word after it: "200 ft", "3-mile", "5千克"."""
 
 
