@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from importlib.resources import files
 
-from truegold.pipeline.text.prose import asks
+from truegold.pipeline.text.prose import asks, points_elsewhere
 from truegold.verifiers.extract.listed_options import option_texts
 
 CONTEXT_CHARS = 300
@@ -34,6 +34,10 @@ OPTION_CHARS = 15
 """Shorter options are numbers and names, which are compared as those of the text are."""
 SAME_OPTION = 0.8
 """How alike two options are that say the same: "within three months", "within 3 months"."""
+SAME_WORD = 0.5
+"""How alike two words are that one option may have for the other: "starts" and "started", not "quartz" and "glass"."""
+CONTENT_CHARS = 4
+"""Shorter words are articles and the like."""
 
 _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
 """A sentence that ends in a question mark, or the last one: "Find the area."."""
@@ -76,6 +80,8 @@ def are_opposed(left: str, right: str) -> bool:
 
 def ask_otherwise(left: str, right: str) -> bool:
     """Whether two texts ask other questions of one context, or choose among other options."""
+    if points_elsewhere(left) or points_elsewhere(right):
+        return _asked_words(left) != _asked_words(right)
     above, last = zip(*(text.strip().rpartition("\n")[::2] for text in (left, right)), strict=True)
     if above[0] == above[1] and above[0].count("\n") + 1 >= CONTEXT_LINES:
         asked = [_asked_words(line) for line in last]
@@ -94,9 +100,19 @@ def ask_otherwise(left: str, right: str) -> bool:
         is_marked = closing is not None and closing[0] in "?？؟"
         return words[0] != words[1] and (is_marked or all(map(asks, questions)))
     here, there = option_texts(left), option_texts(right)
-    if not here or not there or min(map(len, here + there)) < OPTION_CHARS:
+    if not here or not there:
+        return False
+    if _share_no_word(here, there):
+        return True
+    if min(map(len, here + there)) < OPTION_CHARS:
         return False
     return not all(any(_say_the_same(option, other) for other in there) for option in here)
+
+
+def _share_no_word(here: Iterable[str], there: Iterable[str]) -> bool:
+    """Whether no option of one question has a word of the options of the other, and no option has a figure."""
+    words = [set(_WORD.findall(" ".join(options).casefold())) for options in (here, there)]
+    return all(words) and words[0].isdisjoint(words[1]) and not re.search(r"[\d$\\]", "".join((*here, *there)))
 
 
 def _asked_words(question: str) -> list[str]:
@@ -110,4 +126,14 @@ def _count_shared(left: str, right: str) -> int:
 
 
 def _say_the_same(option: str, other: str) -> bool:
-    return SequenceMatcher(None, option, other, autojunk=False).ratio() >= SAME_OPTION
+    if _alike(option, other) < SAME_OPTION:
+        return False
+    words = [
+        [word for word in _WORD.findall(text.casefold()) if len(word) >= CONTENT_CHARS] for text in (option, other)
+    ]
+    exchanged = [[word for word in words[side] if word not in words[1 - side]] for side in (0, 1)]
+    return not (len(exchanged[0]) == len(exchanged[1]) == 1 and _alike(exchanged[0][0], exchanged[1][0]) < SAME_WORD)
+
+
+def _alike(left: str, right: str) -> float:
+    return SequenceMatcher(None, left, right, autojunk=False).ratio()

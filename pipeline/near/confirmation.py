@@ -44,8 +44,14 @@ import numpy.typing as npt
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
 from truegold.pipeline.near.asked import are_opposed, ask_otherwise
 from truegold.pipeline.near.corpus import Corpus, text_ranks
-from truegold.pipeline.near.differences import Differences, are_siblings, compare_texts, count_changed_words
-from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
+from truegold.pipeline.near.differences import (
+    SIBLING_WORDS,
+    Differences,
+    are_siblings,
+    compare_texts,
+    count_changed_words,
+)
+from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions, units_differ
 from truegold.pipeline.near.gold_keys import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds
 from truegold.pipeline.near.measures import (
@@ -316,6 +322,7 @@ class _GroupReader:
                 are_siblings(left, right, differences[index])
                 or are_opposed(left.text, right.text)
                 or dimensions_differ(read_dimensions(left.text), read_dimensions(right.text))
+                or (differences[index]["words_exchanged"] >= SIBLING_WORDS and units_differ(left.text, right.text))
             ):
                 score[index] = OTHER_SCORE
         self.score[pairs] = score

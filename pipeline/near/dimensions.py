@@ -4,7 +4,8 @@
     "A force of 200 N over 20 m"        200 force, 20 length                another problem
     "A force of 20 lb over 200 m"       20 mass or force, 200 length        may be the same
 
-Lengths in other units may be the same problem (`differences`); a length is never a force.
+Lengths in other units may be the same problem (`differences`), unless the story is another as well (`units_differ`); a
+length is never a force.
 """
 
 from __future__ import annotations
@@ -23,9 +24,16 @@ _UNITS = {
     "money": "dollar dollars cent cents euro euros 元 角",
     "volume": "liter liters litre litres gallon gallons quart quarts pint pints cup cups ml 升 毫升",
 }
+_LENGTHS = (
+    "mm millimeter millimetre,cm centimeter centimetre,m meter metre,km kilometer kilometre,in inch inche,ft foot feet"
+    ",yd yard,mi mile"
+)
+_LENGTH = {word: names.split()[0] for names in _LENGTHS.split(",") for word in names.split()}
 _DIMENSION = {word: frozenset(name.split(" or ")) for name, words in _UNITS.items() for word in words.split()}
 _CHINESE = "|".join(sorted((word for word in _DIMENSION if not word.isascii()), key=len, reverse=True))
-_AMOUNT = re.compile(rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:([A-Za-z]+)|({_CHINESE}))")
+_AMOUNT = re.compile(
+    rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:(?:(?:cubic|square)\s)?([A-Za-z]+)|({_CHINESE}))"
+)
 """An amount and the word after it: "200 ft", "3-mile", "5千克"."""
 
 
@@ -45,3 +53,17 @@ def read_dimensions(text: str) -> dict[str, frozenset[str]]:
 def dimensions_differ(left: dict[str, frozenset[str]], right: dict[str, frozenset[str]]) -> bool:
     """Whether an amount of both texts measures one thing in one of them and another in the other."""
     return any(amount in right and not dimension & right[amount] for amount, dimension in left.items())
+
+
+def units_differ(left: str, right: str) -> bool:
+    """Whether an amount of both texts is a length, an area or a volume, and in another unit of length in each."""
+    here, there = (
+        {(match[1].replace(",", ""), unit) for match in _AMOUNT.finditer(text) if (unit := _length(match[2]))}
+        for text in (left, right)
+    )
+    amounts = {amount for amount, _ in here} & {amount for amount, _ in there}
+    return any(all((amount, unit) not in there for other, unit in here if other == amount) for amount in amounts)
+
+
+def _length(word: str | None) -> str | None:
+    return _LENGTH.get((word or "").lower().removesuffix("s"))

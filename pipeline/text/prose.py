@@ -58,6 +58,19 @@ DELIMITED = re.compile(
 )
 """A formula with its delimiters; the bounds keep a text of dollar signs from taking quadratic time."""
 
+_ELSEWHERE = re.compile(
+    r"\b(?:see|refer(?:ring)?\s+to|(?:data|information|context|passage|results?|figures)\s+(?:of|from|in|given\s+in)|based\s+on)"
+    r"\s+(?:the\s+)?(?:question|problem|exercise|item)\s+(?:no\.?\s?)?\d+"
+    r"|\A.{0,40}\b(?:in|from|of|see|to|on|for|with|using)\s+the\s+(?:previous|preceding)\s+(?:question|problem|exercise|passage)\b"
+    r"|\A.{0,30}\b(?:in|on|see|to|using|read)\s+the\s+(?:passage|paragraph|text|extract|article|story)\s+(?:above|given\s+earlier)"
+    r"|(?:[见照同]|根据|[据用]第)第?\s?\d+\s?题|[见据同接用](?:上|前)一?题|\A(?:阅读|根据|参[见照考])?上(?:文|述短文|面的短文)"
+    r"|\b(?:voir|cf\.?|(?:reporter|référer|reportez-vous|référez-vous)\s+à|données\s+de|d['’]après)"
+    r"\s+(?:la\s+question|l['’]exercice|le\s+problème)\s+(?:n°\s?)?\d+"
+    r"|\bde\s+(?:la\s+question|l['’]exercice)\s+précédente?\b|\A.{0,30}\b(?:texte|passage|extrait)\s+ci-dessus",
+    re.IGNORECASE,
+)
+"""Words for a text that stands in another problem: "See question 30 for the passage."."""
+
 UNKNOWN = "und"
 """ISO 639's code for a language that cannot be told."""
 MIN_LETTERS = 20
@@ -111,6 +124,12 @@ def sentences(text: str) -> list[str]:
 def asks(text: str) -> bool:
     """Whether there is a question, a blank to fill or an instruction anywhere in the text."""
     return bool(_QUESTION.search(text) or _INSTRUCTION.search(text))
+
+
+def points_elsewhere(text: str) -> str | None:
+    """Return the words that refer to another problem, or to a text above, where nothing stands; None without them."""
+    match = _ELSEWHERE.search(text)
+    return match[0] if match else None
 
 
 def ending(text: str, limit: int = 120) -> str:

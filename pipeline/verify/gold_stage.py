@@ -116,6 +116,9 @@ _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
 """`B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
+_NO_VALUE = re.compile(r"[^\s$]\s?[^\s$]\s?=|\A\D*(?<![\\A-Za-z])[^\W\d_]{3}")
+"""An equation other than "x = 8", or a word that no number stands before: other options are values, which are written
+in many ways."""
 
 RepeatedGold = tuple[str, int, int]
 """A gold, how many rows have it, and of how many."""
@@ -126,7 +129,7 @@ COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solut
 SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 
-@stage_function(version=10, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
+@stage_function(version=11, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of. Done part by part.
 
@@ -246,8 +249,8 @@ class _Pending:
     reference: RowReference
     gold: str | None
     verifier: str
-    options: int
-    """How many options the question has."""
+    options: tuple[str, ...]
+    """The texts of the options of a question."""
     asks_for_one: bool
     """Whether the prompt asks for one of several right answers."""
     solution_end: str
@@ -296,7 +299,7 @@ class _Queue:
                     row_reference(row),
                     row["gold"],
                     row["verifier"],
-                    options=len(orjson.loads(row["verifier_args"]).get("options", ())),
+                    options=tuple(orjson.loads(row["verifier_args"]).get("options", ())),
                     asks_for_one=_ASKS_FOR_ONE.search(row["prompt"]) is not None,
                     solution_end=(row["solution"] or "")[-END_CHARS:],
                     word_fault=word_fault,
@@ -468,15 +471,22 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
 def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
     """Return whether the solution chooses one other option: by its letter alone, or by its text.
 
-    "Option A: 1+3=4, option B: ..." goes through all of them, and "She needs 12 minutes." names none.
+    "Option A: 1+3=4, option B: ..." goes through all of them, and "She needs 12 minutes." names none. An option in words
+    and one that is an equation must stand there: "(1), the first gap" does not choose the first option, "Gap 2".
     """
     answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
     if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:
         return False
     if re.search(rf"(?<![A-Za-z]){answer}(?![A-Za-z])", text, re.IGNORECASE):
         return on_solution.evidence["form"] in COMMITTED_FORMS and _OPTION_LETTER.fullmatch(text) is not None
-    is_option = ord(answer) - ord("A") < row.options
-    return is_option and on_solution.evidence["form"] in (*COMMITTED_FORMS, CONCLUSION)
+    option = next(iter(row.options[ord(answer) - ord("A") :]), None)
+    if option is None or on_solution.evidence["form"] not in (*COMMITTED_FORMS, CONCLUSION):
+        return False
+    return _NO_VALUE.search(option) is None or _bare(option) in _bare(text)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\s$.]", "", text).casefold()
 
 
 def _why_unmatchable(row: _Pending) -> str | None:

@@ -18,8 +18,8 @@ from truegold.pipeline.tables.measured_flags import (
 )
 
 DATA = Path(__file__).parents[1] / "data"
-WIDENED = {"missing_quantity"}
-"""What blind readers have read of these was said by a narrower rule, and does not count."""
+WIDENED = {"missing_quantity": "contact"}
+"""What blind readers have read of these up to this round was said by a narrower rule, and does not count."""
 OF_THE_GOLD_STAGE = {"gold_unmatchable", "solution_contradicts_gold"}
 
 
@@ -39,7 +39,7 @@ def mean_over_corpora(rows):
 def test_the_table_is_what_the_labels_say():
     blind, rows = defaultdict(list), defaultdict(list)
     for line in lines_of("flag_readings.jsonl"):
-        if line["reason"] in MEASURED.keys() - WIDENED:
+        if line["reason"] in MEASURED and line["round"] > WIDENED.get(line["reason"], ""):
             blind[line["reason"]].append((line["corpus"], line["a"] == line["b"] == "yes"))
     for line in lines_of("rule_labels.jsonl"):
         rows[line["reason"]].append((line["corpus"], line["right"]))
@@ -83,7 +83,6 @@ def test_a_flag_blocks_only_where_blind_readers_of_several_corpora_found_it_righ
     assert not Measured(19, 20, 3, 0.9, (5, 5)).blocks
     assert {reason for reason, measured in MEASURED.items() if measured.blocks} == {
         "negative_count",
-        "solution_contradicts_gold",
         "yes_no_answer",
     }
 

@@ -179,10 +179,10 @@ def test_each_gold_gets_exactly_its_flags(tmp_path):
 def test_a_contradicting_solution_suggests_its_own_value(tmp_path):
     _, flags, _ = run(tmp_path, make("17", prompt="12+9-5=", solution="12+9=21-5=16 \\boxed{16}"))
     (flag,) = flags
-    assert (flag["reason"], flag["suggestion"], flag["blocks"]) == ("solution_contradicts_gold", "16", True)
+    assert (flag["reason"], flag["suggestion"], flag["blocks"]) == ("solution_contradicts_gold", "16", False)
     evidence = json.loads(flag["evidence"])
     assert (evidence["gold"], evidence["extracted"], evidence["form"]) == ("17", "16", "boxed")
-    assert evidence["measured"]["precision"] > 0.9
+    assert evidence["measured"]["precision"] > 0.8
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ Some prompts, and why they are flagged `missing_quantity`:
     "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more than Dan" by no number
     "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only asked for
 
-and `foreign_question`, where the question shares no word with the story:
+and `foreign_question`, where the question shares no word with the story, or the story stands elsewhere:
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
+    "See question 30 for the passage. Which house has a garden?"
 
 Words tell whether a number is missing: what only knowledge of the world shows (how many legs, how fast) is not seen.
 In Chinese "some", bounds and money are read, and no question of another story.
@@ -28,7 +29,7 @@ from typing import NamedTuple
 
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.prose import CHINESE, FORMULA, ending, sentences, without_formulas
+from truegold.pipeline.text.prose import CHINESE, FORMULA, ending, points_elsewhere, sentences, without_formulas
 from truegold.verifiers.extract.listed_options import find_options
 
 
@@ -56,7 +57,17 @@ _VAGUE_COUNT = re.compile(
     re.IGNORECASE,
 )
 """A count without a number: "some of" is a part, "some marbles." and "buys some more." are counts."""
+_LOSS_EXPLAINED = re.compile(
+    rf"(?:\d|\b{any_of('plain_numbers')}\b).*\b(?:missing|gone|lost|stolen|sold|disappear\w*)\b.*\b(?:after|when|since)\b[^\d,]*$",
+    re.IGNORECASE,
+)
+"""What stands before a count that a number tells already: "12 are missing after he borrows" some."""
+_FOR_SO_MANY = re.compile(
+    rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
+)
+"""What stands behind some things that are one each: "for her 2 friends"."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
+_THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
 _TOTAL_ASKED = re.compile(
     r"\b(?:total|altogether|in\s+all|combined|how\s+many\s+(?:\w+\s+)?(?:people|children|animals|persons|pupils|students"
     r"|creatures|fruits?|vehicles)\b.*|how\s+many\s+\w+\s+are\s+(?:there\s+)?in\s+(?:the|a)\b)",
@@ -139,6 +150,12 @@ _SHARE = re.compile(
     re.IGNORECASE,
 )
 """A number that says nothing alone: "three times", "a quarter", "40%"."""
+_PART_OF_A_UNIT = re.compile(
+    rf"\b(?:\d+/\d+|{any_of('fraction_words')})\s+(?:(?:of\s+)?an?\s+)?(?!times\b){any_of('measured_things')}\b"
+    r"|\d/\d+\s+(?!times\b|less\b|this\b)[a-z]{3,}s\b",
+    re.IGNORECASE,
+)
+"""A fraction that is an amount: "19/6 kg", "3/10 of a mile", "13/11 rows"."""
 _ABSOLUTE = re.compile(rf"\d|\b{any_of('absolute_numbers')}\b|[$£€]", re.IGNORECASE)
 _SHARE_ASKED = re.compile(r"\bhow\s+many\s+times\b|\bpercent|\bfraction\b|\bratio\b|\bproportion\b", re.IGNORECASE)
 _ONE_THING = re.compile(
@@ -206,7 +223,7 @@ def _asks_openly(row: Row) -> bool:
     return row["domain"] == "math" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
-@detector("missing_quantity", version="4")
+@detector("missing_quantity", version="5")
 def missing_quantity(row: Row) -> list[Finding]:
     """The question depends on a number that the prompt does not give."""
     prompt = row["prompt"]
@@ -250,9 +267,19 @@ def _vague_count(prompt: str) -> str | None:
     for match in _VAGUE_COUNT.finditer(story):
         beside = re.split(r"[.\n]", story[: match.start()])[-1]
         is_part = is_total and _NUMBER_WORD.search(beside) is not None
+        if _LOSS_EXPLAINED.search(beside) or _FOR_SO_MANY.match(story, match.end()) or _is_parted(story, match):
+            continue
         if match["noun"] is None or match["noun"].lower().rstrip("s") in asked or is_part:
             return match[0]
     return None
+
+
+def _is_parted(story: str, match: re.Match[str]) -> bool:
+    """Return whether two numbers behind "there are some foxes" count foxes that are nowhere said to come or to go."""
+    if match["noun"] is None or not _THERE.search(story, 0, match.start()):
+        return False
+    counted = rf"(?:\d|\b{any_of('plain_numbers')})\s+{match['noun']}\b(?!\s+{any_of('moving_verbs')}\b)"
+    return len(re.findall(counted, story[match.end() :], re.IGNORECASE)) > 1
 
 
 def _bound(story: _Story) -> str | None:
@@ -302,7 +329,7 @@ def _shares_alone(story: _Story) -> str | None:
     match = _SHARE.search(story.facts)
     if match is None or _ABSOLUTE.search(rest) or _ABSOLUTE.search(story.asked) or _SHARE_ASKED.search(story.asked):
         return None
-    return None if _ONE_THING.search(story.facts) else match[0]
+    return None if _ONE_THING.search(story.facts) or _PART_OF_A_UNIT.search(story.facts) else match[0]
 
 
 def _no_money(story: _Story) -> str | None:
@@ -370,10 +397,12 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
         yield "no amount of money", asked[0]
 
 
-@detector("foreign_question", version="1")
+@detector("foreign_question", version="2")
 def foreign_question(row: Row) -> list[Finding]:
-    """The story never mentions anything that the question speaks of: the person, the thing that is counted, and all
-    else."""
+    """The story stands in another problem, or never mentions anything that the question speaks of: the person, the
+    thing that is counted, and all else."""
+    if (pointer := points_elsewhere(row["prompt"])) is not None:
+        return [Finding("foreign_question", evidence={"refers_to": ending(pointer)})]
     story = _story(row["prompt"]) if _asks_openly(row) else None
     counted = _COUNTED.search(story.asked) if story else None
     if story is None or counted is None or len(story.before.split()) < MIN_TOLD_WORDS or re.search(r"\d", story.asked):
