@@ -11,6 +11,8 @@ Rows of a reading set share a passage, a table or a statute, and differ in their
 question counts (`ask_otherwise`), and so do options:
 
     "<table> ... What is owed to members of Peel?"   "<table> ... What is owed by members of Peel?"   another problem
+
+What stands in another problem ("See question 30 for the passage.") cannot be compared: there each word counts as well.
 """
 
 from __future__ import annotations
@@ -99,13 +101,14 @@ def ask_otherwise(left: str, right: str) -> bool:
         words = [_asked_words(text) for text in questions]
         is_marked = closing is not None and closing[0] in "?？؟"
         return words[0] != words[1] and (is_marked or all(map(asks, questions)))
-    here, there = option_texts(left), option_texts(right)
+    return _choose_otherwise(option_texts(left), option_texts(right))
+
+
+def _choose_otherwise(here: tuple[str, ...], there: tuple[str, ...]) -> bool:
     if not here or not there:
         return False
-    if _share_no_word(here, there):
-        return True
-    if min(map(len, here + there)) < OPTION_CHARS:
-        return False
+    if _share_no_word(here, there) or min(map(len, here + there)) < OPTION_CHARS:
+        return _share_no_word(here, there)
     return not all(any(_say_the_same(option, other) for other in there) for option in here)
 
 

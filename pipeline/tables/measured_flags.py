@@ -2,7 +2,7 @@
 
     "proof": Measured(right=34, read=59, corpora=5, precision=0.8, blind=(8, 33))   ->   confidence 0.8, advises
 
-Two readers who see the row and a question, and neither rule nor tier, have read the rules' flags on fifty corpora
+Two readers who see the row and a question, and neither rule nor tier, have read the rules' flags on 53 corpora
 (`tests/data/flag_readings.jsonl`); a flag is right where both say so. Rows that one reader labelled are added
 (`rule_labels.jsonl`). Every row counts that was flagged when its corpus was met first, those too that a later version
 of the rule no longer flags.

@@ -471,8 +471,8 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
 def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
     """Return whether the solution chooses one other option: by its letter alone, or by its text.
 
-    "Option A: 1+3=4, option B: ..." goes through all of them, and "She needs 12 minutes." names none. An option in words
-    and one that is an equation must stand there: "(1), the first gap" does not choose the first option, "Gap 2".
+    "Option A: 1+3=4, option B: ..." goes through all of them, and "She needs 12 minutes." names none. An option in
+    words and one that is an equation must stand there: "(1), the first gap" does not choose the first one, "Gap 2".
     """
     answer, text = str(on_solution.evidence["answer"]), on_solution.extracted or ""
     if on_solution.reason is not Reason.MISMATCH or len(answer) != 1:

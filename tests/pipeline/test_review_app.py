@@ -191,7 +191,7 @@ def test_a_stranger_is_refused_before_anything_is_read(headers, status, line, ru
         (
             {"id": IDS[0], "decision": "delete"},
             400,
-            "decision: must be 'keep', 'drop', 'fix' or 'unsure'",
+            "decision: must be 'keep', 'drop', 'fix', 'unsure' or 'note'",
         ),
         ({"id": IDS[0], "decision": "undo"}, 400, "decision: must be"),
         ({"id": IDS[0], "decision": "fix"}, 400, "a fix needs the right gold"),

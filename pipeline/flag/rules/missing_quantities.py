@@ -61,11 +61,11 @@ _LOSS_EXPLAINED = re.compile(
     rf"(?:\d|\b{any_of('plain_numbers')}\b).*\b(?:missing|gone|lost|stolen|sold|disappear\w*)\b.*\b(?:after|when|since)\b[^\d,]*$",
     re.IGNORECASE,
 )
-"""What stands before a count that a number tells already: "12 are missing after he borrows" some."""
+"""The text before a count that a number tells already: "12 are missing after he borrows" some."""
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""What stands behind some things that are one each: "for her 2 friends"."""
+"""The text behind some things that are one each: "for her 2 friends"."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
 _TOTAL_ASKED = re.compile(
