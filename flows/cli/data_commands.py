@@ -45,8 +45,6 @@ SHOWN_ROWS, SUSPECTS = 3, 10
 """How many rows are shown as they are understood, and how many of the most suspicious ones."""
 CHARS = 160
 """The characters of a text that are shown."""
-MANY = 20_000
-"""Of a larger file the starter takes the first so many rows."""
 LOOKED_AT = 2_000
 DEADLINE_S = 10.0
 
@@ -147,13 +145,9 @@ def _short(text: str) -> str:
 
 def _settings(source: FileSource) -> dict[str, Any]:
     """Return the settings of a source as a person writes them."""
-    from truegold.pipeline.sources.proposal import count_records
-
     settings = {"path": source.path} | source.model_dump(exclude_defaults=True, exclude_none=True)
     for role, spec in settings.get("columns", {}).items():
         settings["columns"][role] = spec["column"] if spec.keys() == {"column"} else spec
-    if (count_records(Path(source.path).expanduser(), source.format) or 0) > MANY:
-        settings["limit"] = MANY
     return settings
 
 

@@ -124,12 +124,12 @@ def test_init_writes_training_where_it_is_asked_for(tmp_path: Path) -> None:
     assert config.model is not None
 
 
-def test_init_takes_the_first_rows_of_a_large_file(tmp_path: Path) -> None:
+def test_init_takes_all_rows_of_a_large_file(tmp_path: Path) -> None:
     rows = [{"question": f"What is {a} + 1?", "answer": a + 1} for a in range(20_001)]
     write_lines(tmp_path / "large.jsonl", rows)
     done = run_command("init", "large.jsonl", cwd=tmp_path)
     assert "large.jsonl: 20,001 records" in done.stdout
-    assert "  limit: 20000\n" in (tmp_path / "run.yaml").read_text()
+    assert "  limit:" not in (tmp_path / "run.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_look_tells_what_a_file_holds_and_its_worst_rows_and_writes_nothing(tmp_
     assert done.returncode == 0, done.stderr
     assert "languages 12 en" in done.stdout
     assert "golds     12 number, 1 truth; judged by 13 math" in done.stdout
-    assert "held      2 of 13 rows would wait for a person" in done.stdout
+    assert "held      1 of 13 rows would wait for a person" in done.stdout
     assert "pens.jsonl:5  solution_contradicts_gold" in done.stdout
     assert "gold 99; suggested 18" in done.stdout
     assert "pens.jsonl:13  yes_no_answer" in done.stdout
