@@ -6,7 +6,7 @@ import pytest
 from tables import rows
 
 from truegold.pipeline.near.asked import are_opposed, ask_otherwise, asked_quantities
-from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
+from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions, units_differ
 
 
 @rows(
@@ -70,6 +70,12 @@ def test_amounts_that_measure_other_things(left, right, expected):
     assert dimensions_differ(read_dimensions(right), read_dimensions(left)) is expected
 
 
+def test_one_amount_in_other_units_of_length():
+    assert units_differ("It has a volume of 512 cubic cm.", "It has a volume of 512 cubic feet.")
+    assert not units_differ("It has a volume of 512 cubic cm.", "The volume is 512 cubic centimeters.")
+    assert not units_differ("It is 5 m long and 3 feet wide.", "It is 5 meters long and 4 inches wide.")
+
+
 PASSAGE = "The dock was built in 1911 by the harbour board. " + " ".join(
     f"In year {year} the crane of berth {year - 1900} lifted {year * 3} tons of grain and coal."
     for year in range(1912, 1920)
@@ -105,6 +111,25 @@ def test_a_choice_among_other_options_asks_otherwise():
     first = stem + f"A:合同自双方签字之日起成立并且生效;B:{oral};C:一方违约时另一方应当赔偿全部损失"
     assert not ask_otherwise(first, first.replace("签字之日", "签字当日"))
     assert ask_otherwise(first, first.replace(oral, "租赁房屋的合同应当采用书面的形式订立"))
+
+
+def test_options_that_exchange_a_word_or_share_none_ask_otherwise():
+    heart = "Which is true?\n\nA. The {} ventricle pumps blood to the lungs\n"
+    heart += "B. Its rhythm begins in the {}\nC. It has four chambers"
+    right = heart.format("right", "node")
+    assert ask_otherwise(right, heart.format("left", "node"))
+    assert not ask_otherwise(right, right.replace("begins", "began"))
+    assert not ask_otherwise(right, heart.format("right", "sinus node"))
+    colors = "Which color marks steam?\n\nA. Red\nB. Blue\nC. White"
+    assert ask_otherwise(colors, "What does the blue band mark?\n\nA. Steam line\nB. Gas line\nC. Water line")
+    assert not ask_otherwise(colors, "Steam is marked by which color?\n\nA. White\nB. Red\nC. Blue")
+
+
+def test_problems_that_point_elsewhere_are_compared_word_for_word():
+    pointer = "See question 12 for the passage.\n\n"
+    assert ask_otherwise(pointer + "Which flat is surely let?", pointer + "Which flat of Tower K has a balcony?")
+    assert ask_otherwise(pointer + "Which is the title?", pointer.replace("12", "21") + "Which is the title?")
+    assert not ask_otherwise(pointer + "Which is the title?", pointer + "What is the title ?".replace("What", "Which"))
 
 
 TABLE = "Nation | Gold | Silver\nAruba | 2 | 1\nBelize | 0 | 3\nCuba | 7 | 4\n"
