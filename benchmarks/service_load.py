@@ -170,7 +170,7 @@ def serving(workers: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 
 def main() -> None:
-    """Start the service, load it, and print what came of it."""
+    """Start the service, load it, and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--verdicts", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2)

@@ -151,7 +151,7 @@ async def load(address: str, pid: int, requests: int) -> tuple[Tally, Counter[st
 
 
 def main() -> None:
-    """Start the service, load it, and print what came of it."""
+    """Start the service, load it, and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=4_000)
     parser.add_argument("--workers", type=int, default=2)

@@ -1,8 +1,8 @@
 """Measures what curation costs on some of a run's rows, and says what the whole job would need.
 
-    probe = measure(config)                 in about ten seconds
-    probe.stages["clean"].seconds(10_000_000, cores=16)
-    plan_lines(probe, JobSize(rows=10_000_000, samples=10**9, cores=16, gpus=8))
+    costs = measure(config)                 in about ten seconds
+    costs.stages["clean"].seconds(10_000_000, cores=16)
+    describe_plan(costs, JobSize(rows=10_000_000, samples=10**9, cores=16, gpus=8))
 
 Rows are curated in a temporary folder, few of them and then more: the difference in CPU time is the cost of a row, and
 what is left is that of a start. Nothing is asked of a model, so that well-posedness, second opinions and sampling have
@@ -174,14 +174,14 @@ def _costs(rounds: Sequence[_Round]) -> MeasuredCosts:
     return MeasuredCosts(last.rows, costs)
 
 
-def describe_plan(probe: MeasuredCosts, job: JobSize) -> Iterator[str]:
+def describe_plan(costs: MeasuredCosts, job: JobSize) -> Iterator[str]:
     """Yield the lines that say what a job needs: time by stage and in all, disk, tokens and hours of GPUs."""
     head = f"on {job.cores} cores" if job.cores > 1 else "on 1 core"
-    yield f"measured on {probe.rows:,} rows of the data, in one process of this machine; times are CPU times"
+    yield f"measured on {costs.rows:,} rows of the data, in one process of this machine; times are CPU times"
     yield ""
     yield f"{'stage':<14} {'ms a row':>9} {'one process':>14} {head:>14} {'disk':>9}"
     total = 0.0
-    for name, cost in probe.stages.items():
+    for name, cost in costs.stages.items():
         seconds = cost.seconds(job.rows, job.cores)
         total += seconds
         times = f"{describe_seconds(cost.seconds(job.rows)):>14} {describe_seconds(seconds):>14}"
@@ -190,7 +190,7 @@ def describe_plan(probe: MeasuredCosts, job: JobSize) -> Iterator[str]:
     yield f"curation      {describe_seconds(total)} {head}, for {job.rows:,} rows"
     if not job.samples:
         return
-    verdicts = probe.stages["verify_gold"].row_s * job.samples
+    verdicts = costs.stages["verify_gold"].row_s * job.samples
     yield (
         f"verdicts      {describe_seconds(verdicts / job.cores)} {head}, for {job.samples:,} samples, if each costs "
         "what `verify_gold` takes for a row"

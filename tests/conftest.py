@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from property_tests import example_line, load_profile
@@ -88,3 +89,18 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = TinyModel(vocab_size=320, hidden_size=64, intermediate_size=96, heads=2)
     build_tiny({"texts": texts}, config, folder, NullProgress())
     return folder / "checkpoint"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep what is fetched from places, and runs that are published there, in a folder of the test's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """The place `memory://`, which is empty."""
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    yield fs
+    fs.store.clear()

@@ -46,7 +46,9 @@ SHOWN_ROWS, SUSPECTS = 3, 10
 CHARS = 160
 """The characters of a text that are shown."""
 LOOKED_AT = 2_000
+"""The rows that `look` flags, unless --limit says otherwise."""
 DEADLINE_S = 10.0
+"""The seconds that a verifier may take for the gold of a row that is shown."""
 
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="JSONL, Parquet or CSV; or a folder of them.")]
 VerifierName = Annotated[
@@ -68,7 +70,7 @@ def init(
     from truegold.flows.config import YAML, run_name
 
     if data.suffix in YAML:
-        raise ConfigError(f"{data} is no data file.", f"The data come first: truegold init DATA {data}")
+        raise ConfigError(f"{data} is not a data file.", f"The data come first: truegold init DATA {data}")
     if path.exists():
         raise ConfigError(f"{path} exists already.", f"Give another name: truegold init {data} NAME.yaml")
     proposal = _propose(data, prompt_column, gold_column, verifier, last_turn_only)

@@ -255,7 +255,7 @@ def export(
 
 
 def _check(paths: list[Path], target: Format) -> None:
-    """Read sets as their target does, and print what came of it; raise InputError for a mistake."""
+    """Read sets as their target does, and print the result; raise InputError for a mistake."""
     from truegold.pipeline.export import convert as conversion
 
     mistakes = 0

@@ -348,13 +348,14 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "ability": "math", "reward_model": {"style": "rule", "ground_truth": "72"},
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
+    `data_source` is the origin that a row states of itself (a column such as `data_source`), else its file's name.
     `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
     ground truth of a program is its verifier's arguments. `compute_score.py` beside the data is what
     `reward.custom_reward_function.path` names: verl itself knows no other data sources than its own. Source: verl's
     examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
     """
     return {
-        "data_source": row.row["source"],
+        "data_source": row.provenance.origin or row.row["source"],
         "prompt": row.messages,
         "ability": row.row["domain"],
         "reward_model": {"style": "rule", "ground_truth": row.ground_truth},
@@ -408,7 +409,7 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     return {
         "input": row.messages,
         "label": dump_json(label),
-        "datasource": row.row["source"],
+        "datasource": row.provenance.origin or row.row["source"],
         "id": row.row["id"],
         **row.source_columns,
     }

@@ -1,7 +1,7 @@
 """Rows put into an order that has nothing to do with the one they are read in, within bounded memory.
 
-    ordered = OrderedRows(folder, order)    a place for each row that is wanted, by its number in the table
-    ordered.add(numbers, batch)             any batch of the table; other rows of it are passed over
+    ordered = OrderedRows(folder, order, rows)    a place for each row that is wanted, by its number in the table
+    ordered.add(first, batch)                     any batch of the table; other rows of it are passed over
     for number, row in ordered: ...         in the order asked for
 
 The rows lie in files, each of which holds a stretch of the order and is sorted when its turn comes.

@@ -62,7 +62,8 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
         )
     rows = [row for row in rows if row["gold"] is not None]
     judged_by = {row["verifier"] for row in rows}
-    if reason != "solution_contradicts_gold":
+    # These golds are read well: another verifier would not help.
+    if reason not in ("solution_contradicts_gold", "same_gold"):
         if (form := _unsaid_form([row["gold"] or "" for row in rows], judged_by)) is not None:
             return form
         cause = meant_verifier([row["gold"] or "" for row in rows], judged_by)

@@ -30,6 +30,8 @@ from truegold.verifiers.extras import require
 
 _URL = re.compile(r"(?P<scheme>[a-z][a-z0-9]+):/{1,2}(?P<rest>[^/].*)", re.DOTALL)
 """A URL, also as `Path` spells it: s3:/bucket/train.jsonl."""
+_FILE_URL = re.compile(r"file:/+")
+"""The beginning of file:///data/train.jsonl, also as `Path` spells it."""
 _WEB = ("http", "https")
 _ACCESS = {
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for a public bucket FSSPEC_S3_ANON=true.",
@@ -83,7 +85,7 @@ def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name:
     are meant. Raises InputError for what does not exist, SetupError where it cannot be fetched.
     """
     if (url := place_url(path)) is None:
-        return Path(path)
+        return Path(_FILE_URL.sub("/", str(path)))
     with place_errors(url):
         fs, root = open_place(url)
         objects, is_one = _find(fs, url, root, is_wanted)

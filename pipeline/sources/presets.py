@@ -500,8 +500,8 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     raise InputError(
         f"{location}: no column is called as problems or answers usually are.",
         f"{_list_columns(samples)} `truegold init {shlex.quote(location)}` proposes which is which; or name them: "
-        "--prompt-column COLUMN --gold-column COLUMN; columns: {prompt: ..., gold: ...} under data; prompt=..., "
-        "gold=... in Python.",
+        "`data: {columns: {prompt: ..., gold: ...}}` in a run's file; --prompt-column COLUMN --gold-column COLUMN for "
+        "commands on one file; prompt=..., gold=... in Python.",
     )
 
 

@@ -272,7 +272,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(project: Path) -> None:
         assert "No space left" in failure[0]
         assert "Traceback" not in done.stderr
     finally:
-        # A process of the run that is just ending may still hold it.
+        # The command ran in this process, whose traceback may still hold files that it has mapped.
         subprocess.run(["umount", "--lazy", str(small)], check=True)
 
 

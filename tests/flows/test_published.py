@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +26,9 @@ from truegold.pipeline.tables.rows import read_rows, write_rows
 from truegold.verifiers import ConfigError, SetupError
 
 fsspec = pytest.importorskip("fsspec")
+pytestmark = pytest.mark.usefixtures("cache")
 
 URL = "memory://place/runs"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    fs = fsspec.filesystem("memory")
-    yield fs
-    fs.store.clear()
 
 
 def write_stage(run_dir: Path, name: str, key: str, tables: dict[str, bytes]) -> None:

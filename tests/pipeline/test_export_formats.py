@@ -97,6 +97,8 @@ def test_licence_and_origin_of_each_row_travel(tmp_path: Path) -> None:
     data = write_lines(tmp_path / "set.jsonl", RECORDS)
     first = export(data, "verl", tmp_path / "verl", license="mit", origin="ours")
     (path,) = first.splits
+    # A reward that goes by the data source has to find the one that the row came with.
+    assert pl.read_parquet(path)["data_source"].to_list() == ["ours", "ours", "openai/gsm8k"]
     second = export(path, "trl", tmp_path / "trl", license="gpl-3.0")
     table = pl.read_parquet(next(iter(second.splits)))
     assert table["license"].to_list() == ["cc-by-4.0", "mit", "mit"]

@@ -23,22 +23,10 @@ from truegold.pipeline.tables.rows import read_rows
 from truegold.verifiers import InputError, SetupError
 
 fsspec = pytest.importorskip("fsspec")
+pytestmark = pytest.mark.usefixtures("cache")
 
 RECORDS = [{"question": f"Ada has {n} apples and buys {n + 3} more. How many?", "answer": 2 * n + 3} for n in range(60)]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    fs = fsspec.filesystem("memory")
-    yield fs
-    fs.store.clear()
 
 
 @pytest.fixture
@@ -104,6 +92,13 @@ def questions(path: str | Path) -> list[str]:
 )
 def test_a_url_is_known_as_one_also_as_a_path_spells_it(path: str | Path, url: str | None) -> None:
     assert place_url(path) == url
+
+
+def test_a_file_url_is_a_file_of_this_machine(tmp_path: Path) -> None:
+    file = tmp_path / "train.jsonl"
+    file.write_bytes(LINES)
+    assert local_copy(f"file://{file}") == local_copy(Path(f"file://{file}")) == file
+    assert len(questions(f"file://{file}")) == len(RECORDS)
 
 
 def test_an_object_is_fetched_once_and_again_when_it_has_changed(memory: Any) -> None:

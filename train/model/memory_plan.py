@@ -31,7 +31,8 @@ WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
 MASTER, MOMENTS, GRADIENT_SUMS = 4, 8, 4
 """Bytes a trained parameter in float32: AdamW's copy of the weights, its two moments, and gradients as they add up."""
 ACTIVATIONS = (10.4, 4.0)
-"""Numbers that a token holds in a layer for each of its width and of its inner width, fitted on 0.5 and 1.5 B."""
+"""The numbers that a layer keeps of a token: 10.4 times the model's width, and 4 times the width inside its MLP. Fitted
+on models of 0.5 and 1.5 billion parameters."""
 FLOAT32_ACTIVATIONS = 1.5
 """In float32 attention holds more numbers, too: a token holds three times the bytes."""
 KEPT_LAYERS = 4
@@ -43,8 +44,9 @@ HEAD_COPIES = {"bfloat16": 3, "float32": 1}
 LOGITS = 8192 * 8192 * 4 * 1.5
 """Logits at a time, in bytes."""
 ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
+"""DeepSpeed's buffers in the backward pass at ZeRO 2, without gradient checkpointing and with it."""
 ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
-"""DeepSpeed's own: of its backward pass at ZeRO 2; always, in a step and of weights gathered from other ranks at 3."""
+"""DeepSpeed's buffers at ZeRO 3: those always there, those of a step, and weights gathered from other ranks."""
 CUDA = 1.0 * GB
 """The driver's and the libraries' own memory, and what the allocator loses."""
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
@@ -197,7 +199,7 @@ class MemoryPlan:
         return (self.limit is None or most <= self.limit) and self.cache_tokens >= self.longest
 
     def lines(self) -> Iterator[str]:
-        """Yield both phases and the disk, a line each."""
+        """Yield the three phases and the disk, a line each."""
         limit = "" if self.limit is None else f" of {self.limit / GB:.1f}"
         for name, parts in (("loading", self.loading), ("rollout", self.rollout), ("update", self.update)):
             yield f"{name:<9} {sum(parts.values()) / GB:.1f} GB{limit}: {_listed(parts)}"

@@ -89,9 +89,9 @@ _APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
 _INCH_MARK = re.compile(r"(\d)\s*\"$")
 _UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
 _DEGREES_OF_SCALE = re.compile(r"\bdeg(?:rees?)?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
+"""The `degrees` of 98 degrees Fahrenheit."""
 _DEGREES_OF_LETTER = re.compile(r"\bdeg(?:rees?)?\s+([CF])\b")
 """The `degrees C` of 20 degrees C."""
-"""The `degrees` of 98 degrees Fahrenheit."""
 _POWERS = {"sq": "square", "cu": "cubic"}
 _SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
 """The `sq.` of 25 sq. cm."""

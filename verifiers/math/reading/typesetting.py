@@ -1,4 +1,4 @@
-r"""Typesetting that says nothing: colours, invisible boxes, tags, lost braces.
+r"""Takes out typesetting that says nothing (colours, invisible boxes, tags), and mends lost braces and matrices.
 
     \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}       5
     1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                     12
@@ -6,11 +6,11 @@ r"""Typesetting that says nothing: colours, invisible boxes, tags, lost braces.
 
 Every command is read once from left to right. Not covered: a lost brace in the middle, since its place is not known.
 
-Matrices in other spellings than LaTeX's environments, as environments.
+Matrices in other spellings become LaTeX's environments:
 
-\begin{pmatrix} 1 & 2 \ 3 & 4 \end{pmatrix}     a backslash of each row was lost
-\begin{pmatrix} 1 & 2 \\[4pt] 3 & 4 \end{pmatrix}
-\pmatrix{1 & 2 \cr 3 & 4}     [1 2; 3 4]     Matrix([[1, 2], [3, 4]])
+    \begin{pmatrix} 1 & 2 \ 3 & 4 \end{pmatrix}     a backslash of each row was lost
+    \begin{pmatrix} 1 & 2 \\[4pt] 3 & 4 \end{pmatrix}
+    \pmatrix{1 & 2 \cr 3 & 4}     [1 2; 3 4]     Matrix([[1, 2], [3, 4]])
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLAIN_TEX = re.compile(r"\\([pbvBV]?)matrix\s*\{([^{}]{1,400}(?:\{[^{}]*\}[^{}]
 _SEMICOLONS = re.compile(r"\[\s*(-?[\d./]+(?:\s+-?[\d./]+)*(?:\s*;\s*-?[\d./]+(?:\s+-?[\d./]+)*)+)\s*\]")
 _CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\[.*\])\)", re.DOTALL)
 _HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
-"""Commands whose argument is not part of the answer."""
+"""Commands whose argument is not part of the answer, and commands that only shape what follows."""
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 _GROUP = re.compile(r"\s*\{")
 _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
