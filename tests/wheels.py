@@ -14,7 +14,7 @@ def build_wheel(folder: Path) -> Path:
     """Build the wheel in an empty folder, without a package index, and return its path."""
     source = folder / "source"
     source.mkdir()
-    for name in (*FLOORS, "src", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+    for name in (*FLOORS, "src", "docs", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         path = ROOT / name
         if path.is_dir():
             shutil.copytree(path, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
