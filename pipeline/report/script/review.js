@@ -14,6 +14,7 @@
   // What undo takes back, one entry a decision or a decision about many: the rows of each.
   let history = [];
   let notes = {};
+  const underWay = new Map(); // the notes that are being sent, by row
   let asked = 0;
 
   const say = (text, isError = false) => {
@@ -57,8 +58,18 @@
 
   const noteOf = (id) => drafts()[id] ?? decided.get(id)?.note ?? notes[id] ?? "";
 
-  /** Put a note where decisions are; it stays in this browser where that fails. */
+  /** Put a note where decisions are, once; it stays in this browser where that fails. */
   async function sendNote(id, text) {
+    if (underWay.get(id) === text) return;
+    underWay.set(id, text);
+    try {
+      await putNote(id, text);
+    } finally {
+      underWay.delete(id);
+    }
+  }
+
+  async function putNote(id, text) {
     const standing = decided.get(id);
     const [row] = truegold.rowsById.get(id) ?? [];
     if (!row || !truegold.isReviewable(row)) return;
