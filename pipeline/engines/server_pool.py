@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
@@ -274,13 +274,13 @@ class Pool:
             server.pace = min(known) / max(seconds, 1e-9) if seconds is not None else 1.0
 
     async def _wait_for_room(self, failures: list[tuple[Server, Failure]]) -> Server:
-        """Return the server with most room, waiting for it where all are full; rather not one that has failed."""
-        failed = {server for server, _ in failures}
+        """Return the server with most room, waiting for it where all are full; of several one that has failed least."""
+        failed = Counter(server for server, _ in failures)
         while True:
             self._raise_conflict()
             free = [server for server in self._up() if server.in_flight < server.limit]
             if free:
-                return min(free, key=lambda server: (server in failed, _load(server)))
+                return min(free, key=lambda server: (failed[server], _load(server)))
             if not self._up():
                 left = self._none_up_since + self._config.outage_seconds - time.monotonic()
                 if left <= 0 or (not self._list.may_change and all(map(_is_lost, self.servers))):

@@ -248,3 +248,17 @@ def test_a_streamed_reply_that_is_nonsense_puts_its_server_out(start: Start) -> 
     wait_for(is_out)
     assert "that are none" in facts_of(engine, bad)["why"]
     engine.close()
+
+
+def test_a_request_goes_back_to_the_server_that_has_failed_it_least(start: Start) -> None:
+    """One server fails once, the other always: where both have failed, the idle one is not asked again and again."""
+    stumbles = iter([500])
+
+    def stumbling(_: FakeServer, reply: Reply) -> Reply | int:
+        return next(stumbles, reply)
+
+    always, once = start(lambda *_: 500), start(stumbling)
+    engine = engine_on(always, once, retries=3)
+    check(sample(engine, 1), 1)
+    assert always.requests + once.requests <= 4
+    engine.close()
