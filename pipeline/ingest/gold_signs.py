@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from truegold.pipeline.text.prose import UNKNOWN, asks, language_of, sentences, without_formulas
 from truegold.pipeline.text.quantities import read_number
-from truegold.verifiers.extract.listed_options import find_options
+from truegold.verifiers.extract.listed_options import find_options, worded_options
 from truegold.verifiers.math.measures import unit_of
 
 MAX_RESIDUE = 60
@@ -110,6 +110,8 @@ def ends_with(solution: str, gold: str) -> bool:
 def told_behind_question(prompt: str, gold: str) -> str | None:
     """Return the sentences behind the question of a prompt where they have gold."""
     if not gold or len(gold) > MAX_GOLD or gold not in prompt or find_options(prompt) is not None:
+        return None
+    if worded_options(prompt, gold) is not None:
         return None
     parts = sentences(without_formulas(prompt))
     asked = max((index for index, text in enumerate(parts) if asks(text)), default=-1)

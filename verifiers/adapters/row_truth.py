@@ -39,6 +39,7 @@ from truegold.verifiers.columns import (
     spelled,
     value_at,
 )
+from truegold.verifiers.extract.listed_options import find_options
 from truegold.verifiers.gold import OF_VALUES, BadGold, gold_response, golds_in, quoted_list
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.row_kinds import KIND_COLUMNS, TESTS, are_tests, foreign_gold, foreign_kind, is_test_code
@@ -154,7 +155,9 @@ def _of_options(columns: Mapping[str, Any], gold: Any, problem: str | None) -> R
         texts, right = choice
         arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
         return RowTruth(right, "choice", json.dumps(arguments), problem)
-    if problem is None or not isinstance(gold, str) or LETTER_GOLD.fullmatch(gold) is None:
+    if problem is None or not isinstance(gold, str):
+        return None
+    if LETTER_GOLD.fullmatch(gold) is None and find_options(problem) is not None:
         return None
     listed = choice_arguments({"verifier_args": "{}", "gold": gold, "prompt": problem})
     return None if listed is None else RowTruth(gold, "choice", listed, problem)

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from truegold.verifiers.answers.gold_words import truth_of
 from truegold.verifiers.extract import Committed, final_part, last_line, names_gold
 from truegold.verifiers.extract.chosen import (
     UNANNOUNCED,
@@ -330,6 +331,8 @@ def _options_named_by(text: str, options: Sequence[str]) -> set[str]:
 def _is_same(text: str, option: str) -> bool:
     if _key(text) == _key(option):
         return True
+    if (truth := truth_of(text)) is not None and (other := truth_of(option)) is not None:
+        return (truth in ("yes", "true")) == (other in ("yes", "true"))
     from truegold.verifiers.math import equivalent
 
     return _is_formula(text) and _is_formula(option) and equivalent(text, gold=option).passed
@@ -345,7 +348,7 @@ def _is_formula(text: str) -> bool:
 
 
 def _key(text: str) -> str:
-    return "".join(plain(text).casefold().split())
+    return "".join(plain(text).casefold().split()).rstrip(".。;；") or text
 
 
 def _without_labels(options: Sequence[str]) -> list[str]:

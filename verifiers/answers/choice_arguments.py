@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
-from truegold.verifiers.extract.listed_options import Options, find_options
+from truegold.verifiers.answers.gold_words import truth_options
+from truegold.verifiers.extract.listed_options import Options, find_options, worded_options
 
 LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
 """A gold that is the letter of an option."""
@@ -32,12 +33,19 @@ def chosen_letters(options: Options, gold: str) -> str | None:
 def choice_arguments(row: Mapping[str, Any]) -> str | None:
     """Return the arguments of the verifier `choice`, where the prompt lists its options whole and gold is one of them.
 
+    Options without letters count where gold is one of them in words. For a gold such as `yes` they are yes and no.
     None of a row that is no question of choice, or has its options already.
     """
     arguments = orjson.loads(row["verifier_args"] or "{}")
-    if "options" in arguments or row["gold"] is None or (options := find_options(row["prompt"])) is None:
+    if "options" in arguments or row["gold"] is None:
         return None
-    if (letters := chosen_letters(options, row["gold"])) is None:
+    texts: tuple[str, ...] = ()
+    letters: str | None = None
+    if (options := find_options(row["prompt"])) is not None:
+        texts, letters = options.texts, chosen_letters(options, row["gold"])
+    elif not arguments:
+        texts = worded_options(row["prompt"], row["gold"]) or truth_options(row["gold"])
+    if not texts or (options is not None and letters is None):
         return None
-    changed = {**arguments, "options": list(options.texts), **({"multiple": True} if len(letters) > 1 else {})}
+    changed = {**arguments, "options": list(texts), **({"multiple": True} if letters and len(letters) > 1 else {})}
     return orjson.dumps(changed, option=orjson.OPT_SORT_KEYS).decode()

@@ -116,6 +116,18 @@ _TRUTH = {
     **dict.fromkeys(("true", "正确", "对", "√", "✓"), "true"),
     **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
 }
+_PAIRS = (
+    *(
+        ("yes", "no"),
+        ("true", "false"),
+        ("是", "否"),
+        ("是的", "不是"),
+        ("对", "错"),
+        ("正确", "错误"),
+        ("正确", "不正确"),
+    ),
+    *(("√", "×"), ("✓", "✗")),
+)
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
 MAX_TRUTH_CHARS = 40
 """Characters of a gold that may be a truth value."""
@@ -125,8 +137,16 @@ def truth_of(gold: str) -> str | None:
     """Return `yes`, `no`, `true` or `false` where the gold says just that, else None."""
     if len(gold) > MAX_TRUTH_CHARS:
         return None
-    plain = _WRAPPED.sub(r"\1", gold.strip().strip("$")).strip().rstrip(".。!").strip().casefold()
-    return _TRUTH.get(plain)
+    return _TRUTH.get(_plain(gold))
+
+
+def _plain(gold: str) -> str:
+    return _WRAPPED.sub(r"\1", gold.strip().strip("$")).strip().rstrip(".。!").strip().casefold()
+
+
+def truth_options(gold: str) -> tuple[str, ...]:
+    """Return the pair of words of which the gold is one, `("yes", "no")` for `No`; empty where it is neither."""
+    return next((pair for pair in _PAIRS if len(gold) <= MAX_TRUTH_CHARS and _plain(gold) in pair), ())
 
 
 def is_name(gold: str) -> bool:

@@ -59,6 +59,9 @@ MAX_MENTIONS = 30
 """A line with more letters chooses none. Stops thousands of them."""
 MIN_TEXT_LETTERS = 3
 """A shorter text of an option is not looked for in a sentence."""
+MIN_STEM_LETTERS = 5
+_ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
+"""Endings that do not matter where all options are single words: `diverges` says `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
@@ -80,6 +83,7 @@ _SMALL = re.compile(
 )
 """c. text, c (text), (c), `c is correct`, `option c`; not the article of `a reason is`."""
 _SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
+_HAN = re.compile(r"[一-鿿]{2}")
 _KANA = re.compile(r"[ぁ-ヶ]")
 _OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
 _CLAUSE_END = re.compile(
@@ -180,6 +184,16 @@ _OTHERS_LISTED = re.compile(
 """The other statements are right: A. Wool is protein. B. ..."""
 _OTHERS = re.compile(r"\b(?:others?|rest|remaining|remainder)\b|其他|其它|其余|他の|나머지", re.IGNORECASE)
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
+_OTHER_WORDS = {
+    **{"是的": "是", "不是": "否", "对的": "对", "不对": "错"},
+    **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},
+}
+"""Words that say what an option says."""
+_ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
+_CALLED = re.compile(
+    r"\b(?:statement|claim|assertion|it|this|that)\s(?:is|was)\s(?:\w+ly\s)?(?P<word>correct|incorrect|right|wrong)\W*$|是(?P<han>对|错)的\W*$",
+    re.IGNORECASE,
+)
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
 
 
@@ -365,9 +379,12 @@ def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool
     words = {plain(option).casefold(): chr(ord("A") + index) for index, option in enumerate(options)}
     if _INTERJECTIONS.isdisjoint(words):
         return frozenset()
-    interjections = "|".join(map(re.escape, sorted(_INTERJECTIONS & words.keys(), key=len, reverse=True)))
+    words |= {other: words[word] for other, word in _OTHER_WORDS.items() if word in words}
+    if match := _CALLED.search(last):
+        return frozenset(words.get((match["word"] or match["han"]).casefold(), ""))
+    interjections = "|".join(map(re.escape, sorted(words.keys() & _ANSWERS, key=len, reverse=True)))
     pattern = re.compile(
-        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s)\W*({interjections})"
+        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s|(?:所以|因此|故)[，,]?)\W*({interjections})"
         r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
         re.IGNORECASE,
     )
@@ -402,13 +419,20 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the one option whose text a line affirms; none where it names several."""
     folded = line.casefold()
-    keys = {plain(option).casefold(): chr(ord("A") + index) for index, option in enumerate(options)}
+    keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
+    stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
+    if stems and len(stems) == len(keys) and min(map(len, stems)) >= MIN_STEM_LETTERS:
+        folded = re.sub(
+            rf"\b({'|'.join(stems)})(?:{_ENDING.pattern[:-1]})?\b", lambda m: f"{_X}{stems[m[1]]}{_BY_TEXT}", folded
+        )
     for key in sorted(keys, key=len, reverse=True):
         if sum(character.isalpha() for character in key) < MIN_TEXT_LETTERS and key.isascii():
             continue
         if key in folded and (key not in _INTERJECTIONS or key in ("true", "false")):
             mark = f"{_X}{keys[key]}{_BY_TEXT}"
-            folded = re.sub(rf"(?<![^\W_{_X}]){re.escape(key)}(?![^\W_])", mark, folded)
+            # Between Chinese characters there is no blank at which a word could end.
+            edges = (r"", r"") if _HAN.search(key) else (rf"(?<![^\W_{_X}])", r"(?![^\W_])")
+            folded = re.sub(re.escape(key).join(edges), mark, folded)
     if _X not in folded or line.endswith(("?", "？")):
         return frozenset()
     clauses = [clause for clause in _CLAUSE_END.split(_TURNED_DOWN.sub("", folded)) if _X in clause]

@@ -6,7 +6,11 @@ r"""The options of a multiple-choice question, read from its prompt.
     "In triangle $ABC$ with angles (A), (B) ..."                          None: no run of options
 
 Labels must run from A without a gap, each with a text of its own; an option in the last place ends with its line. What
-is not plainly such a list gives None.
+is not plainly such a list gives None. Lists without letters are read by their gold (`worded_options`):
+
+    "... Answer Choices: rust / mould / moss", gold "mould"                ["rust", "mould", "moss"]
+    "... the sentiment: positive or negative", gold "positive"             ["positive", "negative"]
+    "Who is older, Tom or Ann?", gold "Ann"                                ["Tom", "Ann"]
 """
 
 from __future__ import annotations
@@ -37,6 +41,31 @@ _PATTERNS = (
 _DRAWING = re.compile(r"\[asy\].*?\[/asy\]", re.DOTALL)
 _GAP = r"\s|\\[ ,;:!]|~|\\(?:qquad|quad|indent|newline|hfill|hspace\{[^{}]{0,20}\})(?![A-Za-z])|\\\\"
 _EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])+\Z")
+
+MAX_LISTED_CHARS = 4_000
+"""Characters at the end of a prompt that are looked through for a list without letters."""
+MAX_WORDED_OPTIONS = 20
+_WORDS = re.compile(r"(?=.*[^\W\d_]{2})[^\d\\$^=+<>|]+", re.DOTALL)
+"""A gold in words."""
+_SEPARATORS = tuple(
+    re.compile(separator)
+    for separator in (
+        *(r"\s*\n\s*(?:[-*•·]\s+)?", r"\s+[/|]\s+", r"\s*[;；]\s*", r"\s*[/|、]\s*(?:(?:or|and)\s+)?"),
+        r"\s*[,，、]\s*(?:(?:or|and|oder|ou|o)\s+|[或和还])?|\s+(?:or|and|oder|ou|o)\s+|\s*(?:或者?|还是)\s*",
+    )
+)
+"""Separators of options, the surest first: an option may have a comma in it."""
+_BEHIND_COLON = re.compile(r"[:：]\s*(?P<list>(?:[-*•·]\s[^\n]+(?:\n\s*|\Z)){2,20}|[^\n:：]*[^\s:：]\s*(?:\n|\Z))")
+"""The lines of a list, or the rest of a line."""
+_NAME = r"[^\W\d_][\w'’-]{0,40}"
+_BEHIND_WORDS = re.compile(
+    r"(?:\b(?:from|among|amongst|between|either|as|with|into|one of)\s|从|属于|选择|回答|判断为"
+    r"|[是为](?=[^，。]{1,20}还是))[\s:：]{0,3}(?P<list>[^\n.。?？:：$\\]{3,300})",
+    re.IGNORECASE,
+)
+_OR = rf"\s(?:or|oder|ou|o)\s(?:an?\s)?{_NAME}"
+_ALTERNATIVES = re.compile(rf"(?<![\w'’-])(?P<list>(?:{_NAME},\s){{1,10}}{_NAME},{_OR}|{_NAME}{_OR})(?!\w)")
+"""`even or odd`, `positive, neutral, or negative`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +109,34 @@ def option_texts(problem: str) -> tuple[str, ...]:
     """Return the texts of a problem's options; none where its labels may be those of parts. Problems repeat."""
     options = find_options(problem)
     return () if options is None or options.may_be_parts else options.texts
+
+
+def worded_options(prompt: str, gold: str) -> tuple[str, ...] | None:
+    """Return the last list of options without letters of which one is gold, None where there is none.
+
+    Gold has to be words: numbers and formulas are compared by their value. A list stands behind a colon or behind words
+    such as `one of`; one word or another ("even or odd") needs neither.
+    """
+    bare_gold = _bare_option(gold)
+    if len(bare_gold) > MAX_OPTION_CHARS or not _WORDS.fullmatch(bare_gold) or bare_gold not in prompt.casefold():
+        return None
+    listed = prompt[-MAX_LISTED_CHARS:]
+    for pattern in (_BEHIND_COLON, _ALTERNATIVES, _BEHIND_WORDS):
+        for match in reversed(list(islice(pattern.finditer(listed), MAX_LABELS))):
+            for separator in _SEPARATORS if pattern is not _ALTERNATIVES else _SEPARATORS[-1:]:
+                texts = [text for text in map(_strip_option, separator.split(match["list"])) if text]
+                bare = [_bare_option(text) for text in texts]
+                if bare.count(bare_gold) == 1 and 1 < len(set(bare)) == len(bare) <= MAX_WORDED_OPTIONS:
+                    return tuple(texts)
+    return None
+
+
+def _strip_option(text: str) -> str:
+    return text.strip(" \t\r\n\"'`“”‘’「」*•_()（）[]{}<>。-")
+
+
+def _bare_option(text: str) -> str:
+    return " ".join(_strip_option(text).rstrip(".。;；!！").casefold().split())
 
 
 def spoilt_options(prompt: str) -> str | None:
