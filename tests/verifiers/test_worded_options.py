@@ -1,4 +1,4 @@
-"""Questions that list their options in words, without letters, and questions for yes or no."""
+"""Answers in words: options without letters, yes and no, and words in bold."""
 
 from __future__ import annotations
 
@@ -138,3 +138,42 @@ def test_such_questions_are_judged_by_their_options(problem: str, gold: str, res
     arguments = choice_arguments({"prompt": problem, "gold": gold, "verifier_args": "{}"})
     assert arguments is not None
     assert verify(response, gold=gold, problem=problem, verifier="choice", **json.loads(arguments)).score == score
+
+
+@rows(
+    "gold, response, score",
+    [
+        ("Tom Watson", "The manager was **Tom Watson**.", 1),
+        ("Tom Watson", "**Tom Watson** was the manager of Liverpool in 1901.", 1),
+        ("Tom Watson", "So, after 1901: **Tom Watson**", 1),
+        ("Tom Watson", "It was **Tom Watson**, who had come from Sunderland.", 1),
+        ("Tom Watson", "The name of the manager is **Tom Watson** (1859-1915).", 1),
+        ("Tom Watson", "Manager: **Tom Watson**", 1),
+        ("Tom Watson", "It was not **Tom Watson**.", 0),
+        ("Tom Watson", "**Tom Watson** was not the manager.", 0),
+        ("Tom Watson", "It was **Tom Watson** or **Bill Shankly**.", 0),
+        ("Tom Watson", "It may have been **Tom Watson**.", 0),
+        ("Tom Watson", "Was it **Tom Watson**?", 0),
+        ("Tom Watson", "If they had hired in May, it would be **Tom Watson**.", 0),
+        ("Tom Watson", "The manager was **Bill Shankly**.", 0),
+        ("Tom Watson", "Some think it was **Tom Watson**, but they are wrong.", 0),
+        ("Tom Watson", "I doubt that it was **Tom Watson**.", 0),
+        ("Tom Watson", "It was someone other than **Tom Watson**.", 0),
+        ("Tom Watson", "Shankly came before **Tom Watson**.", 0),
+        ("Tom Watson", "It was **Tom Watson** or Bill Shankly.", 0),
+        ("Tom Watson", "**Note:** see Tom Watson", 0),
+        ("Tom Watson", "My friend believes it was **Tom Watson**.", 0),
+        ("Tom Watson", "The answer is **unknown**; Tom Watson?", 0),
+        ("李白", "《静夜思》的作者是**李白**。", 1),
+        ("李白", "作者：**李白**", 1),
+        ("李白", "作者不是**李白**。", 0),
+        ("李白", "作者可能是**李白**。", 0),
+        ("李白", "作者是**杜甫**，不是李白。", 0),
+        ("李白", "是**李白**还是**杜甫**？", 0),
+        ("Paris", "The capital is **Paris**.", 1),
+        ("Paris", "The capital is **Lyon**, not Paris.", 0),
+        ("Paris", "**Paris** is wrong.", 0),
+    ],
+)
+def test_words_that_alone_are_bold_in_the_last_line_are_the_answer(gold: str, response: str, score: int) -> None:
+    assert verify(response, gold=gold, problem="Who was it?").score == score

@@ -32,7 +32,7 @@ from truegold.verifiers.extract.committed import (
     final_part,
     last_line,
 )
-from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
+from truegold.verifiers.extract.denials import is_attributed, is_claimed, is_conditional, is_counterfactual, is_doubted
 from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
@@ -194,6 +194,8 @@ _CALLED = re.compile(
     r"\b(?:statement|claim|assertion|it|this|that)\s(?:is|was)\s(?:\w+ly\s)?(?P<word>correct|incorrect|right|wrong)\W*$|是(?P<han>对|错)的\W*$",
     re.IGNORECASE,
 )
+_BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
+_CONTRASTED = re.compile(rf"{_NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
 
 
@@ -414,6 +416,17 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
         return frozenset()
     marked = _NTH.sub(lambda match: f"{_X}{letter(match)}{_IN_BRACKETS}" if letter(match) else match[0], line)
     return _chosen_in(marked, _MENTIONS) if _X in marked else frozenset()
+
+
+def bold_words(response: str) -> str | None:
+    """Return the words that alone are set in bold in the last line: `It was **Tom Watson**.`; None where in doubt."""
+    line = final_part(response).rstrip().rpartition("\n")[2][:MAX_LINE_CHARS]
+    match = _BOLD.search(line)
+    if match is None or _BOLD.search(line, match.end()) is not None or is_conditional(line) or _UNSURE.search(line):
+        return None
+    before, words, after = line[: match.start()], match[1].strip(), line[match.end() :]
+    is_open = _CONTRASTED.search(before) or any(map(_EITHER.search, (before, after)))
+    return None if is_open or is_attributed(before) or is_doubted(before, after) else words
 
 
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:

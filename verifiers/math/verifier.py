@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
-from truegold.verifiers.extract.chosen import committed_choice
+from truegold.verifiers.extract.chosen import bold_words, committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
@@ -562,6 +562,9 @@ class MathVerifier:
                 policy = replace(policy, options=option_texts(problem))
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
+            if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and (words := bold_words(response)) is not None:
+                in_bold = compare_texts(words, gold, policy)
+                verdict = replace(in_bold, evidence={**in_bold.evidence, "form": "bold"}) if in_bold.passed else verdict
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
             elif verdict.score == 0.0 and gold and (listed := policy.options or option_texts(problem or "")):
