@@ -218,9 +218,9 @@ def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
 
 def _may_be_meant(verifier: str, gold: str) -> bool:
     """Say whether a gold that a verifier accepts is one for it: texts are compared where nothing else is left."""
-    if verifier == "exact":
-        return len(gold.split()) <= SHORT_WORDS
     note = gold_note(gold, "math")
+    if verifier == "exact":
+        return len(gold.split()) <= SHORT_WORDS and (note is None or note[0] in ("text", "truth", "unreadable"))
     is_letter = note is not None and note[0] == "choice"
     return is_letter if verifier == "choice" else note is not None and note[0] not in ("text", "unreadable")
 

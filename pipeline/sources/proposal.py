@@ -26,12 +26,13 @@ from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_su
 from truegold.pipeline.sources.jsonl import is_json_array
 from truegold.pipeline.sources.likely_causes import MOST, SHORT_WORDS, best_verifier, ends_with
 from truegold.pipeline.sources.presets import choose_layout
-from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead, readable
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import count_words
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
 from truegold.pipeline.tables.rows import Row
 from truegold.verifiers import InputError
+from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import NAMES, Samples, spelled, text_of
@@ -39,6 +40,8 @@ from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a look takes seconds."""
+SPREAD_RECORDS = 20_000
+"""The verifier is chosen by every 200th of so many records."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
 PROBLEM_WORDS = 3
@@ -92,8 +95,10 @@ def propose(source: FileSource) -> Proposal:
         source = source.model_copy(update=update)
         layout = choose_layout(source, location, samples)
     rows = _build(source, layout, records, rejected)
-    golds = [row["gold"] for row in rows if row["gold"] is not None and row["verifier"] == "math"]
-    if source.verifier is None and 2 * len(golds) > len(rows) and (best := best_verifier(golds)) not in (None, "math"):
+    seen = _build(source, layout, spread_records(source), Counter()) if source.verifier is None else rows
+    open_rows = [row for row in seen if row["verifier"] == "math" and choice_arguments(row) is None]
+    golds = [row["gold"] for row in open_rows if row["gold"] is not None]
+    if source.verifier is None and 2 * len(golds) > len(seen) and (best := best_verifier(golds)) not in (None, "math"):
         source = source.model_copy(update={"verifier": best})
         rows = _build(source, layout, records, Counter())
     return Proposal(source, layout, records, rows, rejected)
@@ -111,6 +116,12 @@ def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Reco
 
     opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
     return look_ahead(islice(opened.records, LOOK_AHEAD), count), opened.location
+
+
+def spread_records(source: FileSource) -> list[Record]:
+    """Return records from all over a file, which may be sorted by kind."""
+    opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
+    return readable(islice(opened.records, 0, SPREAD_RECORDS, SPREAD_RECORDS // LOOK_AHEAD))
 
 
 def _build(source: FileSource, layout: Layout, records: Sequence[Record], rejected: Counter[str]) -> list[Row]:

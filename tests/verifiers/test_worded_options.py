@@ -177,3 +177,42 @@ def test_such_questions_are_judged_by_their_options(problem: str, gold: str, res
 )
 def test_words_that_alone_are_bold_in_the_last_line_are_the_answer(gold: str, response: str, score: int) -> None:
     assert verify(response, gold=gold, problem="Who was it?").score == score
+
+
+@rows(
+    "gold, response, score",
+    [
+        ("Tom Watson", "Tom Watson", 1),
+        ("Tom Watson", "Tom Watson.", 1),
+        ("Tom Watson", "tom watson", 1),
+        ("Tom Watson", "The answer is tom watson.", 1),
+        ("Tom Watson", "It was **tom watson**.", 1),
+        ("Tom Watson", "\\boxed{tom watson}", 1),
+        ("Tom Watson", "Tom  Watson", 1),
+        ("Tom Watson", "Watson", 0),
+        ("Tom Watson", "Tom Watson and Bill Shankly", 0),
+        ("Tom Watson", "Tom Watson or Bill", 0),
+        ("Tom Watson", "Tom Watson?", 0),
+        ("Tom Watson", "Not Tom Watson", 0),
+        ("Tom Watson", "Tom", 0),
+        ("New York City", "the answer is new york city", 1),
+        ("New York City", "New York City.", 1),
+        ("New York City", "new york city", 1),
+        ("New York City", "New York", 0),
+        ("entailment", "Entailment.", 1),
+        ("entailment", "**Entailment**.", 1),
+        ("entailment", "entailment", 1),
+        ("entailment", "contradiction", 0),
+        ("entailment", "not entailment", 0),
+        ("entailment", "entailment or neutral", 0),
+        ("李白", "李白", 1),
+        ("李白", "李白。", 1),
+        ("李白", "杜甫", 0),
+        ("Rock 'n' roll", "rock 'n' roll", 1),
+        ("Al-Qaeda", "al-qaeda", 1),
+        ("Al-Qaeda", "Al-Qaeda.", 1),
+    ],
+)
+def test_a_gold_in_words_is_met_by_the_same_words_and_no_others(gold: str, response: str, score: int) -> None:
+    assert verify(response, gold=gold, problem="Who was it?").score == score
+    assert verify(response, gold=gold, problem="Who was it?", verifier="exact").score == score

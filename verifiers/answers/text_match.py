@@ -2,7 +2,7 @@ r"""Compares the answer's text: equal to gold (`exact`), or covered by a pattern
 
 **`exact`**: the response's answer, or the whole response, is the same text as gold. Both sides are brought to Unicode
 NFC, runs of blanks count as one, and case does not matter unless `info["case_sensitive"]` is true. Synonyms, articles
-and punctuation are not covered; `5` and `5.0` differ.
+and punctuation are not covered, but for a full stop at the end; `5` and `5.0` differ.
 
 **`regex`**: the answer fits a pattern.
 
@@ -29,6 +29,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from truegold.verifiers.extract import committed_answer, final_part, names_gold
+from truegold.verifiers.extract.chosen import bold_words
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
 from truegold.verifiers.sandbox.errors import SetupError
@@ -57,7 +58,7 @@ class ExactVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
     name: str = "exact"
-    version: str = "6"
+    version: str = "7"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         case_sensitive = switch_option(info, "case_sensitive", False)
@@ -69,17 +70,24 @@ class ExactVerifier(AnswerVerifier):
             return Verdict(0.0, Reason.NO_ANSWER)
         normal_gold = _normalize(gold, case_sensitive)
         # The whole text comes first: gold may itself hold a phrase that reads like the announcement of an answer.
-        if _normalize(final_text, case_sensitive) == normal_gold:
-            return Verdict(1.0, Reason.MATCH, final_text, {"form": "whole_response"})
+        for form, text in (("whole_response", final_text), ("bold", bold_words(response) or "")):
+            if normal_gold in _spellings(text, case_sensitive):
+                return Verdict(1.0, Reason.MATCH, text, {"form": form})
         if (answer := committed_answer(response)) is None:
             reason = Reason.UNREAD if names_gold(response, gold) else Reason.MISMATCH
             return Verdict(0.0, reason, None, {"form": "whole_response"})
-        match = _normalize(answer.text, case_sensitive) == normal_gold
+        match = normal_gold in _spellings(answer.text, case_sensitive)
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, answer.text, {"form": answer.form})
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         """The gold as it is."""
         return gold
+
+
+def _spellings(text: str, case_sensitive: bool) -> tuple[str, str]:
+    """Return a text, and without a full stop at its end."""
+    normal = _normalize(text, case_sensitive)
+    return normal, normal.rstrip(".。")
 
 
 def _normalize(text: str, case_sensitive: bool) -> str:

@@ -30,7 +30,15 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
-from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
+from truegold.verifiers.extract import (
+    GUESSED,
+    committed_answer,
+    ends_with_value,
+    final_part,
+    last_line,
+    names_gold,
+    several_values,
+)
 from truegold.verifiers.extract.chosen import bold_words, committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.gold import is_placeholder, without_reference
@@ -110,6 +118,9 @@ _WORD_LABEL = re.compile(
 r"""Tom: 4, \text{pH} = 3; no list, which names several values."""
 _IDLE_LABELS = frozenset({"answer", "result", "value", "ans", "total", "final"})
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+_IN_WORDS = re.compile(r"(?=.*(?:[a-zà-ÿа-я]{2}|[一-鿿぀-ヿ가-힣]{2}))[^\W\d_][^\d\\$^_=+*/<>|(){}\[\]]*")
+"""A gold of words without a formula."""
+_WORD_KEY = re.compile(r"[^\W_]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
 _X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
 """`north of east`, which is not `east of north`."""
@@ -562,9 +573,8 @@ class MathVerifier:
                 policy = replace(policy, options=option_texts(problem))
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
-            if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and (words := bold_words(response)) is not None:
-                in_bold = compare_texts(words, gold, policy)
-                verdict = replace(in_bold, evidence={**in_bold.evidence, "form": "bold"}) if in_bold.passed else verdict
+            if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
+                verdict = _judge_words(response, gold, policy, verdict)
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
             elif verdict.score == 0.0 and gold and (listed := policy.options or option_texts(problem or "")):
@@ -602,6 +612,24 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     evidence = {**verdict.evidence, "form": committed.form}
     verdict = Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
+
+
+def _judge_words(response: str, gold: str, policy: Policy, verdict: Verdict) -> Verdict:
+    """Return the verdict on words that stand alone: in bold, as the whole response, or as what was taken out of it."""
+    in_bold, whole = bold_words(response), final_part(response).strip()
+    if in_bold is not None and (by_meaning := compare_texts(in_bold, gold, policy)).passed:
+        return replace(by_meaning, evidence={**by_meaning.evidence, "form": "bold"})
+    forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
+    if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
+        return verdict
+    for form, text in forms.items():
+        if (
+            text
+            and len(text) <= 2 * MAX_PROSE_CHARS
+            and _WORD_KEY.findall(text.casefold()) == _WORD_KEY.findall(gold.casefold())
+        ):
+            return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
+    return verdict
 
 
 def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:
