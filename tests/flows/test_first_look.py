@@ -195,7 +195,7 @@ def test_look_tells_what_a_file_holds_and_its_worst_rows_and_writes_nothing(tmp_
     done = run_command("look", "pens.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "languages 12 en" in done.stdout
-    assert "golds     12 number, 1 truth; judged by 13 math" in done.stdout
+    assert "golds     12 number, 1 truth; judged by 12 math, 1 choice" in done.stdout
     assert "held      1 of 13 rows would wait for a person" in done.stdout
     assert "pens.jsonl:5  solution_contradicts_gold" in done.stdout
     assert "gold 99; suggested 18" in done.stdout
