@@ -41,6 +41,8 @@ from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
 from truegold.verifiers import ConfigError
 from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
+from truegold.verifiers.decimal_commas import with_points
+from truegold.verifiers.gold import OTHER_GOLDS
 
 ROWS_FILE = "rows.parquet"
 TextColumn = Literal["gold", "solution", "prompt"]
@@ -91,6 +93,8 @@ def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Ch
             cleaned[column] = edit.after
             changes.append((column, edit))
     cleaned["solution"] = cleaned["solution"] or None
+    if "decimal_comma" not in config.skip:
+        changes += _write_points(cleaned)
     if "multiple_choice" not in config.skip:
         changes += _turn_into_choice(cleaned, config)
     noted = _with_notes(cleaned)
@@ -125,6 +129,22 @@ class Cleaner:
         """Return the cleaned text."""
         edits = self.edits(column, text, gold, domain)
         return edits[-1].after if edits else text
+
+
+def _write_points(row: Row) -> _Changes:
+    """Write points for the decimal commas of the golds, where the row's arguments say that it has such; answers may
+    have either from then on."""
+    if row["verifier"] != "math" or row["gold"] is None or '"decimal"' not in row["verifier_args"]:
+        return []
+    arguments = _read_object(row["verifier_args"])
+    if arguments.get("comma") != "decimal":
+        return []
+    others = {OTHER_GOLDS: list(map(with_points, golds))} if (golds := arguments.get(OTHER_GOLDS)) else {}
+    gold, rest = with_points(row["gold"]), dump_json({**arguments, **others, "comma": "answers"})
+    changes = [("gold", Edit("decimal_comma", row["gold"], gold))] if gold != row["gold"] else []
+    changes.append(("verifier_args", Edit("decimal_comma", row["verifier_args"], rest)))
+    row["gold"], row["verifier_args"] = gold, rest
+    return changes
 
 
 def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:

@@ -81,7 +81,7 @@ CHECK_OF_REASON: Mapping[str, Check] = {
     VetReason.PAID_NULL: Check.NULL,
 }
 """The checks of reasons that have one of their own; others are dropped, edited, held or flagged rows."""
-INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "notes")
+INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "decimal_comma", "notes")
 """Edits that change how a text is written or kept, and mend no damage."""
 
 UNREAD = "unread"

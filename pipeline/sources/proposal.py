@@ -31,10 +31,12 @@ from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import count_words
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
 from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.prose import language_of
 from truegold.verifiers import InputError
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import NAMES, Samples, spelled, text_of
+from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, with_points
 from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
@@ -58,12 +60,16 @@ class Proposal:
     """The rows that the first records become."""
     rejected: Counter[str]
     """The reasons for which others of them become no row."""
+    commas: str = ""
+    """The remark on golds with commas, where there is one."""
 
     def lines(self) -> Iterator[str]:
         """Yield how many records there are, what is read as what, and what is not read."""
         yield describe_records(self.source)
         verifiers = ", ".join(dict.fromkeys(row["verifier"] for row in self.rows))
         yield from describe_reading(self.source, self.layout, self.records, verifiers)
+        if self.commas:
+            yield f"commas    {self.commas}"
         if self.rejected:
             yield f"rejected  of the first {len(self.records)} records: {_counted(self.rejected)}"
 
@@ -96,7 +102,35 @@ def propose(source: FileSource) -> Proposal:
     if source.verifier is None and 2 * len(golds) > len(rows) and (best := best_verifier(golds)) not in (None, "math"):
         source = source.model_copy(update={"verifier": best})
         rows = _build(source, layout, records, Counter())
-    return Proposal(source, layout, records, rows, rejected)
+    commas = ""
+    if (sign := gold_with_comma(rows)) is not None:
+        use, gold = sign
+        commas = doubt_on_comma(gold)
+        if use == "decimal":
+            source = source.model_copy(update={"verifier_args": {**source.verifier_args, "comma": use}})
+            rows = _build(source, layout, records, Counter())
+            commas = f"decimal: {gold} is read as {with_points(gold)}; answers may have a comma or a point"
+    return Proposal(source, layout, records, rows, rejected, commas)
+
+
+def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
+    """Return how golds that `math` judges use commas, and one of them; None where that is plain."""
+    rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
+    golds = [row["gold"] or "" for row in rows]
+    with_comma = [gold for gold in golds if "," in gold]
+    if len(with_comma) < MIN_SIGNS:
+        return None
+    languages = Counter(language_of(row["prompt"]) for row in rows)
+    use = comma_use(golds, languages.most_common(1)[0][0])
+    return None if use is None else (use, with_comma[0])
+
+
+def doubt_on_comma(gold: str) -> str:
+    """Return the sentence on golds that may have decimal commas and are not read so."""
+    return (
+        f"golds such as {gold} are lists or thousands, as in English; "
+        f"where that is {with_points(gold)}, set data.verifier_args: {{comma: decimal}}"
+    )
 
 
 def _counted(rejected: Counter[str]) -> str:
