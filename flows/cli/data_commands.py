@@ -115,7 +115,9 @@ def _show(proposal: Proposal) -> None:
 
 def _row_lines(row: Row) -> Iterator[str]:
     """Yield a row as it is understood: prompt, gold, and what its verifier makes of the gold."""
-    yield f"\n{row['source']}:{row['source_row']}"
+    from truegold.pipeline.tables.rows import row_place
+
+    yield f"\n{row_place(row)}"
     yield f"  prompt    {_short(row['prompt'])}"
     if row["gold"] is not None:
         yield f"  gold      {_short(row['gold'])}"

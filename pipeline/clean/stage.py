@@ -28,6 +28,7 @@ from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import (
+    FILE,
     NOTES,
     PROVENANCE_NOTES,
     ROW_SCHEMA,
@@ -48,6 +49,8 @@ ROWS_FILE = "rows.parquet"
 TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last, because what leaks into it is seen by the cleaned gold."""
+KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
+"""The notes of `ingest`."""
 _Changes = list[tuple[str, Edit]]
 """The edits of a row, each with its column."""
 _Fault = tuple[str, dict[str, Any]]
@@ -98,7 +101,7 @@ def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Ch
     if "multiple_choice" not in config.skip:
         changes += _turn_into_choice(cleaned, config)
     noted = _with_notes(cleaned)
-    if noted != row["meta"] and set(_read_object(row["meta"]).get(NOTES, {})) - set(PROVENANCE_NOTES):
+    if noted != row["meta"] and set(_read_object(row["meta"]).get(NOTES, {})) - set(KEPT_NOTES):
         changes.append(("meta", Edit("notes", row["meta"], noted)))
     cleaned["meta"] = noted
     return cleaned, changes
@@ -170,7 +173,7 @@ def _with_notes(row: Row) -> str:
         if note[1] is not None:
             notes["gold_normal"] = note[1]
     meta = _read_object(row["meta"])
-    kept = {name: value for name, value in meta.get(NOTES, {}).items() if name in PROVENANCE_NOTES}
+    kept = {name: value for name, value in meta.get(NOTES, {}).items() if name in KEPT_NOTES}
     return dump_json({**meta, NOTES: {**kept, **notes}})
 
 

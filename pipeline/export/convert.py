@@ -46,7 +46,7 @@ from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.data_files import data_files
-from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
+from truegold.pipeline.sources.provenance import earlier_flags, with_notes
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_reasons, describe_rejects, first_rejects
 from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
@@ -248,7 +248,7 @@ def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Ite
                 continue
             row["verifier"] = source.verifier
         if source.license is not None or source.origin is not None:
-            row["meta"] = dump_json(with_provenance(orjson.loads(row["meta"] or "{}"), source))
+            row["meta"] = dump_json(with_notes(orjson.loads(row["meta"] or "{}"), source))
         yield row
 
 

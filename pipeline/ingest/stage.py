@@ -232,8 +232,7 @@ class _Reader:
         try:
             row = builder.build(record)
         except Unusable as error:
-            reject = Reject(record.row_number, error.reason, error.detail, record.excerpt())
-            self.rejects.write(source, reject, record.values)
+            self.rejects.write(source, record.reject(error.reason, error.detail), record.values)
             return None
         self.rows.write(row)
         if (source_id := builder.source_id(record)) is not None:

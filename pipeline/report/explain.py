@@ -21,6 +21,7 @@ import polars as pl
 from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
+from truegold.pipeline.tables.rows import FILE, NOTES, row_place
 from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.pipeline.text.templates import templates_in
@@ -89,7 +90,7 @@ def explain(run_dir: Path, row_id: str) -> Story:
     source_and_row = _SOURCE_AND_ROW.fullmatch(name)
     if source_and_row is not None:
         source, source_row = source_and_row[1], int(source_and_row[2])
-        reject = _find_reject(files, source, source_row)
+        reject = _find_reject(files, source, source_row, name)
         if reject is not None:
             return Story((), 0, reject)
     rows = find_rows(files, name)
@@ -108,9 +109,10 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
         is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
     elif is_prefix:
         is_named = pl.col("id").str.starts_with(name.lower())
-    # Only rows in whose meta the name stands are parsed for the id that the source gave them (`data.columns.id`).
+    # Only rows in whose meta the name stands are parsed for their file, and the id of the source (`data.columns.id`).
     mentions = pl.col("meta").str.contains(orjson.dumps(name).decode(), literal=True)
-    has_source_id = mentions & (pl.col("meta").str.json_path_match("$.source_id") == name)
+    paths = ("$.source_id", f"$.{NOTES}.{FILE}")
+    has_source_id = mentions & pl.any_horizontal(pl.col("meta").str.json_path_match(path) == name for path in paths)
     rows = _ingested(files).filter(mentions | is_named).collect().filter(has_source_id | is_named)
     ids = rows["id"].unique(maintain_order=True).to_list()
     if not ids and source_and_row is None and not is_prefix:
@@ -134,15 +136,16 @@ def _ingested(files: RunFiles) -> pl.LazyFrame:
     return rows
 
 
-def _find_reject(files: RunFiles, source: str, source_row: int) -> Mapping[str, Any] | None:
+def _find_reject(files: RunFiles, source: str, source_row: int, file: str) -> Mapping[str, Any] | None:
     if (path := files.path("ingest", "rejects.jsonl")) is None:
         return None
-    mark = f'"source_row":{source_row}'.encode()
+    marks = f'"source_row":{source_row}'.encode(), orjson.dumps(f" ({file})")[1:]
     with path.open("rb") as lines:
         for line in lines:
-            if mark in line:
+            if any(mark in line for mark in marks):
                 reject: dict[str, Any] = orjson.loads(line)
-                if reject["source"] == source and reject["source_row"] == source_row:
+                is_numbered = reject["source"] == source and reject["source_row"] == source_row
+                if is_numbered or reject["detail"].endswith(f" ({file})"):
                     return reject
     return None
 
@@ -206,7 +209,7 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
 def explain_lines(story: Story) -> list[str]:
     """Return the story as lines of plain text, safe to print: no control character of the data reaches the terminal."""
     text = templates_in(Path(__file__).parent / "page").get_template("explain.txt.jinja")
-    words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds}
+    words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds, "row_place": row_place}
     lines = text.render(story=story, field=_field, as_json=_as_json, **words)
     return lines.removesuffix("\n").split("\n")
 

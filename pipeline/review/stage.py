@@ -59,6 +59,7 @@ from truegold.pipeline.tables.rows import (
     read_rows,
     read_table,
     row_key,
+    row_place,
     write_rows,
 )
 
@@ -185,7 +186,7 @@ def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dic
 
 def _describe_row(row: Row) -> str:
     shown = f"gold {row['gold']!r:.60}" if row["gold"] is not None else f"prompt {row['prompt']!r:.60}"
-    return f"{row['source']}:{row['source_row']}, {shown}"
+    return f"{row_place(row)}, {shown}"
 
 
 def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:

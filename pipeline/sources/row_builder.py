@@ -59,7 +59,7 @@ from truegold.pipeline.sources.conversations import (
     read_conversation,
 )
 from truegold.pipeline.sources.presets_code import solution_of
-from truegold.pipeline.sources.provenance import with_provenance
+from truegold.pipeline.sources.provenance import with_notes
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
@@ -283,7 +283,7 @@ class RowBuilder:
             "source": self.source,
             "source_row": record.row_number,
             "split": "heldout" if heldout else "train",
-            "meta": dump_json(json_safe(with_provenance(parts.meta, self.config))),
+            "meta": dump_json(json_safe(with_notes(parts.meta, self.config, record.file))),
             "context": context,
         }
         of_math = self.config.verifier is None and row["verifier"] == "math"

@@ -17,7 +17,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from truegold.pipeline.tables.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json, row_reference
+from truegold.pipeline.tables.rows import (
+    FILE,
+    ROW_SCHEMA,
+    RowReference,
+    TableWriter,
+    arrow_schema,
+    dump_json,
+    file_of,
+    row_reference,
+)
 
 DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
 
@@ -33,7 +42,7 @@ class LedgerRecord(RowReference):
     action: str
     reason: str
     evidence: str
-    """A JSON object."""
+    """A JSON object; its `file` says in which of several files the row stands."""
     before: str | None
     after: str | None
 
@@ -113,7 +122,7 @@ class Ledger:
             "stage": self._stage,
             "action": str(action),
             "reason": reason,
-            "evidence": dump_json(evidence),
+            "evidence": dump_json(evidence if (file := file_of(row)) is None else {**evidence, FILE: file}),
             "before": before,
             "after": after,
         }
