@@ -205,7 +205,7 @@ def _is_empty(file: Path) -> bool:
 
 def _empty(file: Path) -> Source:
     """Return an empty file among others as a source of one reject, which names it."""
-    rejects: list[Record | Reject] = [Reject(1, "empty_file", f"{file.name} is empty", "")]
+    rejects: list[Record | Reject] = [Reject(1, "empty_file", "the file is empty", "")]
     return Source(file.name, str(file), iter(rejects))
 
 

@@ -426,7 +426,7 @@ class RowBuilder:
         if not golds and needed and needs_gold(verifier, arguments):
             raise Unusable(
                 "missing_gold",
-                f"{verifier} needs a gold, and no column holds it; columns.gold (--gold-column) names one"
+                f"{verifier} needs a gold, and no column holds it; data.columns.gold names one (or --gold-column)"
                 if column is None
                 else _describe_absence(column.name, column(values)),
             )
