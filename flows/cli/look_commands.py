@@ -152,7 +152,7 @@ def clean(
     from truegold.flows.execute import held_run
 
     if not (run_dir / "manifest.json").is_file() and not (run_dir / "config.resolved.json").is_file():
-        raise InputError(f"{run_dir} is no run of truegold.", "Give the run's folder, such as runs/NAME.")
+        raise InputError(f"{run_dir} is not a run of truegold.", "Give the run's folder, such as runs/NAME.")
     with held_run(run_dir):
         print_line(str(run_dir))
         sizes = {entry.name: _measure(entry) for entry in sorted(run_dir.iterdir())}

@@ -138,7 +138,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except socket.gaierror as error:
         listener.close()
-        raise ConfigError(f"--host {host} is no address of this machine ({error.strerror}).") from None
+        raise ConfigError(f"--host {host} is not an address of this machine ({error.strerror}).") from None
     except OSError as error:
         listener.close()
         raise SetupError(
@@ -153,7 +153,7 @@ def _token() -> str:
         return secrets.token_urlsafe(24)
     if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
         raise ConfigError(
-            f"{TOKEN} is no token.",
+            f"{TOKEN} is not a token.",
             f'Take {MIN_TOKEN} characters or more, such as those of python -c "import secrets; '
             'print(secrets.token_urlsafe(24))".',
         )
@@ -222,7 +222,7 @@ def decide(
 
     word, equals, gold = action.partition("=")
     if word not in ACTIONS or bool(equals) != (word == "fix"):
-        raise ConfigError(f"{action!r} is no decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
+        raise ConfigError(f"{action!r} is not a decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
     name = reviewer or default_reviewer()
     reviewed, row_id = find_row(run, row, decisions)
     kind = DecisionKind(word)
@@ -238,9 +238,8 @@ def decide(
     if kind is DecisionKind.FIX:
         read = read_gold(subject, gold, reviewed.responses(row_key(subject)))
         if read.reading is not None:
-            print_line(
-                f"read as {read.reading}; of {read.judged} samples {read.passes_after} pass, {read.passes_before} did"
-            )
+            samples = f"; of {read.judged} samples {read.passes_after} pass, {read.passes_before} did"
+            print_line(f"read as {read.reading}{samples if read.judged else ''}")
         if read.message is not None:
             print_line(f"note: {read.message}", errors)
     print_line(f"The next `truegold curate` of {reviewed.run_dir} acts on it.")

@@ -16,17 +16,20 @@ What is noted of a row stands in `meta.truegold` and is not an edit, unless some
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+import polars as pl
 
 from truegold.pipeline.clean.edits import Boilerplate, Edit, clean_code, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.ledger import LEDGER_FILE, Ledger
+from truegold.pipeline.tables.losses import CUT
 from truegold.pipeline.tables.rows import (
     FILE,
     NOTES,
@@ -39,6 +42,7 @@ from truegold.pipeline.tables.rows import (
 )
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
+from truegold.pipeline.text.shown_text import cut
 from truegold.verifiers import ConfigError
 from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
@@ -49,6 +53,9 @@ ROWS_FILE = "rows.parquet"
 TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last, because what leaks into it is seen by the cleaned gold."""
+MIN_CUT = 0.02
+"""A phrase in a smaller share of the prompts, such as the number of an exercise, is not named."""
+CUTS_SHOWN, CUT_CHARS = 3, 160
 KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
 """The notes of `ingest`."""
 _Changes = list[tuple[str, Edit]]
@@ -66,7 +73,27 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
         )
     work = PartWork(f"{__name__}:clean_part", config)
-    return sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))
+    report = sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))
+    edits = pl.scan_parquet(out_dir / LEDGER_FILE).filter(pl.col("reason") == "boilerplate").select("before", "after")
+    phrases = describe_cuts(edits, report.rows_in)
+    for line in phrases:
+        progress.note(line)
+    return replace(report, facts={CUT: phrases}) if phrases else report
+
+
+def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:
+    """Return a line for each phrase that is cut off many prompts, by their texts `before` and `after`."""
+    before, after = pl.col("before"), pl.col("after")
+    excess = before.str.len_chars() - after.str.len_chars()
+    at_end = before.str.starts_with(after)
+    phrase = pl.when(at_end).then(before.str.tail(excess)).otherwise(before.str.head(excess)).str.strip_chars()
+    counted = edits.group_by(phrase.alias("phrase")).len().filter(pl.col("len") >= max(2, MIN_CUT * rows))
+    frequent = counted.sort("len", "phrase", descending=[True, False]).head(CUTS_SHOWN).collect(engine="streaming")
+    return [
+        f"'{cut(' '.join(text.split()), CUT_CHARS)}' stands in {count:,} of {rows:,} prompts and is taken out; "
+        "clean.skip: [boilerplate] keeps it"
+        for text, count in frequent.iter_rows()
+    ]
 
 
 def clean_part(part: Part, config: CleanConfig, shared: None, progress: Progress) -> StageReport:

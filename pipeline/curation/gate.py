@@ -197,9 +197,9 @@ def parse_bound(text: str) -> tuple[str, int | float]:
             return name, int(value)
         share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
     except ValueError:
-        raise ConfigError(f"--max {text} is no bound.", hint) from None
+        raise ConfigError(f"--max {text} is not a bound.", hint) from None
     if not 0 <= share <= 1:
-        raise ConfigError(f"--max {text} is no bound: a share is at most 1 (100%).", hint)
+        raise ConfigError(f"--max {text} is not a bound: a share is at most 1 (100%).", hint)
     return name, share
 
 

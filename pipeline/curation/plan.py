@@ -237,7 +237,8 @@ def _check_section(path: str, section: BaseModel) -> None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
             if not Path(section.model).expanduser().is_dir():
                 raise InputError(
-                    f"{path}.model: {section.model} is no folder with a checkpoint.", "Download the model, and name it."
+                    f"{path}.model: {section.model} is not a folder with a checkpoint.",
+                    "Download the model, and name it.",
                 )
         case stage_settings.AuditedOpinionConfig():
             check_audit(section)
@@ -245,7 +246,7 @@ def _check_section(path: str, section: BaseModel) -> None:
             fingerprint(name)
         case stage_settings.VetTestsConfig(python=str(python)) if shutil.which(python) is None:
             raise ConfigError(
-                f"{path}.python: {python} is no program.", "Name an interpreter, such as /usr/bin/python3."
+                f"{path}.python: {python} is not a program.", "Name an interpreter, such as /usr/bin/python3."
             )
         case stage_settings.DedupConfig(embedder=str(embedder)) if (spelling := split_spelling(embedder)) is not None:
             load_object(*spelling, f"encoder {embedder!r}")

@@ -217,7 +217,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     if not path.exists():
         raise InputError(f"{path} does not exist.", _list_siblings(path))
     if not path.is_file():
-        raise InputError(f"{path} is no regular file.", "Write the data to a file first.")
+        raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:
         with path.open("rb") as opened:
             empty = not opened.read(1)
@@ -393,7 +393,7 @@ def open_parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is no intact Parquet file: {first_line(error)}.") from None
+        raise InputError(f"{path} is not an intact Parquet file: {first_line(error)}.") from None
 
 
 def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:

@@ -12,6 +12,8 @@ proposal is shown to a person, who writes it into the configuration.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,6 +43,8 @@ from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a look takes seconds."""
+READ_BYTES = 2**25
+"""A larger file is not read to count the records of CSV, of an array, or of packed lines."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
 PROBLEM_WORDS = 3
@@ -96,6 +100,14 @@ def propose(source: FileSource) -> Proposal:
         verifier = "code" if columns.tests is not None and source.verifier is None else source.verifier
         update = {"columns": columns.model_copy(update=chosen), "verifier": verifier}
         source = source.model_copy(update=update)
+        layout = choose_layout(source, location, samples)
+    if (
+        layout.columns.id is None
+        and layout.restore is None
+        and (id_column := _id_by_values(samples, layout)) is not None
+    ):
+        with_id = source.columns.model_copy(update={"id": ColumnSpec(column=id_column)})
+        source = source.model_copy(update={"columns": with_id})
         layout = choose_layout(source, location, samples)
     rows = _build(source, layout, records, rejected)
     golds = [row["gold"] for row in rows if row["gold"] is not None and row["verifier"] == "math"]
@@ -196,6 +208,28 @@ def columns_by_texts(samples: Samples) -> Columns | None:
     return Columns(**named, solution=None if solution is None else ColumnSpec(column=solution))
 
 
+_ID_NAME = re.compile(
+    r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n)|#|序号|.*(?<=[a-z])(?:Id|ID|Nr|No)"
+)
+"""Names that a numbering has, in lower case but for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
+
+
+def _id_by_values(samples: Samples, layout: Layout) -> str | None:
+    """Return the column that is called like a numbering and has another whole number in each record; None for none."""
+    taken = {spec.column.split(".")[0] for _, spec in layout.columns if spec is not None} | layout.uses
+
+    def numbers(name: str) -> bool:
+        texts = [text_of(values.get(name)) or "" for values in samples]
+        return all(map(str.isdecimal, texts)) and len(set(texts)) == len(texts) > 1
+
+    for name in dict.fromkeys(name for values in samples for name in values):
+        plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
+        is_called_so = any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
+        if name not in taken and is_called_so and numbers(name):
+            return name
+    return None
+
+
 def _asks(text: str) -> bool:
     return text.rstrip().endswith(QUESTION_MARKS)
 
@@ -209,7 +243,7 @@ def _count_rows(texts: Sequence[str]) -> bool:
 def describe_records(source: FileSource) -> str:
     """Return the line that says how many records a file has."""
     count = count_records(Path(source.path).expanduser(), source.format)
-    records = "its records are counted when it is read" if count is None else f"{count:,} records"
+    records = "not counted yet" if count is None else f"{count:,} records"
     limit = f", of which the first {source.limit:,} are taken" if source.limit else ""
     return f"data      {source.path}: {records}{limit}"
 
@@ -246,9 +280,10 @@ def count_records(path: Path, form: str) -> int | None:
     form = form_by_suffix(path) if form == "auto" else form
     if form == "parquet":
         return open_file(path, form, BLOCK).total
-    if form != "jsonl" or path.suffix in (".gz", ".zst") or path.stat().st_size > COUNT_BYTES:
+    is_packed = path.suffix in (".gz", ".zst")
+    if path.stat().st_size > (COUNT_BYTES if form == "jsonl" and not is_packed else READ_BYTES):
         return None
-    if is_json_array(path):
+    if is_packed or form == "csv" or is_json_array(path):
         return sum(1 for _ in open_file(path, form, BLOCK).records)
     with path.open("rb") as file:
         return sum(line.strip() != b"" for line in file)

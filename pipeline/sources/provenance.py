@@ -152,7 +152,7 @@ def _all_carry(column: Column, samples: Samples) -> bool:
 def _restored(carried: Mapping[str, Any], asked: Mapping[str, Any], location: str) -> RowParts:
     for name in ("gold", "solution", "id", "domain", "verifier", "split", "context"):
         if not isinstance(carried.get(name), str | None):
-            raise Unusable("mixed_source", f"{location}.{name} is no text")
+            raise Unusable("mixed_source", f"{location}.{name} is not a text")
     arguments = parse_structure(carried.get("verifier_args")) or {}
     if not isinstance(arguments, Mapping):
         raise Unusable("invalid_verifier_args", f"{location}.verifier_args holds no JSON object")

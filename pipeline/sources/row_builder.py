@@ -473,7 +473,7 @@ def _describe_absence(column: str, value: Any) -> str:
     if value is MISSING:
         return f"column {column!r} is absent"
     if isinstance(value, str) and value.strip():
-        return f"column {column!r} holds the text {value.strip()!r:.20}, which is no answer"
+        return f"column {column!r} holds the text {value.strip()!r:.20}, which is not an answer"
     return f"column {column!r} is {'null' if value is None else 'empty'}"
 
 

@@ -146,7 +146,7 @@ def read_manifest(run_dir: Path) -> list[str]:
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         raise InputError(
-            f"{run_dir} is no run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
+            f"{run_dir} is not a run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
         )
     try:
         return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]

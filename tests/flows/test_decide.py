@@ -213,14 +213,14 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        ([YES_NO_ID, "maybe"], 2, "'maybe' is no decision. Type keep, drop, fix=GOLD, unsure or undo."),
-        ([YES_NO_ID, "fix"], 2, "'fix' is no decision"),
-        ([YES_NO_ID, "keep=3"], 2, "'keep=3' is no decision"),
+        ([YES_NO_ID, "maybe"], 2, "'maybe' is not a decision. Type keep, drop, fix=GOLD, unsure or undo."),
+        ([YES_NO_ID, "fix"], 2, "'fix' is not a decision"),
+        ([YES_NO_ID, "keep=3"], 2, "'keep=3' is not a decision"),
         ([YES_NO_ID, "fix="], 3, "gold: a fix needs the right gold"),
         ([YES_NO_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
         (["zzz", "keep"], 3, "'zzz' names no row"),
-        ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
+        ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is not a run of truegold"),
         ([YES_NO_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: must have at most 60 characters"),
         (
             [YES_NO_ID, "keep", "--decisions", "train.jsonl"],

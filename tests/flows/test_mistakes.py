@@ -162,7 +162,7 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate run.yaml --max-held 2", "must be at most 1"),
         ("curate run.yaml --max-held ten", "must be a number"),
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
-        ("curate table.xlsx", "table.xlsx is no text: it has the character '\\x03'"),
+        ("curate table.xlsx", "table.xlsx is not a text: it has the character '\\x03'"),
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
         ("curate train.jsnl", "train.jsnl does not exist. Data files in that folder: "),
         ("curate folder", "folder is a directory without data files"),
