@@ -21,9 +21,10 @@ import secrets
 import socket
 import subprocess
 import webbrowser
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import quote
 
 import typer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from truegold.pipeline.review.app import ReviewSession
     from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue
 
+T = TypeVar("T")
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
 """The environment variable that sets the token, so that addresses stay the same over restarts."""
 MIN_TOKEN = 16
@@ -232,6 +234,8 @@ def decide(
     made = reviewed.decide(row_id, kind, name, gold=gold or None, note=note)
     subject = reviewed.rows_of(row_id)[0]
     print_line(f"{row_id}  {_describe_decision(made.decision, made.gold)}  in {reviewer_file(reviewed.folder, name)}")
+    if (why := reviewed.why_dropped(row_id)) is not None and kind in (DecisionKind.KEEP, DecisionKind.FIX):
+        print_line(f"It was dropped ({why}), and comes back.")
     if kind is DecisionKind.UNDO:
         stands = reviewed.standing(row_id, name)
         print_line(f"what stands now: {_describe_decision(stands.decision, stands.gold) if stands else 'nothing'}")
@@ -265,14 +269,28 @@ def find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[Review
     if run is not None:
         reviewed = ReviewedRun.open(run, decisions)
         return reviewed, reviewed.resolve(row)
+
+    def resolve(run_dir: Path) -> tuple[ReviewedRun, str]:
+        reviewed = ReviewedRun.open(run_dir, decisions)
+        return reviewed, reviewed.resolve(row)
+
+    return first_that_has(runs_by_age(), resolve)
+
+
+def runs_by_age() -> list[Path]:
+    """Return the folders of the runs, the newest first. InputError where there is none."""
     manifests = sorted(RUNS.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)
     if not manifests:
         raise InputError("There is no run in `runs`.", "Name the run's folder: --run PATH.")
+    return [manifest.parent for manifest in manifests]
+
+
+def first_that_has(run_dirs: Iterable[Path], look: Callable[[Path], T]) -> T:
+    """Return what `look` finds in the first of these runs; where none has it, raise the error about the first."""
     problem: InputError | None = None
-    for manifest in manifests:
+    for run_dir in run_dirs:
         try:
-            reviewed = ReviewedRun.open(manifest.parent, decisions)
-            return reviewed, reviewed.resolve(row)
+            return look(run_dir)
         except InputError as error:
             problem = problem or error
     assert problem is not None

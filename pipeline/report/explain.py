@@ -19,7 +19,8 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds
-from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.running.stage_table import DROPPING_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.tables.rows import FILE, NOTES, row_place
 from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
@@ -120,6 +121,11 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
             f"{visible(name)!r} names no row.",
             "Give six or more hex digits of a row's id, its source and row (FILE:17), or the source's own id.",
         )
+    if source_and_row is not None and not ids:
+        reject = _find_reject(files, source_and_row[1], int(source_and_row[2]), name)
+        if reject is not None:
+            told = f"{visible(name)} never became a row: {reject['reason']}: {reject['detail']}."
+            raise InputError(told, "Mend it in the data, and curate again.")
     if not ids:
         raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:
@@ -194,8 +200,9 @@ def _events(files: RunFiles, is_row: pl.Expr) -> Iterator[Event]:
 
 
 def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
+    is_back = any(event.reason == RESTORED for event in events)
     for event in events:
-        if event.action == "drop":
+        if event.action == "drop" and not (is_back and event.stage in DROPPING_STAGES):
             kept = f"; kept in {event.stage}/{DROPPED_FILE}"
             if any(later.stage == "synth" for later in events):
                 kept = "; back in training by a distilled positive"

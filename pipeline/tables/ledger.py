@@ -33,6 +33,8 @@ DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
 LEDGER_FILE = "ledger.parquet"
 DROPPED_FILE = "dropped.parquet"
 FLAGS_FILE = "flags.parquet"
+RESTORED = "reviewer_restored"
+"""The reason in the ledger of `settle` for a row that an earlier stage had dropped and a reviewer keeps."""
 
 
 class LedgerRecord(RowReference):

@@ -88,7 +88,11 @@ def names(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("write", "columns", "shown"),
     [
-        (german, "prompt Aufgabe; gold Ergebnis; solution Lösungsweg; verifier math", "math      reads it as 10"),
+        (
+            german,
+            "prompt Aufgabe; gold Ergebnis; solution Lösungsweg; id Nr; verifier math",
+            "math      reads it as 10",
+        ),
         (verl, "prompt prompt; gold reward_model.ground_truth; verifier math", 'pays the response "\\boxed{10}"'),
         (packed, "prompt question; gold answer; verifier math", "prompt    What is 3 + 7?"),
         (mbpp, "prompt text; solution code; id task_id; test_list as code; verifier code", "own solution passes"),
