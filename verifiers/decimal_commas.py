@@ -27,7 +27,7 @@ MIN_SIGNS = 3
 _SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
 _START, _END = r"(?<![\w.,])", r"(?!\d|[.,]\d)"
 _WITH_COMMA = re.compile(rf"{_START}(\d{{1,3}}(?:{_SPACE}\d{{3}})+|\d+)(?:,|\{{,\}})(\d+){_END}")
-_NUMBER = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3}})+){_END}")
+_NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3}})+){_END}")
 _PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
 """1234 in English, and a number below 1000 elsewhere."""
@@ -46,7 +46,7 @@ def with_points(text: str) -> str:
             return match[0]
         return match[3].replace(".", "") if match[3] else f"{re.sub(_SPACE, '', match[1])}.{match[2]}"
 
-    return _NUMBER.sub(rewrite, text)
+    return _NUMERAL.sub(rewrite, text)
 
 
 CommaUse = Literal["decimal", "unclear"]

@@ -59,7 +59,7 @@ class ExportRow:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What its source has besides."""
+        """The further columns of its source, and notes."""
         meta: dict[str, Any] = orjson.loads(self.row["meta"] or "{}")
         return meta
 
@@ -380,7 +380,7 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         "reward_model": {"style": "rule", "ground_truth": row.ground_truth},
         "extra_info": {
             "split": row.split,
-            "index": number if isinstance(number := row.own("index"), int) else index,
+            "index": own_index if isinstance(own_index := row.own("index"), int) else index,
             "id": row.row["id"],
             **row.verifier_columns,
             "question": problem_of(row.row),

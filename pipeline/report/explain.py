@@ -124,8 +124,8 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
     if source_and_row is not None and not ids:
         reject = _find_reject(files, source_and_row[1], int(source_and_row[2]), name)
         if reject is not None:
-            told = f"{visible(name)} never became a row: {reject['reason']}: {reject['detail']}."
-            raise InputError(told, "Mend it in the data, and curate again.")
+            message = f"{visible(name)} never became a row: {reject['reason']}: {reject['detail']}."
+            raise InputError(message, "Mend it in the data, and curate again.")
     if not ids:
         raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:

@@ -242,9 +242,11 @@ def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, pr
     assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
 
 
-def test_a_row_that_left_before_flags_says_where(truegold, project):
+def test_a_row_that_left_before_flags_comes_back_where_it_is_kept(truegold, project):
     with (project / "train.jsonl").open("a") as file:
         file.write(json.dumps({"question": "Hi", "answer": "3"}) + "\n")
     truegold("curate", "run.yaml", "--engine", "local")
     code, told = truegold("decide", "train.jsonl:12", "keep")
-    assert (code, "It left at clean (prompt_too_short)" in told) == (3, True)
+    assert (code, "It was dropped (clean: prompt_too_short), and comes back." in told) == (0, True)
+    truegold("curate", "run.yaml", "--engine", "local")
+    assert "keep reviewer_restored" in truegold("explain", "train.jsonl:12")[1]
