@@ -59,7 +59,7 @@ def comma_use(golds: Sequence[str], language: str) -> CommaUse | None:
     list or by a point before decimals. "unclear" where that could be, and a person has to say.
     """
     numbers = [match[0] for gold in golds if (match := _WITH_COMMA.search(gold)) and not _PAIR.search(gold)]
-    decimal = [number for number in numbers if not _THOUSANDS.fullmatch(number)]
+    decimal = [text for text in numbers if not _THOUSANDS.fullmatch(text)]
     has_commas = language in COMMA_LANGUAGES
     if len(numbers) < MIN_SIGNS or any(map(_OTHERWISE.search, golds)):
         return None

@@ -110,7 +110,7 @@ class Written:
     def count(self, row: ExportRow, form: Format) -> None:
         """Count a row by who judges it and whose it is."""
         self.needs_reward += bool(form.remark) and form.needs_reward(row)
-        self.moved += row.own("split") not in (None, row.split)
+        self.moved += row.own_value("split") not in (None, row.split)
         self.verifiers[row.row["verifier"]] += 1
         self.licenses[row.provenance.license or NOT_STATED] += 1
         self.origins[row.provenance.origin] += 1

@@ -116,7 +116,7 @@ class ExportRow:
         """The columns that say whose the row is, and carry the rest of it."""
         return {**self.origin_columns, "truegold": self.carried}
 
-    def own(self, name: str) -> Any:
+    def own_value(self, name: str) -> Any:
         """Return what the row had in a column of its own, or in `extra_info`; None where it had none."""
         struct = self.meta.get("extra_info")
         return struct[name] if isinstance(struct, dict) and struct.get(name) is not None else self.meta.get(name)
@@ -124,7 +124,7 @@ class ExportRow:
     @cached_property
     def split(self) -> str:
         """The name of its split: its own word for it, where that means the same."""
-        word, split = self.own("split"), self.row["split"]
+        word, split = self.own_value("split"), self.row["split"]
         return word if isinstance(word, str) and read_split(word) == split else SPLIT_NAMES[split]
 
     @property
@@ -380,7 +380,7 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         "reward_model": {"style": "rule", "ground_truth": row.ground_truth},
         "extra_info": {
             "split": row.split,
-            "index": own_index if isinstance(own_index := row.own("index"), int) else index,
+            "index": own_index if isinstance(own_index := row.own_value("index"), int) else index,
             "id": row.row["id"],
             **row.verifier_columns,
             "question": problem_of(row.row),
