@@ -242,7 +242,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text (byte {error.start}).", NO_SETTINGS) from error
     if (control := CONTROL.search(text)) is not None:
-        raise ConfigError(f"{path} is no text: it has the character {control[0]!r}.", NO_SETTINGS)
+        raise ConfigError(f"{path} is not a text: it has the character {control[0]!r}.", NO_SETTINGS)
     try:
         values = parse_settings(text)
     except yaml.YAMLError as error:

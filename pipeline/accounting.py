@@ -95,9 +95,11 @@ def count_rows_by_end(files: RunFiles) -> Account:
     rejects = count_rejects(files.path("ingest", "rejects.jsonl"))
     records_in = int(files.records["ingest"]["report"]["rows_in"])
     passages = [_checked(Passage("ingest", records_in, files.count("ingest", "rows.parquet"), rejects))]
+    dropped = {stage: _counts(table, "drop_reason") for stage, table in files.drops((*ROW_STAGES, "select"))}
     for stage in ROW_STAGES:
         if stage in files:
-            passages.append(_passage(files, stage, passages[-1].rows_out, files.count(stage, "rows.parquet")))
+            back = sum(_restored(passage, dropped) for passage in passages[1:]) if stage == "settle" else 0
+            passages.append(_passage(files, stage, passages[-1].rows_out + back, files.count(stage, "rows.parquet")))
     if "select" in files:
         selected, heldout = files.count("select", "selected.parquet"), files.count("select", "heldout.parquet")
         passages.append(_passage(files, "select", passages[-1].rows_out, selected + heldout))
@@ -115,12 +117,17 @@ def count_rows_by_end(files: RunFiles) -> Account:
     losses = [
         RowEnd(_kind(passage.stage, reason), passage.stage, reason, rows)
         for passage in passages
-        for reason, rows in passage.lost.items()
+        for reason, rows in dropped.get(passage.stage, passage.lost).items()
     ]
     account = Account(records_in, tuple(passages), (*losses, *left))
     if (total := sum(end.rows for end in account.ends)) != records_in:
         raise _does_not_add_up("the run", f"{records_in:,} records came in, {total:,} ended somewhere")
     return account
+
+
+def _restored(passage: Passage, dropped: Mapping[str, Mapping[str, int]]) -> int:
+    """Return how many rows that a stage has dropped a reviewer has brought back."""
+    return sum(passage.lost.values()) - sum(dropped.get(passage.stage, {}).values())
 
 
 def count_rejects(path: Path | None) -> dict[str, int]:
@@ -178,7 +185,7 @@ def count_by_source(files: RunFiles) -> tuple[SourceAccount, ...]:
     for reject in _read_rejects(files.path("ingest", "rejects.jsonl")):
         losses[reject["source"]]["ingest", reject["reason"]] += 1
     stages = [stage for stage in (*ROW_STAGES, "select") if stage in files]
-    for stage, dropped in files.tables(DROPPED_FILE, stages):
+    for stage, dropped in files.drops(stages):
         counted = dropped.group_by("source", "drop_reason").agg(pl.len()).collect(engine="streaming")
         for source, reason, rows in counted.iter_rows():
             losses[source][stage, str(reason)] += rows

@@ -324,7 +324,7 @@ class ItemReader:
                 problem=problem_of({"prompt": problem, "context": context}) or None,
             )
         except Unusable as error:
-            return [Reject(record.row_number, error.reason, error.detail, record.excerpt())]
+            return [record.reject(error.reason, error.detail)]
         samples = read_samples(self.response(values)) or [None]
         return [
             self._missing_response(record, sample, len(samples)) if text is None else replace(item, response=text)
@@ -335,7 +335,7 @@ class ItemReader:
         value = self.response(record.values)
         what = "is not there" if value is MISSING else f"holds no response: {dump_json(json_safe(value))[:60]}"
         where = f"sample {sample} of column" if samples > 1 else "column"
-        return Reject(record.row_number, "missing_response", f"{where} {self.response.name!r} {what}", record.excerpt())
+        return record.reject("missing_response", f"{where} {self.response.name!r} {what}")
 
     def id_of(self, record: Record | Reject) -> str | None:
         """Return the record's id; None of one that cannot be read."""

@@ -57,6 +57,6 @@ def check_torch_builds() -> None:
         return
     if torch.partition("+")[2] != torchvision.partition("+")[2]:
         raise SetupError(
-            f"torchvision {torchvision} is no build for torch {torch}, and transformers cannot be imported beside it.",
+            f"torchvision {torchvision} is not built for torch {torch}, and transformers cannot be imported beside it.",
             "pip uninstall -y torchvision torchaudio torchcodec: nothing here needs them.",
         )

@@ -117,7 +117,7 @@ def find_mistakes(terms: Sequence[Term]) -> list[str]:
         if not (math.isfinite(term.weight) and math.isfinite(term.offset)):
             mistakes.append(f"term {term.name!r}: weight and offset must be finite numbers")
         if term.gate is not None and term.gate not in names:
-            mistakes.append(f"term {term.name!r}: its gate {term.gate!r} is no term; there are {', '.join(names)}")
+            mistakes.append(f"term {term.name!r}: its gate {term.gate!r} is not a term; there are {', '.join(names)}")
         if term.verifier is None and term.args:
             mistakes.append(f"term {term.name!r}: args are for a verifier it names; the row's own takes the row's")
         if term.verifier is not None:

@@ -7,9 +7,10 @@ Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the com
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from threading import Event
@@ -48,6 +49,37 @@ class PlainGroup(TyperGroup):
             if getattr(error, "option_name", "") == "--data" and {*PHASE_COMMANDS} & set(sys.argv[1:2]):
                 error.message += f". The file is named alone: truegold {sys.argv[1]} FILE"
             raise
+        except TruegoldError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            command = getattr(command, "commands", {}).get((sys.argv[2:] or [""])[0], command)
+            options = {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
+            error.message = with_options_of(options, error.message)
+            error.hint = error.hint and with_options_of(options, error.hint)
+            error.args = (error.message, error.hint)
+            raise
+
+
+SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
+COLUMN_OPTION = re.compile(r"--([a-z]+)-column (?!COLUMN for)")
+
+
+def with_options_of(options: Collection[str], text: str) -> str:
+    """Return advice with what a command of these options understands: `--gold-column X` or `--set data.columns.gold=X`.
+
+    Advice stays as it is where the command has neither.
+    """
+    has_set = "--set" in options
+
+    def choose(match: re.Match[str]) -> str:
+        if match["option"] in options:
+            return match["option"] + " " + match["value"]
+        return match["setting"] if has_set else match[0]
+
+    def turn(match: re.Match[str]) -> str:
+        is_known = f"--{match[1]}-column" in options or not has_set
+        return match[0] if is_known else f"--set data.columns.{match[1]}="
+
+    return COLUMN_OPTION.sub(turn, SAID_TWICE.sub(choose, text))
 
 
 UsageError: Any = typer.BadParameter.__base__

@@ -108,14 +108,33 @@ def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | N
 
 
 def _show(proposal: Proposal) -> None:
-    for line in chain(proposal.lines(), *(_row_lines(row) for row in proposal.rows[:SHOWN_ROWS])):
+    for line in chain(proposal.lines(), _cuts(proposal.rows), *(_row_lines(row) for row in proposal.rows[:SHOWN_ROWS])):
         print_line(line)
     print_line("")
 
 
+def _cuts(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the phrases that cleaning would cut off many of these prompts."""
+    import polars as pl
+
+    from truegold.pipeline.clean.stage import Cleaner, describe_cuts
+
+    cleaner = Cleaner()
+    edits = [
+        (edit.before, edit.after)
+        for row in rows
+        for edit in cleaner.edits("prompt", row["prompt"], row["gold"], row["domain"])
+        if edit.reason == "boilerplate"
+    ]
+    table = pl.LazyFrame(edits, schema={"before": pl.String, "after": pl.String}, orient="row")
+    yield from (f"cut       {line}" for line in describe_cuts(table, len(rows)))
+
+
 def _row_lines(row: Row) -> Iterator[str]:
     """Yield a row as it is understood: prompt, gold, and what its verifier makes of the gold."""
-    yield f"\n{row['source']}:{row['source_row']}"
+    from truegold.pipeline.tables.rows import row_place
+
+    yield f"\n{row_place(row)}"
     yield f"  prompt    {_short(row['prompt'])}"
     if row["gold"] is not None:
         yield f"  gold      {_short(row['gold'])}"
@@ -173,31 +192,39 @@ def look(
     for line in proposal.lines():
         print_line(line)
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
-        rows, flags = _flag(proposal.source.model_copy(update={"limit": limit}), Path(folder) / "run")
-    for line in chain(_summary(rows, flags), _suspects(rows, flags)):
+        rows, flags, dropped = _flag(proposal.source.model_copy(update={"limit": limit}), Path(folder) / "run")
+    for line in chain(_summary(rows, flags, dropped), _suspects(rows, flags)):
         print_line(line)
     print_line(f"nothing was written; next: truegold init {shlex.quote(str(data))}")
 
 
-def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows of a source and their flags: golds by their verifier, rules, equal problems with other golds."""
+def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the rows of a source, their flags and the rows that are dropped.
+
+    Flags are of golds by their verifier, of rules, and of equal problems with other golds.
+    """
     import polars as pl
 
     from truegold.pipeline.config.stages import CurationConfig, VetTestsConfig
     from truegold.pipeline.curation.api import run_stages
     from truegold.pipeline.curation.plan import curation_stages
-    from truegold.pipeline.tables.ledger import FLAGS_FILE
+    from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE
 
     config = CurationConfig(data=source, vet_tests=VetTestsConfig(enabled=False))
     stages = [stage for stage in curation_stages(config) if stage.name != "settle"]
     run_dir.parent.mkdir(exist_ok=True)
     with Terminal(errors).stage("look") as terminal:
         run_stages(stages, run_dir, terminal)
-    return pl.read_parquet(run_dir / "clean" / "rows.parquet"), pl.read_parquet(run_dir / "flag" / FLAGS_FILE)
+    dropped = [pl.read_parquet(run_dir / stage.name / DROPPED_FILE) for stage in stages[1:]]
+    return (
+        pl.read_parquet(run_dir / "clean" / "rows.parquet"),
+        pl.read_parquet(run_dir / "flag" / FLAGS_FILE),
+        pl.concat(dropped),
+    )
 
 
-def _summary(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
-    """Yield lengths, languages, kinds of golds, and flags by their reason."""
+def _summary(rows: pl.DataFrame, flags: pl.DataFrame, dropped: pl.DataFrame) -> Iterator[str]:
+    """Yield lengths, languages, kinds of golds, flags and drops by their reason, and what only a run does."""
     notes = [json.loads(meta).get("truegold", {}) for meta in rows["meta"]]
     yield f"looked at {len(rows):,} rows"
     for name, column in (("prompts", "prompt"), ("solutions", "solution")):
@@ -211,7 +238,10 @@ def _summary(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
     yield f"golds     {_counted(kinds)}; judged by {_counted(rows['verifier'])}"
     held = flags.filter("blocks").select("source", "source_row").n_unique() if len(flags) else 0
     yield f"flags     {_counted(flags['reason']) or 'none'}"
+    yield f"dropped   {_counted(dropped['drop_reason']) or 'none'}"
     yield f"held      {held:,} of {len(rows):,} rows would wait for a person"
+    if programs := (rows["verifier"] == "code").sum():
+        yield f"not run   the tests of {programs:,} programs, by which `truegold curate` drops rows and mends others"
 
 
 def _counted(names: Any) -> str:

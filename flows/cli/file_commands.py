@@ -294,7 +294,7 @@ def rescore(
     ],
     out: Annotated[Path, typer.Option(help="The folder for tables and report.", show_default=False)],
     verifier: Annotated[
-        list[str] | None, typer.Option(help="Who judges, once or twice; `row` is each row's own.", show_default="row")
+        list[str] | None, typer.Option(help="The verifier, one or two; `row` is each row's own.", show_default="row")
     ] = None,
     data: Annotated[
         Path | None,

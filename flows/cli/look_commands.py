@@ -28,7 +28,7 @@ from typing import Annotated
 
 import typer
 
-from truegold.flows.cli.review_commands import find_row
+from truegold.flows.cli.review_commands import first_that_has, runs_by_age
 from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.disk import disk_errors_reported, write_whole
 from truegold.verifiers import ConfigError, InputError
@@ -121,8 +121,8 @@ def explain(
     """Tell a row's whole story: every edit, flag, sample and decision."""
     from truegold.pipeline.report import explain as explanations
 
-    run_dir = run_dir or find_row(None, row, None)[0].run_dir
-    for line in explanations.explain_lines(explanations.explain(run_dir, row)):
+    run_dirs = [run_dir] if run_dir is not None else runs_by_age()
+    for line in explanations.explain_lines(first_that_has(run_dirs, lambda folder: explanations.explain(folder, row))):
         print_line(line)
 
 
@@ -152,7 +152,7 @@ def clean(
     from truegold.flows.execute import held_run
 
     if not (run_dir / "manifest.json").is_file() and not (run_dir / "config.resolved.json").is_file():
-        raise InputError(f"{run_dir} is no run of truegold.", "Give the run's folder, such as runs/NAME.")
+        raise InputError(f"{run_dir} is not a run of truegold.", "Give the run's folder, such as runs/NAME.")
     with held_run(run_dir):
         print_line(str(run_dir))
         sizes = {entry.name: _measure(entry) for entry in sorted(run_dir.iterdir())}

@@ -15,7 +15,7 @@ def _on_disk(folder: Path) -> Path:
     from truegold.pipeline.sources.places import place_url
 
     if (url := place_url(folder)) is not None:
-        raise ConfigError(f"--out {url} is no folder on disk.", "Write to a folder, and copy it there.")
+        raise ConfigError(f"--out {url} is not a folder on disk.", "Write to a folder, and copy it there.")
     return folder
 
 
@@ -40,7 +40,7 @@ SecondOpinion = Annotated[
     str | None,
     typer.Option(
         metavar="WHO",
-        help="Who is heard where rules could not read an answer: a verifier such as math_verify, or a YAML file.",
+        help="The second opinion where rules could not read an answer: a verifier such as math_verify, or a YAML file.",
         show_default=False,
     ),
 ]

@@ -21,9 +21,10 @@ import secrets
 import socket
 import subprocess
 import webbrowser
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import quote
 
 import typer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from truegold.pipeline.review.app import ReviewSession
     from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue
 
+T = TypeVar("T")
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
 """The environment variable that sets the token, so that addresses stay the same over restarts."""
 MIN_TOKEN = 16
@@ -138,7 +140,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except socket.gaierror as error:
         listener.close()
-        raise ConfigError(f"--host {host} is no address of this machine ({error.strerror}).") from None
+        raise ConfigError(f"--host {host} is not an address of this machine ({error.strerror}).") from None
     except OSError as error:
         listener.close()
         raise SetupError(
@@ -153,7 +155,7 @@ def _token() -> str:
         return secrets.token_urlsafe(24)
     if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
         raise ConfigError(
-            f"{TOKEN} is no token.",
+            f"{TOKEN} is not a token.",
             f'Take {MIN_TOKEN} characters or more, such as those of python -c "import secrets; '
             'print(secrets.token_urlsafe(24))".',
         )
@@ -222,7 +224,7 @@ def decide(
 
     word, equals, gold = action.partition("=")
     if word not in ACTIONS or bool(equals) != (word == "fix"):
-        raise ConfigError(f"{action!r} is no decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
+        raise ConfigError(f"{action!r} is not a decision.", "Type keep, drop, fix=GOLD, unsure or undo.")
     name = reviewer or default_reviewer()
     reviewed, row_id = find_row(run, row, decisions)
     kind = DecisionKind(word)
@@ -232,15 +234,16 @@ def decide(
     made = reviewed.decide(row_id, kind, name, gold=gold or None, note=note)
     subject = reviewed.rows_of(row_id)[0]
     print_line(f"{row_id}  {_describe_decision(made.decision, made.gold)}  in {reviewer_file(reviewed.folder, name)}")
+    if (why := reviewed.why_dropped(row_id)) is not None and kind in (DecisionKind.KEEP, DecisionKind.FIX):
+        print_line(f"It was dropped ({why}), and comes back.")
     if kind is DecisionKind.UNDO:
         stands = reviewed.standing(row_id, name)
         print_line(f"what stands now: {_describe_decision(stands.decision, stands.gold) if stands else 'nothing'}")
     if kind is DecisionKind.FIX:
         read = read_gold(subject, gold, reviewed.responses(row_key(subject)))
         if read.reading is not None:
-            print_line(
-                f"read as {read.reading}; of {read.judged} samples {read.passes_after} pass, {read.passes_before} did"
-            )
+            samples = f"; of {read.judged} samples {read.passes_after} pass, {read.passes_before} did"
+            print_line(f"read as {read.reading}{samples if read.judged else ''}")
         if read.message is not None:
             print_line(f"note: {read.message}", errors)
     print_line(f"The next `truegold curate` of {reviewed.run_dir} acts on it.")
@@ -266,14 +269,28 @@ def find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[Review
     if run is not None:
         reviewed = ReviewedRun.open(run, decisions)
         return reviewed, reviewed.resolve(row)
+
+    def resolve(run_dir: Path) -> tuple[ReviewedRun, str]:
+        reviewed = ReviewedRun.open(run_dir, decisions)
+        return reviewed, reviewed.resolve(row)
+
+    return first_that_has(runs_by_age(), resolve)
+
+
+def runs_by_age() -> list[Path]:
+    """Return the folders of the runs, the newest first. InputError where there is none."""
     manifests = sorted(RUNS.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)
     if not manifests:
         raise InputError("There is no run in `runs`.", "Name the run's folder: --run PATH.")
+    return [manifest.parent for manifest in manifests]
+
+
+def first_that_has(run_dirs: Iterable[Path], look: Callable[[Path], T]) -> T:
+    """Return what `look` finds in the first of these runs; where none has it, raise the error about the first."""
     problem: InputError | None = None
-    for manifest in manifests:
+    for run_dir in run_dirs:
         try:
-            reviewed = ReviewedRun.open(manifest.parent, decisions)
-            return reviewed, reviewed.resolve(row)
+            return look(run_dir)
         except InputError as error:
             problem = problem or error
     assert problem is not None

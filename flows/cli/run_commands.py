@@ -338,7 +338,7 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[st
         return
     if isinstance(source, HubSource):
         limit = f", the first {source.limit:,} rows" if source.limit else ""
-        yield f"data      {source.name}, split {source.split}{limit}; counted when it is read"
+        yield f"data      {source.name}, split {source.split}{limit}; not counted yet"
         return
     yield describe_records(source)
     records, location = first_records(source, Counter())

@@ -186,7 +186,7 @@ def export(
         Path,
         typer.Argument(help="A run's folder, an exported set, or a file: JSONL, Parquet, CSV.", show_default=False),
     ],
-    form: Annotated[FormatName, typer.Option("--format", help="Who is to read it.", show_default=False)],
+    form: Annotated[FormatName, typer.Option("--format", help="The trainer that reads it.", show_default=False)],
     out: Annotated[
         Path | None,
         typer.Option(help="The folder to write, or its URL; none to --check a file as it is.", show_default=False),

@@ -16,18 +16,22 @@ What is noted of a row stands in `meta.truegold` and is not an edit, unless some
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+import polars as pl
 
 from truegold.pipeline.clean.edits import Boilerplate, Edit, clean_code, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.parts import Part, PartWork, run_parts, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.ledger import LEDGER_FILE, Ledger
+from truegold.pipeline.tables.losses import CUT
 from truegold.pipeline.tables.rows import (
+    FILE,
     NOTES,
     PROVENANCE_NOTES,
     ROW_SCHEMA,
@@ -38,14 +42,22 @@ from truegold.pipeline.tables.rows import (
 )
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
+from truegold.pipeline.text.shown_text import cut
 from truegold.verifiers import ConfigError
 from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
+from truegold.verifiers.decimal_commas import with_points
+from truegold.verifiers.gold import OTHER_GOLDS
 
 ROWS_FILE = "rows.parquet"
 TextColumn = Literal["gold", "solution", "prompt"]
 _TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last, because what leaks into it is seen by the cleaned gold."""
+MIN_CUT = 0.02
+"""A phrase in a smaller share of the prompts, such as the number of an exercise, is not named."""
+CUTS_SHOWN, CUT_CHARS = 3, 160
+KEPT_NOTES = (*PROVENANCE_NOTES, FILE)
+"""The notes of `ingest`."""
 _Changes = list[tuple[str, Edit]]
 """The edits of a row, each with its column."""
 _Fault = tuple[str, dict[str, Any]]
@@ -61,7 +73,27 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
         )
     work = PartWork(f"{__name__}:clean_part", config)
-    return sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))
+    report = sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))
+    edits = pl.scan_parquet(out_dir / LEDGER_FILE).filter(pl.col("reason") == "boilerplate").select("before", "after")
+    phrases = describe_cuts(edits, report.rows_in)
+    for line in phrases:
+        progress.note(line)
+    return replace(report, facts={CUT: phrases}) if phrases else report
+
+
+def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:
+    """Return a line for each phrase that is cut off many prompts, by their texts `before` and `after`."""
+    before, after = pl.col("before"), pl.col("after")
+    excess = before.str.len_chars() - after.str.len_chars()
+    at_end = before.str.starts_with(after)
+    phrase = pl.when(at_end).then(before.str.tail(excess)).otherwise(before.str.head(excess)).str.strip_chars()
+    counted = edits.group_by(phrase.alias("phrase")).len().filter(pl.col("len") >= max(2, MIN_CUT * rows))
+    frequent = counted.sort("len", "phrase", descending=[True, False]).head(CUTS_SHOWN).collect(engine="streaming")
+    return [
+        f"'{cut(' '.join(text.split()), CUT_CHARS)}' stands in {count:,} of {rows:,} prompts and is taken out; "
+        "clean.skip: [boilerplate] keeps it"
+        for text, count in frequent.iter_rows()
+    ]
 
 
 def clean_part(part: Part, config: CleanConfig, shared: None, progress: Progress) -> StageReport:
@@ -91,10 +123,12 @@ def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Ch
             cleaned[column] = edit.after
             changes.append((column, edit))
     cleaned["solution"] = cleaned["solution"] or None
+    if "decimal_comma" not in config.skip:
+        changes += _write_points(cleaned)
     if "multiple_choice" not in config.skip:
         changes += _turn_into_choice(cleaned, config)
     noted = _with_notes(cleaned)
-    if noted != row["meta"] and set(_read_object(row["meta"]).get(NOTES, {})) - set(PROVENANCE_NOTES):
+    if noted != row["meta"] and set(_read_object(row["meta"]).get(NOTES, {})) - set(KEPT_NOTES):
         changes.append(("meta", Edit("notes", row["meta"], noted)))
     cleaned["meta"] = noted
     return cleaned, changes
@@ -127,6 +161,22 @@ class Cleaner:
         return edits[-1].after if edits else text
 
 
+def _write_points(row: Row) -> _Changes:
+    """Write points for the decimal commas of the golds, where the row's arguments say that it has such; answers may
+    have either from then on."""
+    if row["verifier"] != "math" or row["gold"] is None or '"decimal"' not in row["verifier_args"]:
+        return []
+    arguments = _read_object(row["verifier_args"])
+    if arguments.get("comma") != "decimal":
+        return []
+    others = {OTHER_GOLDS: list(map(with_points, golds))} if (golds := arguments.get(OTHER_GOLDS)) else {}
+    gold, rest = with_points(row["gold"]), dump_json({**arguments, **others, "comma": "answers"})
+    changes = [("gold", Edit("decimal_comma", row["gold"], gold))] if gold != row["gold"] else []
+    changes.append(("verifier_args", Edit("decimal_comma", row["verifier_args"], rest)))
+    row["gold"], row["verifier_args"] = gold, rest
+    return changes
+
+
 def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:
     """Turn a row of the verifier `math` into one of `choice`, where its options are whole and gold is one of them."""
     if row["verifier"] != "math" or row["gold"] is None or len(row["prompt"]) > config.max_prompt_chars:
@@ -150,7 +200,7 @@ def _with_notes(row: Row) -> str:
         if note[1] is not None:
             notes["gold_normal"] = note[1]
     meta = _read_object(row["meta"])
-    kept = {name: value for name, value in meta.get(NOTES, {}).items() if name in PROVENANCE_NOTES}
+    kept = {name: value for name, value in meta.get(NOTES, {}).items() if name in KEPT_NOTES}
     return dump_json({**meta, NOTES: {**kept, **notes}})
 
 

@@ -48,6 +48,7 @@ EditName = Literal[
     "leaked_answer",
     "boilerplate",
     "multiple_choice",
+    "decimal_comma",
 ]
 """The reasons for which cleaning edits a row."""
 

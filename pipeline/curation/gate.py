@@ -81,7 +81,7 @@ CHECK_OF_REASON: Mapping[str, Check] = {
     VetReason.PAID_NULL: Check.NULL,
 }
 """The checks of reasons that have one of their own; others are dropped, edited, held or flagged rows."""
-INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "notes")
+INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "decimal_comma", "notes")
 """Edits that change how a text is written or kept, and mend no damage."""
 
 UNREAD = "unread"
@@ -197,9 +197,9 @@ def parse_bound(text: str) -> tuple[str, int | float]:
             return name, int(value)
         share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
     except ValueError:
-        raise ConfigError(f"--max {text} is no bound.", hint) from None
+        raise ConfigError(f"--max {text} is not a bound.", hint) from None
     if not 0 <= share <= 1:
-        raise ConfigError(f"--max {text} is no bound: a share is at most 1 (100%).", hint)
+        raise ConfigError(f"--max {text} is not a bound: a share is at most 1 (100%).", hint)
     return name, share
 
 

@@ -61,6 +61,7 @@ from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.judge.audit import check_audit
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
+from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.sources.columns import compile_column
 from truegold.pipeline.sources.data_files import at_hand, check_data, check_file, open_file
 from truegold.pipeline.sources.hub import open_hub
@@ -68,6 +69,7 @@ from truegold.pipeline.sources.presets import check_columns, check_preset, check
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.suspicion import suspect
 from truegold.pipeline.suspicion.stage import SampleFile
+from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.reasons import ASKED_FILE, CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
@@ -237,7 +239,8 @@ def _check_section(path: str, section: BaseModel) -> None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
             if not Path(section.model).expanduser().is_dir():
                 raise InputError(
-                    f"{path}.model: {section.model} is no folder with a checkpoint.", "Download the model, and name it."
+                    f"{path}.model: {section.model} is not a folder with a checkpoint.",
+                    "Download the model, and name it.",
                 )
         case stage_settings.AuditedOpinionConfig():
             check_audit(section)
@@ -245,7 +248,7 @@ def _check_section(path: str, section: BaseModel) -> None:
             fingerprint(name)
         case stage_settings.VetTestsConfig(python=str(python)) if shutil.which(python) is None:
             raise ConfigError(
-                f"{path}.python: {python} is no program.", "Name an interpreter, such as /usr/bin/python3."
+                f"{path}.python: {python} is not a program.", "Name an interpreter, such as /usr/bin/python3."
             )
         case stage_settings.DedupConfig(embedder=str(embedder)) if (spelling := split_spelling(embedder)) is not None:
             load_object(*spelling, f"encoder {embedder!r}")
@@ -331,6 +334,9 @@ def stages_after_ingest(
     last = stages[-1].name
     settled: dict[str, Path | Output] = {**rows_of(last), "flags": Output(last, "flags.parquet")}
     settled |= {f"decisions {index}": _decisions_at(path) for index, path in enumerate(config.decisions)}
+    if config.decisions:
+        dropping = [stage.name for stage in stages if stage.name in DROPPING_STAGES]
+        settled |= {f"dropped {name}": Output(name, DROPPED_FILE) for name in dropping}
     if config.flag.model is not None:
         inputs = rows_of(last) | evidence_of_rows(config)
         stages.append(plan_stage("suspect", suspect, stage_settings.SuspicionConfig(), inputs))

@@ -195,7 +195,7 @@ def read_chat_reply(content: bytes) -> ChatReply:
         raise Unsound(f"its reply has no message: {quoted(reply)}")
     text = message.get("content") or ""
     if not isinstance(text, str):
-        raise Unsound(f"the content of its message is no text: {quoted(text)}")
+        raise Unsound(f"the content of its message is not a text: {quoted(text)}")
     text = text.encode(errors="replace").decode()
     usage = reply.get("usage")
     counts = usage if isinstance(usage, dict) else {}

@@ -144,8 +144,8 @@ def read_key(variable: str | None) -> str | None:
     key = os.environ.get(variable, "").strip() if variable else ""
     if not all("!" <= character <= "~" for character in key):
         raise ConfigError(
-            f"The value of the environment variable {variable} is no key: it holds blanks, line ends or letters beyond "
-            "ASCII.",
+            f"The value of the environment variable {variable} is not a key: it holds blanks, line ends or letters "
+            "beyond ASCII.",
             "Set it to the key alone.",
         )
     return key or None
@@ -158,7 +158,7 @@ def read_json(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Unsound(f"its reply is no JSON: {content[:EXCERPT_BYTES]!r}") from error
     if not isinstance(reply, dict):
-        raise Unsound(f"its reply is no object: {content[:EXCERPT_BYTES]!r}")
+        raise Unsound(f"its reply is not an object: {content[:EXCERPT_BYTES]!r}")
     if reply.get("error") is not None or reply.get("object") == "error":
         raise Unsound(f"it reports an error as a success: {json.dumps(reply.get('error', reply))[:QUOTED_CHARS]}")
     return reply

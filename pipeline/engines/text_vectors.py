@@ -68,7 +68,7 @@ def load_text_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
 
 def _users_encoder(function: object, name: str) -> Callable[[Sequence[str]], Vectors]:
     if not callable(function):
-        raise ConfigError(f"encoder {name!r} is no function.", "It takes a list of texts and returns an array.")
+        raise ConfigError(f"encoder {name!r} is not a function.", "It takes a list of texts and returns an array.")
 
     def encode(texts: Sequence[str]) -> Vectors:
         vectors = np.asarray(function(list(texts)), dtype=np.float32)

@@ -38,6 +38,7 @@ from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.sources.provenance import provenance_of
 from truegold.pipeline.tables.ledger import LEDGER_FILE
+from truegold.pipeline.tables.losses import CUT
 from truegold.pipeline.tables.reasons import MATCHES_FILE, SUSPICION_FILE, items_by_set
 from truegold.pipeline.tables.rows import KEY, NOTES, Row, RowKey
 from truegold.pipeline.tables.run_files import RunFiles
@@ -131,6 +132,8 @@ class DataCard:
     """The same by source; none where there is a single one."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, edits)."""
+    cut: tuple[str, ...]
+    """The phrases that were cut off many prompts, a sentence each."""
     flags: Mapping[str, int]
     """Rows of the set that carry a flag, by reason: advice, or kept by a reviewer."""
     counts: Mapping[str, Mapping[str, int]]
@@ -138,6 +141,11 @@ class DataCard:
     by the licence that they or their source state; and so on."""
     label_errors: LabelErrors
     decontamination: Decontamination
+
+
+def cut_phrases(cleaned: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the record of cleaning says was cut off many prompts."""
+    return tuple(cleaned.get("report", {}).get("facts", {}).get(CUT, ()))
 
 
 def gather_card(
@@ -166,6 +174,7 @@ def gather_card(
         removed=tuple(removed),
         by_source=count_by_source(files),
         edits=_edits(files),
+        cut=cut_phrases(files.records.get("clean", {})),
         flags=_ordered(tally["flags"]),
         counts={
             **{name: _ordered(tally[name]) for name in COUNTED},

@@ -155,7 +155,7 @@ def _config_of(run_dir: Path, stage: str) -> Mapping[str, Any]:
 def _refuse_dialogues(run_dir: Path) -> None:
     if _config_of(run_dir, "train").get("turns") is not None:
         raise InputError(
-            f"The training of {run_dir} held dialogues; a turn of one is no answer to the prompt alone.",
+            f"The training of {run_dir} held dialogues; a turn of one is not an answer to the prompt alone.",
             "Leave them out: --completions profile",
         )
 

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 
 from truegold.pipeline.config.base import plain_words
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.card import FOLDER, NOT_STATED, write_head
+from truegold.pipeline.export.card import FOLDER, NOT_STATED, cut_phrases, write_head
 from truegold.pipeline.export.completions import (
     CompletionChoice,
     DrawnCompletion,
@@ -40,13 +40,13 @@ from truegold.pipeline.export.completions import (
     read_completions,
     rescued_rows,
 )
-from truegold.pipeline.export.formats import SPLIT_NAMES, ExportRow, Format
+from truegold.pipeline.export.formats import FORMATS, SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.data_files import data_files
-from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
+from truegold.pipeline.sources.provenance import earlier_flags, with_notes
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_reasons, describe_rejects, first_rejects
 from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
@@ -101,6 +101,8 @@ class Written:
     """Further notes on what was written."""
     needs_reward: int = 0
     """Rows that need truegold's own reward at the target (`Format.remark`)."""
+    moved: int = 0
+    """Rows that had named another split than the one that they stand in."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -108,6 +110,7 @@ class Written:
     def count(self, row: ExportRow, form: Format) -> None:
         """Count a row by who judges it and whose it is."""
         self.needs_reward += bool(form.remark) and form.needs_reward(row)
+        self.moved += row.own_value("split") not in (None, row.split)
         self.verifiers[row.row["verifier"]] += 1
         self.licenses[row.provenance.license or NOT_STATED] += 1
         self.origins[row.provenance.origin] += 1
@@ -138,6 +141,8 @@ class Written:
         if self.completions_left_out:
             left_out = describe_reasons(self.completions_left_out)
             lines.append(f"Completions that are neither right nor wrong: {left_out}.")
+        if self.moved:
+            lines.append(f"{self.moved:,} rows had named another split than the one that they stand in now.")
         lines += self.notes
         if self.needs_reward:
             lines.append(f"{self.needs_reward:,} of {rows:,} rows {form.remark}.")
@@ -174,6 +179,7 @@ def convert(
     are truegold's own tables.
     """
     refuse_input(out_dir, data)
+    _refuse_other_set(out_dir, form)
     if source.verifier is not None:
         resolve(source.verifier)
     written = Written()
@@ -214,6 +220,8 @@ def convert(
         written.completions_left_out = drawn.left_out
         if not drawn.chat.use_template:
             written.notes.append("They were drawn without a chat template (chat.use_template); TRL will apply one.")
+    if (cleaned := data / "clean" / "stage.json").is_file():
+        written.notes += cut_phrases(orjson.loads(cleaned.read_bytes()))
     written.notes += [
         f"{path} is of an earlier export, and no part of this set."
         for path in _splits_in(out_dir)
@@ -227,6 +235,25 @@ def convert(
     card = data / "README.md" if (data / "README.md").is_file() else data / "export" / "README.md"
     (out_dir / "README.md").write_text(_render_card(out_dir, form, written, card), encoding="utf-8")
     return written
+
+
+def _refuse_other_set(out_dir: Path, form: Format) -> None:
+    """Raise ConfigError where a folder has files of these names that are not an earlier export of this format."""
+    card = out_dir / "README.md"
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+    others = [path.name for path in (*_splits_in(out_dir), *([card] if text else []))]
+    if not others or f"\n{_WRITTEN_FOR.format(form.title)}\n" in text:
+        return
+    title = next((other.title for other in FORMATS.values() if f"\n{_WRITTEN_FOR.format(other.title)}\n" in text), None)
+    what = "files that are no export" if title is None else f"a set for {title}"
+    raise ConfigError(
+        f"--out {out_dir} has {what}, which would be overwritten: {', '.join(others)}.",
+        f"Write beside it: --out {out_dir}-{form.name}",
+    )
+
+
+_WRITTEN_FOR = "Written by truegold for {}."
+"""The line of a set's card by which its format is known again."""
 
 
 def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
@@ -248,7 +275,7 @@ def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Ite
                 continue
             row["verifier"] = source.verifier
         if source.license is not None or source.origin is not None:
-            row["meta"] = dump_json(with_provenance(orjson.loads(row["meta"] or "{}"), source))
+            row["meta"] = dump_json(with_notes(orjson.loads(row["meta"] or "{}"), source))
         yield row
 
 
@@ -307,7 +334,7 @@ def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Pa
     body = templates_in(FOLDER).get_template("converted.md.jinja")
     text = body.render(
         name=out_dir.resolve().name,
-        title=form.title,
+        written_for=_WRITTEN_FOR.format(form.title),
         files=[(path.relative_to(out_dir).as_posix(), count) for path, count in written.splits.items()],
         licenses=written.licenses.most_common(),
         origins=written.origins.most_common(ORIGINS_SHOWN),

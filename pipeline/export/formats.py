@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from truegold.pipeline.export.completions import DrawnCompletion
 from truegold.pipeline.sources.provenance import PROMPT_MARK, Provenance, carry, provenance_of_row
+from truegold.pipeline.sources.row_builder import read_split
 from truegold.pipeline.tables.rows import Row, dump_json, messages_of_row, problem_of
 from truegold.verifiers import gold_response, resolve
 from truegold.verifiers.code.suite.row_tests import Unusable
@@ -55,6 +56,12 @@ class ExportRow:
         """The verifier's arguments."""
         arguments: dict[str, Any] = orjson.loads(self.row["verifier_args"] or "{}")
         return arguments
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """The further columns of its source, and notes."""
+        meta: dict[str, Any] = orjson.loads(self.row["meta"] or "{}")
+        return meta
 
     @cached_property
     def provenance(self) -> Provenance:
@@ -109,10 +116,21 @@ class ExportRow:
         """The columns that say whose the row is, and carry the rest of it."""
         return {**self.origin_columns, "truegold": self.carried}
 
+    def own_value(self, name: str) -> Any:
+        """Return what the row had in a column of its own, or in `extra_info`; None where it had none."""
+        struct = self.meta.get("extra_info")
+        return struct[name] if isinstance(struct, dict) and struct.get(name) is not None else self.meta.get(name)
+
+    @cached_property
+    def split(self) -> str:
+        """The name of its split: its own word for it, where that means the same."""
+        word, split = self.own_value("split"), self.row["split"]
+        return word if isinstance(word, str) and read_split(word) == split else SPLIT_NAMES[split]
+
     @property
     def origin_columns(self) -> dict[str, str | None]:
         """Licence, origin, and the id that the source itself gave the row."""
-        source_id = orjson.loads(self.row["meta"] or "{}").get("source_id")
+        source_id = self.meta.get("source_id")
         return {**self.provenance._asdict(), "source_id": None if source_id is None else str(source_id)}
 
 
@@ -348,7 +366,8 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "ability": "math", "reward_model": {"style": "rule", "ground_truth": "72"},
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
-    `data_source` is the origin that a row states of itself (a column such as `data_source`), else its file's name.
+    `index` and `split` are those of the row's own columns or `extra_info`, a split where it means the file's; else rows
+    are numbered. `data_source` is the origin that a row states (a column such as `data_source`), else its file's name.
     `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
     ground truth of a program is its verifier's arguments. `compute_score.py` beside the data is what
     `reward.custom_reward_function.path` names: verl itself knows no other data sources than its own. Source: verl's
@@ -360,8 +379,8 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         "ability": row.row["domain"],
         "reward_model": {"style": "rule", "ground_truth": row.ground_truth},
         "extra_info": {
-            "split": SPLIT_NAMES[row.row["split"]],
-            "index": index,
+            "split": row.split,
+            "index": own_index if isinstance(own_index := row.own_value("index"), int) else index,
             "id": row.row["id"],
             **row.verifier_columns,
             "question": problem_of(row.row),

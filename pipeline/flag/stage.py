@@ -32,7 +32,7 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.conversation import find_shared_systems, read_compared_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import measured_flag
-from truegold.pipeline.tables.rows import Row, TableWriter, group_by_row, read_table, row_key
+from truegold.pipeline.tables.rows import Row, TableWriter, group_by_row, read_table, row_key, row_place
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
@@ -76,7 +76,7 @@ def flag_part(part: Part, config: FlagConfig, shared: Sequence[Sequence[str]], p
             rows += 1
             records, failures = _find_flags(row, detectors)
             for name, message in failures:
-                errors.setdefault(name, f"{row['source']}:{row['source_row']} ({message})")
+                errors.setdefault(name, f"{row_place(row)} ({message})")
                 counts[f"error:{name}"] += 1
             for record in records:
                 ledger.flag(row, record["reason"], detector=record["detector"], confidence=record["confidence"])

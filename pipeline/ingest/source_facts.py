@@ -52,6 +52,8 @@ CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "opti
 MIN_REPEATED = 3
 """The fewest solutions that are the same but for their golds in a source where they only repeat them."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
+TEMPLATE_SHARE = 0.9
+"""A sentence in so many prompts is of the template that is put around each problem."""
 MIN_WORDS, MIN_HAN = 4, 8
 """Shorter sentences are repeated in sound sets."""
 MAX_SENTENCES = 200_000
@@ -105,7 +107,8 @@ _OTHER_RUN = re.compile(
 )
 _ON_THE_ANSWER = re.compile(
     r"\b(?:answers?|fractions?|decimals?|round(?:ed)?|forms?|simplif\w+|express|units?|box(?:ed)?|options?|letters?"
-    r"|steps?|reason\w*|terms|assume|enter)\b|\\boxed|答案|小数|分数|保留|步|选",
+    r"|steps?|reason\w*|terms|assume|enter|antwort\w*|dezimal\w*|runde\w*|schritt\w*|r[ée]pon\w+|arrondi\w*|respuesta\w*"
+    r"|redonde\w*|risposta|resposta|ответ\w*|округл\w*)\b|\\boxed|答案|小数|分数|保留|步|选|答え|답",
     re.IGNORECASE,
 )
 """Subjects of a sentence that says how to answer: it may stand in every prompt."""
@@ -183,8 +186,8 @@ class _Repeated:
     @property
     def boilerplate(self) -> frozenset[str]:
         """The sentences that so many prompts have that they belong to none."""
-        least = max(MIN_BOILERPLATE, BOILERPLATE_SHARE * self.rows)
-        return frozenset(text for text, rows in self.sentences.items() if rows >= least)
+        least, most = max(MIN_BOILERPLATE, BOILERPLATE_SHARE * self.rows), TEMPLATE_SHARE * self.rows
+        return frozenset(text for text, rows in self.sentences.items() if least <= rows < most)
 
     @property
     def least_options(self) -> int:

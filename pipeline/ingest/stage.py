@@ -45,8 +45,10 @@ from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.likely_causes import cause_of_rejects
 from truegold.pipeline.sources.presets import check_columns, check_spelling, choose_layout, source_named
+from truegold.pipeline.sources.proposal import doubt_on_comma, gold_with_comma
 from truegold.pipeline.sources.records import (
     DETAIL_CHARS,
+    LOOK_AHEAD,
     REJECT,
     REJECTS_FILE,
     REMEDIES,
@@ -60,7 +62,7 @@ from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldo
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.losses import LOSSES, REJECTED, Cause, LossCount
-from truegold.pipeline.tables.rows import ROW_SCHEMA, PartsWriter, TableWriter, read_rows
+from truegold.pipeline.tables.rows import ROW_SCHEMA, PartsWriter, Row, TableWriter, read_rows
 from truegold.verifiers import InputError
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import Values
@@ -211,25 +213,31 @@ class _Reader:
         if deciding := [column for column in unused_columns(self.config, layout, ahead) if column.decides]:
             self.progress.note(f"{source.name}: columns that are not used: {describe_unused(deciding)}")
         builder = RowBuilder(self.config, layout, source.name, self.warnings, all_heldout=all_heldout)
+        first: list[Row] = []
         for record in itertools.chain(ahead, records):
-            self._write_row(record, builder, source)
+            row = self._write_row(record, builder, source)
+            if row is not None and len(first) < LOOK_AHEAD:
+                first.append(row)
+        if (sign := gold_with_comma(first)) is not None:
+            self.progress.note(f"{source.name}: {doubt_on_comma(sign[1])}")
         if self.rows.rows == rows_before:
             raise self._nothing_usable(source)
         return layout
 
-    def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> None:
+    def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> Row | None:
+        """Write the row of a record and return it; None where the record is rejected."""
         if isinstance(record, Reject):
             self.rejects.write(source, record)
-            return
+            return None
         try:
             row = builder.build(record)
         except Unusable as error:
-            reject = Reject(record.row_number, error.reason, error.detail, record.excerpt())
-            self.rejects.write(source, reject, record.values)
-            return
+            self.rejects.write(source, record.reject(error.reason, error.detail), record.values)
+            return None
         self.rows.write(row)
         if (source_id := builder.source_id(record)) is not None:
             self.ids.add(source.name, source_id, record.row_number, row["id"])
+        return row
 
     def _nothing_usable(self, source: Source) -> InputError:
         reasons = Counter({reason: count for reason, (count, _) in self.rejects.here.items()})

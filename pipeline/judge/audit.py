@@ -120,7 +120,7 @@ def _read_responses(path: Path) -> Iterator[tuple[Item, bool | None]]:
     elif (path / "samples.parquet").exists():
         yield from _profiled(path)
     else:
-        raise InputError(f"{path} is no profile's folder.", "Name one, such as runs/demo/profile, or a file.")
+        raise InputError(f"{path} is not a profile's folder.", "Name one, such as runs/demo/profile, or a file.")
 
 
 def _profiled(folder: Path) -> Iterator[tuple[Item, None]]:
@@ -211,7 +211,7 @@ def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
         enough = record["unread"] >= MIN_UNREAD and record["hostile"] >= MIN_HOSTILE
         judge, audited, paid, passed = record["judge"], record["verifiers"], record["paid"], record["passed"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is no audit of a second opinion ({type(error).__name__}).", remedy) from None
+        raise ConfigError(f"{path} is not an audit of a second opinion ({type(error).__name__}).", remedy) from None
     if paid or not passed or not enough:
         reason = f"{paid} wrong responses were paid" if paid else "it had too few responses"
         raise ConfigError(f"The second opinion has not passed its audit {path}: {reason}.", "Choose another judge.")

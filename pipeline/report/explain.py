@@ -19,8 +19,10 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds
-from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.running.stage_table import DROPPING_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
+from truegold.pipeline.tables.rows import FILE, NOTES, row_place
 from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.pipeline.text.templates import templates_in
@@ -89,7 +91,7 @@ def explain(run_dir: Path, row_id: str) -> Story:
     source_and_row = _SOURCE_AND_ROW.fullmatch(name)
     if source_and_row is not None:
         source, source_row = source_and_row[1], int(source_and_row[2])
-        reject = _find_reject(files, source, source_row)
+        reject = _find_reject(files, source, source_row, name)
         if reject is not None:
             return Story((), 0, reject)
     rows = find_rows(files, name)
@@ -108,9 +110,10 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
         is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
     elif is_prefix:
         is_named = pl.col("id").str.starts_with(name.lower())
-    # Only rows in whose meta the name stands are parsed for the id that the source gave them (`data.columns.id`).
+    # Only rows in whose meta the name stands are parsed for their file, and the id of the source (`data.columns.id`).
     mentions = pl.col("meta").str.contains(orjson.dumps(name).decode(), literal=True)
-    has_source_id = mentions & (pl.col("meta").str.json_path_match("$.source_id") == name)
+    paths = ("$.source_id", f"$.{NOTES}.{FILE}")
+    has_source_id = mentions & pl.any_horizontal(pl.col("meta").str.json_path_match(path) == name for path in paths)
     rows = _ingested(files).filter(mentions | is_named).collect().filter(has_source_id | is_named)
     ids = rows["id"].unique(maintain_order=True).to_list()
     if not ids and source_and_row is None and not is_prefix:
@@ -118,6 +121,11 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
             f"{visible(name)!r} names no row.",
             "Give six or more hex digits of a row's id, its source and row (FILE:17), or the source's own id.",
         )
+    if source_and_row is not None and not ids:
+        reject = _find_reject(files, source_and_row[1], int(source_and_row[2]), name)
+        if reject is not None:
+            message = f"{visible(name)} never became a row: {reject['reason']}: {reject['detail']}."
+            raise InputError(message, "Mend it in the data, and curate again.")
     if not ids:
         raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:
@@ -134,15 +142,16 @@ def _ingested(files: RunFiles) -> pl.LazyFrame:
     return rows
 
 
-def _find_reject(files: RunFiles, source: str, source_row: int) -> Mapping[str, Any] | None:
+def _find_reject(files: RunFiles, source: str, source_row: int, file: str) -> Mapping[str, Any] | None:
     if (path := files.path("ingest", "rejects.jsonl")) is None:
         return None
-    mark = f'"source_row":{source_row}'.encode()
+    marks = f'"source_row":{source_row}'.encode(), orjson.dumps(f" ({file})")[1:]
     with path.open("rb") as lines:
         for line in lines:
-            if mark in line:
+            if any(mark in line for mark in marks):
                 reject: dict[str, Any] = orjson.loads(line)
-                if reject["source"] == source and reject["source_row"] == source_row:
+                is_numbered = reject["source"] == source and reject["source_row"] == source_row
+                if is_numbered or reject["detail"].endswith(f" ({file})"):
                     return reject
     return None
 
@@ -191,8 +200,9 @@ def _events(files: RunFiles, is_row: pl.Expr) -> Iterator[Event]:
 
 
 def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
+    is_back = any(event.reason == RESTORED for event in events)
     for event in events:
-        if event.action == "drop":
+        if event.action == "drop" and not (is_back and event.stage in DROPPING_STAGES):
             kept = f"; kept in {event.stage}/{DROPPED_FILE}"
             if any(later.stage == "synth" for later in events):
                 kept = "; back in training by a distilled positive"
@@ -206,7 +216,7 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
 def explain_lines(story: Story) -> list[str]:
     """Return the story as lines of plain text, safe to print: no control character of the data reaches the terminal."""
     text = templates_in(Path(__file__).parent / "page").get_template("explain.txt.jinja")
-    words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds}
+    words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds, "row_place": row_place}
     lines = text.render(story=story, field=_field, as_json=_as_json, **words)
     return lines.removesuffix("\n").split("\n")
 

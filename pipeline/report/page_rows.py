@@ -126,7 +126,7 @@ def _scan_ends(files: RunFiles) -> pl.LazyFrame:
     """Return every row once, as it was when it left or at the end."""
     frames = []
     reason = pl.col("drop_reason")
-    for stage, dropped in files.tables(DROPPED_FILE, (*ROW_STAGES, "select")):
+    for stage, dropped in files.drops((*ROW_STAGES, "select")):
         is_reserve = (reason == str(DropReason.IN_RESERVE)) & pl.lit(stage == "select")
         held, reserve = pl.when(reason.is_in(HELD_REASONS)), pl.when(is_reserve)
         outcome = pl.coalesce(

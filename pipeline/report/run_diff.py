@@ -27,7 +27,7 @@ import polars as pl
 from truegold.pipeline.accounting import count_rejects
 from truegold.pipeline.report.render import PAGE, render_plain
 from truegold.pipeline.running.stage_table import ROW_STAGES
-from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.tables.ledger import LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.pipeline.text.templates import templates_in
@@ -49,7 +49,7 @@ _DECIDED = ["decided", "decided_b"]
 """The columns that `_with_decisions` adds: what was decided in the first and the second run, null for nothing."""
 _OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
 """Reasons of rows without a decision, in conflict with a row that has one."""
-_DECISION_REASONS = ("reviewer_keep", "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
+_DECISION_REASONS = ("reviewer_keep", RESTORED, "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
 _GOLD_CHARS = 40
 """The characters shown of a gold that a reviewer gave."""
 
@@ -249,7 +249,7 @@ def _rows(files: RunFiles) -> pl.DataFrame:
     nothing = [pl.lit(None, dtype=pl.UInt64).alias(name) for name in COLUMNS]
     ends = [
         table.select(*SOURCE_KEY, (pl.lit(f"{stage}: ") + pl.col("drop_reason")).alias("outcome"), *nothing)
-        for stage, table in files.tables(DROPPED_FILE, (*ROW_STAGES, "select"))
+        for stage, table in files.drops((*ROW_STAGES, "select"))
     ]
     hashes = list(map(_hashed, COLUMNS))
     ends += [

@@ -4,7 +4,8 @@
     run.decide("9f0c...", "fix", gold="16", reviewer="ada")     on the disk when it returns
 
 The rows are those that `settle` reads: what a decision is about, and what its content key is taken of. Rows that have
-left before, such as exact copies, cannot be decided about. Tables are scanned for the few rows that are asked for.
+left before may be decided about too: they come back where a reviewer keeps them. Tables are scanned for the few rows
+that are asked for.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from truegold.pipeline.review.decisions import (
     load_notes,
 )
 from truegold.pipeline.review.gold_reading import Response, takes_gold, with_gold
-from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
@@ -111,7 +112,7 @@ class ReviewedRun:
         """Return the rows of this content. UnknownRowError where none can be decided about."""
         rows = self._read_rows([row_id])
         if not rows:
-            raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.", self._where_it_went(row_id))
+            raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.")
         return rows
 
     def row_of(self, row_id: str, source_key: tuple[str, int] | None) -> Row:
@@ -123,11 +124,15 @@ class ReviewedRun:
         """Return the id that the first digits of an id, or a source and a row, mean. InputError where that is none."""
         return str(find_rows(self.files, name.strip())["id"][0])
 
-    def _where_it_went(self, row_id: str) -> str | None:
-        for stage, table in self.files.tables(DROPPED_FILE, ROW_STAGES):
-            dropped = table.filter(pl.col("id") == row_id).select("drop_reason").head(1).collect()
+    def why_dropped(self, row_id: str) -> str | None:
+        """Return the stage that has dropped the rows of this content before `settle`, and why; None where one is
+        left."""
+        if self.rows.filter(_has_id([row_id])).select(pl.len()).collect().item():
+            return None
+        for stage, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES):
+            dropped = table.filter(_has_id([row_id])).select("drop_reason").head(1).collect()
             if dropped.height:
-                return f"It left at {stage} ({dropped.item()}), where no decision can bring it back."
+                return f"{stage}: {dropped.item()}"
         return None
 
     def decide(
@@ -205,8 +210,13 @@ class ReviewedRun:
         return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
 
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
-        rows = self.rows.filter(_has_id(row_ids)).sort(KEY[1:])
-        return cast("list[Row]", rows.collect().to_dicts())
+        """Return the rows of these ids that `settle` reads, and one of each content that was dropped before."""
+        ids = list(row_ids)
+        rows = self.rows.filter(_has_id(ids)).sort(KEY[1:]).collect()
+        tables = [table.filter(_has_id(ids)) for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
+        dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
+        gone = dropped.filter(~_has_id(rows["id"])).unique("id", keep="first", maintain_order=True)
+        return cast("list[Row]", [*rows.to_dicts(), *gone.to_dicts()])
 
     def decided_flags(self, row_ids: Iterable[str]) -> list[FlagRecord]:
         """Return the flags of rows with these ids, and those of all conflicts, as they hold rows back by themselves."""

@@ -7,6 +7,7 @@
     a fix to what no answer could match  dropped here as `fix_unpayable`, and waits for another gold
     drop                                 dropped                                   ledger: drop reviewer_drop
     reviewers who contradict each other  dropped here as `reviewers_disagree`, to be settled among them
+    keep or fix of a row that has left before  comes back here                     ledger: keep reviewer_restored
     a row in conflict with a decided one freed, or dropped as the wrong side       (`consensus`)
 
 `open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them;
@@ -22,8 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pyarrow as pa
@@ -45,7 +47,7 @@ from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.likely_causes import cause_of_held
-from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, RESTORED, FlagRecord, Ledger
 from truegold.pipeline.tables.losses import HELD, LOSSES, LossCount
 from truegold.pipeline.tables.reasons import CHECK_SCHEMA, CHECKS_FILE, CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import (
@@ -59,6 +61,7 @@ from truegold.pipeline.tables.rows import (
     read_rows,
     read_table,
     row_key,
+    row_place,
     write_rows,
 )
 
@@ -78,7 +81,9 @@ DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
     decisions = load_decisions(*(path for name, path in inputs.items() if name.startswith("decisions")))
-    review = weigh_review(read_rows(inputs["rows"]), read_table(inputs["flags"], FlagRecord), decisions)
+    dropped = _dropped_before(inputs, decisions)
+    rows = chain(read_rows(inputs["rows"]), (row for _, row in dropped.values()))
+    review = weigh_review(rows, read_table(inputs["flags"], FlagRecord), decisions)
     precision = measure_flags(read_table(inputs["flags"], FlagRecord), review.agreed, review.conflicts)
     tiers = _tiers(precision, config)
     total = count_rows(inputs["rows"])
@@ -90,7 +95,8 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
         TableWriter(out_dir / OPEN_FLAGS_FILE, FLAG_SCHEMA) as open_flags,
     ):
         for part in split_inputs(inputs, out_dir, "flags"):
-            reports.append(_settle_part(part, review, tiers, decided, open_flags, held))
+            restored = dropped if part.index + 1 == part.parts else {}
+            reports.append(_settle_part(part, review, tiers, decided, open_flags, held, restored))
             progress.advance(reports[-1].rows_in)
     keys = map(row_key, read_table(inputs["flags"], FlagRecord, KEY))
     flagged = {key for key in keys if key in review.standings}
@@ -122,8 +128,12 @@ def _settle_part(
     decided: TableWriter,
     open_flags: TableWriter,
     held: LossCount[Row],
+    dropped: Mapping[str, tuple[str, Row]],
 ) -> StageReport:
-    """Write the rows of a part that pass, by decision or with the flags that are open, and count those held back."""
+    """Write the rows of a part that pass, by decision or with the flags that are open, and count those held back.
+
+    `dropped` are rows that an earlier stage has dropped; those that reviewers keep come back with this part.
+    """
     flags: list[FlagRecord] = [
         {**flag, "blocks": tiers.get(flag["reason"], flag["blocks"])}
         for flag in read_table(part.inputs["flags"], FlagRecord)
@@ -150,6 +160,10 @@ def _settle_part(
                 decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
             else:
                 undecided.add(key)
+        restored = _bring_back(dropped, review, ledger)
+        for row in restored:
+            cleared.write(row)
+            decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
     for flag in flags:
         if row_key(flag) in undecided:
             open_flags.write(flag)
@@ -157,7 +171,36 @@ def _settle_part(
         if row.get("drop_reason") == "held_for_review":
             for reason in blocking.get(row_key(row), ()):
                 held.add(reason, row)
-    return StageReport(part.count_rows(), cleared.rows, ledger.counts)
+    return StageReport(part.count_rows() + len(restored), cleared.rows, ledger.counts)
+
+
+def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, ledger: Ledger) -> list[Row]:
+    """Return those rows which reviewers keep, with the gold that they were given."""
+    restored = []
+    for origin, row in dropped.values():
+        agreed = review.agreed.get(key := row_key(row))
+        if agreed is not None and agreed.kind is not DecisionKind.DROP and key not in review.unpayable:
+            ledger.keep(row, RESTORED, dropped=origin, reviewers=agreed.reviewers, note=agreed.note)
+            settled = _apply_decision(row, [], agreed, None, ledger) if agreed.gold else row
+            restored += [row if settled is None else settled]
+    return restored
+
+
+def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
+    """Return the rows that earlier stages have dropped and somebody has decided about, one of each content, by
+    their ids, each with the stage and the reason. A content of which a row is left is not among them."""
+    if not decisions:
+        return {}
+    seen = {row["id"] for row in read_rows(inputs["rows"], ["id"])}
+    rows: dict[str, tuple[str, Row]] = {}
+    for name, path in inputs.items():
+        for row in read_rows(path) if name.startswith("dropped ") else ():
+            if row["id"] in decisions and row["id"] not in seen:
+                seen.add(row["id"])
+                values = dict(row)
+                origin = f"{name.removeprefix('dropped ')}: {values.pop('drop_reason')}"
+                rows[row["id"]] = origin, cast("Row", values)
+    return rows
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
@@ -185,7 +228,7 @@ def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dic
 
 def _describe_row(row: Row) -> str:
     shown = f"gold {row['gold']!r:.60}" if row["gold"] is not None else f"prompt {row['prompt']!r:.60}"
-    return f"{row['source']}:{row['source_row']}, {shown}"
+    return f"{row_place(row)}, {shown}"
 
 
 def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:

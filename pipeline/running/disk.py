@@ -120,7 +120,7 @@ def written_aside(path: Path) -> Iterator[Path]:
     device or a pipe, which a file would take the place of.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ConfigError(f"{path} is no file but a device or a pipe.", "Name a file that is to be written.")
+        raise ConfigError(f"{path} is not a file but a device or a pipe.", "Name a file that is to be written.")
     aside = path.with_name(path.name + ".tmp")
     try:
         yield aside

@@ -12,6 +12,9 @@ CURATION_ROW_STAGES = ("clean", "decontaminate", "dedup", "verify_gold", "vet_te
 """The stages of curation that the rows of `ingest` pass through. Each writes rows.parquet, and what it drops is in its
 dropped.parquet."""
 
+DROPPING_STAGES = CURATION_ROW_STAGES[: CURATION_ROW_STAGES.index("settle")]
+"""The stages whose drops a reviewer may take back."""
+
 ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
 """The stages that rows pass through from ingest to selection, as far as a run has them."""
 

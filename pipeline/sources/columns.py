@@ -86,7 +86,7 @@ def _compile_extract(text: str, field: str) -> Extract:
     if text.startswith("regex:"):
         return _compile_regex(text.removeprefix("regex:"), field)
     raise ConfigError(
-        f"columns.{field}.extract: {text!r} is no extract.", "There are: after MARKER, boxed, whole, regex:PATTERN."
+        f"columns.{field}.extract: {text!r} is not an extract.", "There are: after MARKER, boxed, whole, regex:PATTERN."
     )
 
 

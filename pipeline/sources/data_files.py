@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -37,7 +37,7 @@ from truegold.pipeline.sources.jsonl import (
     read_lines,
 )
 from truegold.pipeline.sources.places import local_copy
-from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, value_size
+from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, in_file, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
 from truegold.verifiers.columns import find_column
@@ -64,8 +64,8 @@ FILE_NAME_CHARS = 255
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     """Open a file in a format (`auto`: by its name) for its records, or the files of a folder or of a pattern.
 
-    Records of several files are numbered on from one file to the next, in the order of their names. Raises InputError
-    where a file cannot be read, or its name does not say its format.
+    Records of several files are numbered on from one file to the next, in the order of their names, and know their file
+    and row. Raises InputError where a file cannot be read, or its name does not say its format.
     """
     path = at_hand(path)
     check_data(path)
@@ -73,7 +73,9 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
         sources = [_empty(part) if _is_empty(part) else open_file(part, form, max_row_bytes) for part in parts]
         totals = [source.total for source in sources if source.total is not None]
         total = sum(totals) if len(totals) == len(sources) else None
-        return Source(beginning(path.name, FILE_NAME_CHARS), str(path), _numbered_on(sources), unit="row", total=total)
+        names = [str(part.relative_to(path)) if path.is_dir() else part.name for part in parts]
+        records = _numbered_on(zip(names, sources, strict=True))
+        return Source(beginning(path.name, FILE_NAME_CHARS), str(path), records, unit="row", total=total)
     (path,) = parts
     if form == "auto":
         form = form_by_suffix(path)
@@ -158,13 +160,18 @@ _NO_DATA = ("dataset_info.json", "dataset_dict.json", "state.json", "config.json
 """Files next to data that describe it."""
 
 
-def _numbered_on(sources: list[Source]) -> Iterator[Record | Reject]:
+def _numbered_on(sources: Iterable[tuple[str, Source]]) -> Iterator[Record | Reject]:
+    """Yield the records of several files, each with its file and row."""
     before = 0
-    for source in sources:
+    for name, source in sources:
         last = 0
         for record in source.records:
             last = record.row_number
-            yield replace(record, row_number=before + last)
+            file = f"{beginning(name, FILE_NAME_CHARS)}:{last}"
+            if isinstance(record, Record):
+                yield replace(record, row_number=before + last, file=file)
+            else:
+                yield replace(record, row_number=before + last, detail=in_file(record.detail, file))
         before += last
 
 
@@ -198,7 +205,7 @@ def _is_empty(file: Path) -> bool:
 
 def _empty(file: Path) -> Source:
     """Return an empty file among others as a source of one reject, which names it."""
-    rejects: list[Record | Reject] = [Reject(1, "empty_file", f"{file.name} is empty", "")]
+    rejects: list[Record | Reject] = [Reject(1, "empty_file", "the file is empty", "")]
     return Source(file.name, str(file), iter(rejects))
 
 
@@ -210,7 +217,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     if not path.exists():
         raise InputError(f"{path} does not exist.", _list_siblings(path))
     if not path.is_file():
-        raise InputError(f"{path} is no regular file.", "Write the data to a file first.")
+        raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:
         with path.open("rb") as opened:
             empty = not opened.read(1)
@@ -386,7 +393,7 @@ def open_parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is no intact Parquet file: {first_line(error)}.") from None
+        raise InputError(f"{path} is not an intact Parquet file: {first_line(error)}.") from None
 
 
 def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:

@@ -287,7 +287,9 @@ def _beginning_of(path: Path) -> bytes:
             return file.read(SNIFF_BYTES)
     except (EOFError, OSError, UnicodeError, zlib.error, gzip.BadGzipFile) as error:
         packing = packing_of(path) or "readable"
-        raise InputError(f"{path} is no intact {packing} file: {error}.", "Copy or download the file again.") from None
+        raise InputError(
+            f"{path} is not an intact {packing} file: {error}.", "Copy or download the file again."
+        ) from None
 
 
 _LIST_OF_OBJECTS = re.compile(rb'"(\w+)"\s*:\s*\[\s*\{')

@@ -42,7 +42,7 @@ SHORT_WORDS = 6
 DEADLINE_S = 5.0
 ANOTHER_ANSWER = "7919"
 CODE = "code"
-_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
+_NUMERAL = re.compile(r"-?\d+(?:\.\d{3})*(?:[.,]\d+)?(?:/\d+)?")
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
 """The names of golds, by the types of `gold_types`."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")

@@ -12,6 +12,8 @@ proposal is shown to a person, who writes it into the configuration.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,17 +33,21 @@ from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import count_words
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
 from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.prose import language_of
 from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import NAMES, Samples, spelled, text_of
+from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, with_points
 from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a look takes seconds."""
 SPREAD_RECORDS = 20_000
 """The verifier is chosen by every 200th of so many records."""
+READ_BYTES = 2**25
+"""A larger file is not read to count the records of CSV, of an array, or of packed lines."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
 PROBLEM_WORDS = 3
@@ -61,12 +67,16 @@ class Proposal:
     """The rows that the first records become."""
     rejected: Counter[str]
     """The reasons for which others of them become no row."""
+    commas: str = ""
+    """The remark on golds with commas, where there is one."""
 
     def lines(self) -> Iterator[str]:
         """Yield how many records there are, what is read as what, and what is not read."""
         yield describe_records(self.source)
         verifiers = ", ".join(dict.fromkeys(row["verifier"] for row in self.rows))
         yield from describe_reading(self.source, self.layout, self.records, verifiers)
+        if self.commas:
+            yield f"commas    {self.commas}"
         if self.rejected:
             yield f"rejected  of the first {len(self.records)} records: {_counted(self.rejected)}"
 
@@ -94,6 +104,14 @@ def propose(source: FileSource) -> Proposal:
         update = {"columns": columns.model_copy(update=chosen), "verifier": verifier}
         source = source.model_copy(update=update)
         layout = choose_layout(source, location, samples)
+    if (
+        layout.columns.id is None
+        and layout.restore is None
+        and (id_column := _id_by_values(samples, layout)) is not None
+    ):
+        with_id = source.columns.model_copy(update={"id": ColumnSpec(column=id_column)})
+        source = source.model_copy(update={"columns": with_id})
+        layout = choose_layout(source, location, samples)
     rows = _build(source, layout, records, rejected)
     seen = _build(source, layout, spread_records(source), Counter()) if source.verifier is None else rows
     open_rows = [row for row in seen if row["verifier"] == "math" and choice_arguments(row) is None]
@@ -101,7 +119,35 @@ def propose(source: FileSource) -> Proposal:
     if source.verifier is None and 2 * len(golds) > len(seen) and (best := best_verifier(golds)) not in (None, "math"):
         source = source.model_copy(update={"verifier": best})
         rows = _build(source, layout, records, Counter())
-    return Proposal(source, layout, records, rows, rejected)
+    commas = ""
+    if (sign := gold_with_comma(rows)) is not None:
+        use, gold = sign
+        commas = doubt_on_comma(gold)
+        if use == "decimal":
+            source = source.model_copy(update={"verifier_args": {**source.verifier_args, "comma": use}})
+            rows = _build(source, layout, records, Counter())
+            commas = f"decimal: {gold} is read as {with_points(gold)}; answers may have a comma or a point"
+    return Proposal(source, layout, records, rows, rejected, commas)
+
+
+def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
+    """Return how golds that `math` judges use commas, and one of them; None where that is plain."""
+    rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
+    golds = [row["gold"] or "" for row in rows]
+    with_comma = [gold for gold in golds if "," in gold]
+    if len(with_comma) < MIN_SIGNS:
+        return None
+    languages = Counter(language_of(row["prompt"]) for row in rows)
+    use = comma_use(golds, languages.most_common(1)[0][0])
+    return None if use is None else (use, with_comma[0])
+
+
+def doubt_on_comma(gold: str) -> str:
+    """Return the sentence on golds that may have decimal commas and are not read so."""
+    return (
+        f"golds such as {gold} are lists or thousands, as in English; "
+        f"where that is {with_points(gold)}, set data.verifier_args: {{comma: decimal}}"
+    )
 
 
 def _counted(rejected: Counter[str]) -> str:
@@ -173,6 +219,28 @@ def columns_by_texts(samples: Samples) -> Columns | None:
     return Columns(**named, solution=None if solution is None else ColumnSpec(column=solution))
 
 
+_ID_NAME = re.compile(
+    r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n)|#|序号|.*(?<=[a-z])(?:Id|ID|Nr|No)"
+)
+"""Names that a numbering has, in lower case but for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
+
+
+def _id_by_values(samples: Samples, layout: Layout) -> str | None:
+    """Return the column that is called like a numbering and has another whole number in each record; None for none."""
+    taken = {spec.column.split(".")[0] for _, spec in layout.columns if spec is not None} | layout.uses
+
+    def numbers(name: str) -> bool:
+        texts = [text_of(values.get(name)) or "" for values in samples]
+        return all(map(str.isdecimal, texts)) and len(set(texts)) == len(texts) > 1
+
+    for name in dict.fromkeys(name for values in samples for name in values):
+        plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
+        is_called_so = any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
+        if name not in taken and is_called_so and numbers(name):
+            return name
+    return None
+
+
 def _asks(text: str) -> bool:
     return text.rstrip().endswith(QUESTION_MARKS)
 
@@ -186,7 +254,7 @@ def _count_rows(texts: Sequence[str]) -> bool:
 def describe_records(source: FileSource) -> str:
     """Return the line that says how many records a file has."""
     count = count_records(Path(source.path).expanduser(), source.format)
-    records = "its records are counted when it is read" if count is None else f"{count:,} records"
+    records = "not counted yet" if count is None else f"{count:,} records"
     limit = f", of which the first {source.limit:,} are taken" if source.limit else ""
     return f"data      {source.path}: {records}{limit}"
 
@@ -223,9 +291,10 @@ def count_records(path: Path, form: str) -> int | None:
     form = form_by_suffix(path) if form == "auto" else form
     if form == "parquet":
         return open_file(path, form, BLOCK).total
-    if form != "jsonl" or path.suffix in (".gz", ".zst") or path.stat().st_size > COUNT_BYTES:
+    is_packed = path.suffix in (".gz", ".zst")
+    if path.stat().st_size > (COUNT_BYTES if form == "jsonl" and not is_packed else READ_BYTES):
         return None
-    if is_json_array(path):
+    if is_packed or form == "csv" or is_json_array(path):
         return sum(1 for _ in open_file(path, form, BLOCK).records)
     with path.open("rb") as file:
         return sum(line.strip() != b"" for line in file)

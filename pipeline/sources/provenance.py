@@ -29,7 +29,7 @@ from truegold.pipeline.config.sources import Columns, SourceConfig
 from truegold.pipeline.sources.columns import Column, Layout, RowParts
 from truegold.pipeline.sources.conversations import context_text, read_conversation
 from truegold.pipeline.tables.conversation import turns_text
-from truegold.pipeline.tables.rows import NOTES, PROVENANCE_NOTES, Row, dump_json, row_id
+from truegold.pipeline.tables.rows import FILE, NOTES, PROVENANCE_NOTES, Row, dump_json, row_id
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.strict_json import parse_structure
@@ -49,13 +49,14 @@ class Provenance(NamedTuple):
     """A data set, a file or an address."""
 
 
-def with_provenance(meta: Mapping[str, Any], config: SourceConfig) -> dict[str, Any]:
-    """Return a row's `meta` with what the configuration says of its source, where it says anything."""
+def with_notes(meta: Mapping[str, Any], config: SourceConfig, file: str | None = None) -> dict[str, Any]:
+    """Return a row's `meta` with what the configuration says of its source, where it says anything, and its file."""
     stated = {name: value for name in PROVENANCE_NOTES if (value := getattr(config, name)) is not None}
-    if not stated:
+    if not stated and file is None:
         return dict(meta)
     notes = meta.get(NOTES)
-    return {**meta, NOTES: {**stated, **(notes if isinstance(notes, Mapping) else {})}}
+    earlier = notes if isinstance(notes, Mapping) else {}
+    return {**meta, NOTES: {**stated, **earlier, **({} if file is None else {FILE: file})}}
 
 
 def provenance_of(meta: Mapping[str, Any], source: str) -> Provenance:
@@ -151,7 +152,7 @@ def _all_carry(column: Column, samples: Samples) -> bool:
 def _restored(carried: Mapping[str, Any], asked: Mapping[str, Any], location: str) -> RowParts:
     for name in ("gold", "solution", "id", "domain", "verifier", "split", "context"):
         if not isinstance(carried.get(name), str | None):
-            raise Unusable("mixed_source", f"{location}.{name} is no text")
+            raise Unusable("mixed_source", f"{location}.{name} is not a text")
     arguments = parse_structure(carried.get("verifier_args")) or {}
     if not isinstance(arguments, Mapping):
         raise Unusable("invalid_verifier_args", f"{location}.verifier_args holds no JSON object")

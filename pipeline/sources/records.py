@@ -45,6 +45,8 @@ class Record:
     """The record's values by column."""
     size: int
     """The record's bytes, roughly; they bound how much is held when looking ahead."""
+    file: str | None = None
+    """The file and the row in it, of one of several files: `part1.jsonl:21`."""
 
     def excerpt(self) -> str:
         """Return the start of the values as JSON, for a reject; only the columns where they nest too deeply for it."""
@@ -53,6 +55,10 @@ class Record:
         except RecursionError:
             text = json.dumps(list(self.values))
         return beginning(text)
+
+    def reject(self, reason: str, detail: str) -> Reject:
+        """Return the reject that this record becomes."""
+        return Reject(self.row_number, reason, in_file(detail, self.file), self.excerpt())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,11 @@ class Source:
     """The word for what `row_number` counts."""
     total: int | None = None
     """How many records there are, where the format tells."""
+
+
+def in_file(detail: str, file: str | None) -> str:
+    """Return a detail with the file that it is about, where that is one of several."""
+    return detail if file is None else f"{detail} ({file})"
 
 
 def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:

@@ -59,7 +59,7 @@ from truegold.pipeline.sources.conversations import (
     read_conversation,
 )
 from truegold.pipeline.sources.presets_code import solution_of
-from truegold.pipeline.sources.provenance import with_provenance
+from truegold.pipeline.sources.provenance import with_notes
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
@@ -283,7 +283,7 @@ class RowBuilder:
             "source": self.source,
             "source_row": record.row_number,
             "split": "heldout" if heldout else "train",
-            "meta": dump_json(json_safe(with_provenance(parts.meta, self.config))),
+            "meta": dump_json(json_safe(with_notes(parts.meta, self.config, record.file))),
             "context": context,
         }
         of_math = self.config.verifier is None and row["verifier"] == "math"
@@ -426,7 +426,7 @@ class RowBuilder:
         if not golds and needed and needs_gold(verifier, arguments):
             raise Unusable(
                 "missing_gold",
-                f"{verifier} needs a gold, and no column holds it; columns.gold (--gold-column) names one"
+                f"{verifier} needs a gold, and no column holds it; data.columns.gold names one (or --gold-column)"
                 if column is None
                 else _describe_absence(column.name, column(values)),
             )
@@ -473,7 +473,7 @@ def _describe_absence(column: str, value: Any) -> str:
     if value is MISSING:
         return f"column {column!r} is absent"
     if isinstance(value, str) and value.strip():
-        return f"column {column!r} holds the text {value.strip()!r:.20}, which is no answer"
+        return f"column {column!r} holds the text {value.strip()!r:.20}, which is not an answer"
     return f"column {column!r} is {'null' if value is None else 'empty'}"
 
 

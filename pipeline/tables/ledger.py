@@ -17,13 +17,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from truegold.pipeline.tables.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json, row_reference
+from truegold.pipeline.tables.rows import (
+    FILE,
+    ROW_SCHEMA,
+    RowReference,
+    TableWriter,
+    arrow_schema,
+    dump_json,
+    file_of,
+    row_reference,
+)
 
 DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
 
 LEDGER_FILE = "ledger.parquet"
 DROPPED_FILE = "dropped.parquet"
 FLAGS_FILE = "flags.parquet"
+RESTORED = "reviewer_restored"
+"""The reason in the ledger of `settle` for a row that an earlier stage had dropped and a reviewer keeps."""
 
 
 class LedgerRecord(RowReference):
@@ -33,7 +44,7 @@ class LedgerRecord(RowReference):
     action: str
     reason: str
     evidence: str
-    """A JSON object."""
+    """A JSON object; its `file` says in which of several files the row stands."""
     before: str | None
     after: str | None
 
@@ -113,7 +124,7 @@ class Ledger:
             "stage": self._stage,
             "action": str(action),
             "reason": reason,
-            "evidence": dump_json(evidence),
+            "evidence": dump_json(evidence if (file := file_of(row)) is None else {**evidence, FILE: file}),
             "before": before,
             "after": after,
         }

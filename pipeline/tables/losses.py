@@ -24,6 +24,8 @@ SAMPLE = 20
 """Rows of each reason that are looked at for the cause."""
 LOSSES = "losses"
 """The fact of a stage that lists its heavy losses."""
+CUT = "cut"
+"""The fact of `clean` that lists the phrases which it cuts off many prompts."""
 REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
 """The kinds of losses, as the stages `ingest`, `settle` and `vet_tests` have them."""
 

@@ -50,6 +50,9 @@ NOTES = "truegold"
 PROVENANCE_NOTES = ("license", "origin")
 """The notes that say where a row comes from, and under which licence."""
 
+FILE = "file"
+"""The note on the file and the row in it, where a source has several files: `part1.jsonl:21`."""
+
 KEY = ["id", "source", "source_row"]
 """The columns that tell rows apart."""
 
@@ -96,6 +99,21 @@ class RowReference(TypedDict):
 def row_reference(row: RowReference) -> RowReference:
     """Return the columns by which every table names this row."""
     return {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
+
+
+def file_of(row: Mapping[str, Any]) -> str | None:
+    """Return the file of its source that a row stands in, and its row there; None where the source is one file."""
+    meta = row.get("meta") or ""
+    if f'"{FILE}":' not in meta:
+        return None
+    notes = orjson.loads(meta).get(NOTES)
+    return notes.get(FILE) if isinstance(notes, dict) else None
+
+
+def row_place(row: Mapping[str, Any]) -> str:
+    """Return where a row stands: `train.jsonl:17`, and of a folder `parts:43 (part1.jsonl:21)`."""
+    file = file_of(row)
+    return f"{row['source']}:{row['source_row']}{f' ({file})' if file else ''}"
 
 
 class Row(TypedDict):

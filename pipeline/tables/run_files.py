@@ -15,7 +15,7 @@ import polars as pl
 
 from truegold.pipeline.running.stage import RECORD, load_record
 from truegold.pipeline.running.stage_table import ROW_STAGES
-from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.rows import KEY, count_rows
 from truegold.verifiers import InputError
 
@@ -107,6 +107,15 @@ class RunFiles:
         scans = [(stage, self.table(stage, name)) for stage in (self.folders if stages is None else stages)]
         return [(stage, scan) for stage, scan in scans if scan is not None]
 
+    def drops(self, stages: Iterable[str]) -> list[tuple[str, pl.LazyFrame]]:
+        """Return the dropped rows of stages in order, without those that a reviewer has brought back in `settle`."""
+        drops, ledger = self.tables(DROPPED_FILE, stages), self.table("settle", LEDGER_FILE)
+        if ledger is None:
+            return drops
+        restored = ledger.filter(pl.col("reason") == RESTORED).select(KEY)
+        later = list(self.folders)[list(self.folders).index("settle") :]
+        return [(name, table if name in later else table.join(restored, on=KEY, how="anti")) for name, table in drops]
+
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
         """Return all flags, each once, or None where no stage has flagged.
 
@@ -146,7 +155,7 @@ def read_manifest(run_dir: Path) -> list[str]:
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         raise InputError(
-            f"{run_dir} is no run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
+            f"{run_dir} is not a run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
         )
     try:
         return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]

@@ -59,6 +59,7 @@ from truegold.pipeline.tables.rows import (
     dump_json,
     problem_of,
     read_rows,
+    row_place,
     row_reference,
 )
 from truegold.pipeline.verify.measured_golds import ProposalBySource
@@ -370,8 +371,7 @@ class _Queue:
             try:
                 self._verifiers[name] = resolve(name)
             except ConfigError as error:
-                location = f"{row['source']}:{row['source_row']}"
-                raise ConfigError(f"The verifier of row {location}: {error.message}", error.hint) from None
+                raise ConfigError(f"The verifier of row {row_place(row)}: {error.message}", error.hint) from None
         return self._verifiers[name]
 
 

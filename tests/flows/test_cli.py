@@ -346,4 +346,4 @@ def test_diff_names_the_rows_that_moved_and_the_setting_behind_them(project: Pat
     assert (one.returncode, one.stderr.count("\n")) == (2, 1) and "--compare takes two runs, not 1" in one.stderr
     none = run_command("diff", "runs/a", "runs", cwd=project)
     assert none.returncode == 3
-    assert "is no run of truegold" in none.stderr
+    assert "is not a run of truegold" in none.stderr

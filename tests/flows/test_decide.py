@@ -213,14 +213,14 @@ def test_decisions_of_a_folder_under_version_control_are_read_from_there(truegol
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        ([YES_NO_ID, "maybe"], 2, "'maybe' is no decision. Type keep, drop, fix=GOLD, unsure or undo."),
-        ([YES_NO_ID, "fix"], 2, "'fix' is no decision"),
-        ([YES_NO_ID, "keep=3"], 2, "'keep=3' is no decision"),
+        ([YES_NO_ID, "maybe"], 2, "'maybe' is not a decision. Type keep, drop, fix=GOLD, unsure or undo."),
+        ([YES_NO_ID, "fix"], 2, "'fix' is not a decision"),
+        ([YES_NO_ID, "keep=3"], 2, "'keep=3' is not a decision"),
         ([YES_NO_ID, "fix="], 3, "gold: a fix needs the right gold"),
         ([YES_NO_ID, "undo", "--reviewer", "nobody"], 3, "nobody has no decision about"),
         (["123456", "keep"], 3, "No row of runs/small is '123456'"),
         (["zzz", "keep"], 3, "'zzz' names no row"),
-        ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is no run of truegold"),
+        ([YES_NO_ID, "keep", "--run", "nothing"], 3, "nothing is not a run of truegold"),
         ([YES_NO_ID, "keep", "--reviewer", "x" * 61], 3, "reviewer: must have at most 60 characters"),
         (
             [YES_NO_ID, "keep", "--decisions", "train.jsonl"],
@@ -242,9 +242,11 @@ def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, pr
     assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
 
 
-def test_a_row_that_left_before_flags_says_where(truegold, project):
+def test_a_row_that_left_before_flags_comes_back_where_it_is_kept(truegold, project):
     with (project / "train.jsonl").open("a") as file:
         file.write(json.dumps({"question": "Hi", "answer": "3"}) + "\n")
     truegold("curate", "run.yaml", "--engine", "local")
     code, told = truegold("decide", "train.jsonl:12", "keep")
-    assert (code, "It left at clean (prompt_too_short)" in told) == (3, True)
+    assert (code, "It was dropped (clean: prompt_too_short), and comes back." in told) == (0, True)
+    truegold("curate", "run.yaml", "--engine", "local")
+    assert "keep reviewer_restored" in truegold("explain", "train.jsonl:12")[1]

@@ -88,7 +88,11 @@ def names(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("write", "columns", "shown"),
     [
-        (german, "prompt Aufgabe; gold Ergebnis; solution Lösungsweg; verifier math", "math      reads it as 10"),
+        (
+            german,
+            "prompt Aufgabe; gold Ergebnis; solution Lösungsweg; id Nr; verifier math",
+            "math      reads it as 10",
+        ),
         (verl, "prompt prompt; gold reward_model.ground_truth; verifier math", 'pays the response "\\boxed{10}"'),
         (packed, "prompt question; gold answer; verifier math", "prompt    What is 3 + 7?"),
         (mbpp, "prompt text; solution code; id task_id; test_list as code; verifier code", "own solution passes"),
@@ -215,3 +219,28 @@ def test_a_run_that_holds_rows_back_says_how_to_go_on(tmp_path: Path) -> None:
     done = run_command("curate", "one.jsonl", "--engine", "local", cwd=tmp_path)
     assert "  decide about 1 held row     truegold review runs/one\n" in done.stderr
     assert "  then, with the decisions    truegold curate one.jsonl --engine local\n" in done.stderr
+
+
+def prices(path: Path, golds: list[str]) -> None:
+    asked = "Tom kauft {} Hefte zu je 75 Cent und bezahlt an der Kasse. Wie viel Euro kostet das?"
+    path.write_text("\n".join(["Aufgabe;Ergebnis", *(f"{asked.format(n)};{gold}" for n, gold in enumerate(golds, 3))]))
+
+
+def test_golds_with_decimal_commas_are_proposed_as_such_and_become_points(tmp_path: Path) -> None:
+    prices(tmp_path / "preise.csv", [f"{number},{number}5" for number in range(1, 9)])
+    output = run_command("init", "preise.csv", cwd=tmp_path).stdout
+    assert "commas    decimal: 1,15 is read as 1.15; answers may have a comma or a point" in output
+    assert yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]["verifier_args"] == {"comma": "decimal"}
+    run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
+    curated = pl.read_parquet(tmp_path / "runs" / "run" / "settle" / "rows.parquet")
+    assert curated["gold"].to_list() == [f"{number}.{number}5" for number in range(1, 9)]
+    assert set(curated["verifier_args"]) == {'{"comma":"answers"}'}
+    told = run_command("explain", "preise.csv:2", cwd=tmp_path).stdout
+    assert "edit decimal_comma" in told
+
+
+def test_golds_that_may_be_thousands_are_said_and_not_guessed(tmp_path: Path) -> None:
+    prices(tmp_path / "preise.csv", [f"{number},{number}50" for number in range(1, 9)])
+    output = run_command("init", "preise.csv", cwd=tmp_path).stdout
+    assert "where that is 1.150, set data.verifier_args: {comma: decimal}" in output
+    assert "verifier_args" not in yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]

@@ -11,10 +11,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from command_line import run_command
 from rich.console import Console
 
 from truegold.flows import console
-from truegold.flows.cli.app import main
+from truegold.flows.cli.app import main, with_options_of
 from truegold.flows.config import load_config, parse_settings, validate_config
 from truegold.flows.console import Terminal, describe_seconds
 from truegold.pipeline.select.candidates import remedy_for_none
@@ -161,7 +162,7 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate run.yaml --max-held 2", "must be at most 1"),
         ("curate run.yaml --max-held ten", "must be a number"),
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
-        ("curate table.xlsx", "table.xlsx is no text: it has the character '\\x03'"),
+        ("curate table.xlsx", "table.xlsx is not a text: it has the character '\\x03'"),
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
         ("curate train.jsnl", "train.jsnl does not exist. Data files in that folder: "),
         ("curate folder", "folder is a directory without data files"),
@@ -354,3 +355,23 @@ def test_an_interrupted_command_says_whether_anything_is_kept(
     monkeypatch.setattr("truegold.flows.cli.app.app", interrupt)
     assert run(monkeypatch, command) == 130
     assert f"interrupted; the same command {ending}." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"--gold-column"}, "--gold-column label"),
+        ({"--set"}, "--set data.columns.gold=label"),
+        ({"--set", "--gold-column"}, "--gold-column label"),
+        (set(), "--set data.columns.gold=label, or --gold-column label"),
+    ],
+)
+def test_advice_names_options_that_the_command_has(options: set[str], advice: str) -> None:
+    assert with_options_of(options, "--set data.columns.gold=label, or --gold-column label") == advice
+
+
+def test_advice_for_a_run_names_settings(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("topic,reply,answer\nTell me of 3 + 4.,,7\nTell me of 5 + 4.,,9\n")
+    (tmp_path / "run.yaml").write_text("data: {path: x.csv, columns: {prompt: topic, gold: reply}}")
+    done = run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
+    assert done.returncode == 3 and "--set data.columns.gold" in done.stderr and "-column" not in done.stderr

@@ -97,9 +97,9 @@ def test_a_heldout_file_needs_the_columns_too(project: Path) -> None:
     [
         ({"engine": {"type": "scripted", "path": "scrpt.jsonl"}}, "profile.engine.path: scrpt.jsonl does not exist"),
         ({"profile": {"engine": {"type": "scripted", "path": "."}}}, "profile.engine.path: . is a folder"),
-        ({"profile": {"judge": {"name": "big", "model": "nowhere"}}}, "profile.judge.model: nowhere is no folder"),
+        ({"profile": {"judge": {"name": "big", "model": "nowhere"}}}, "profile.judge.model: nowhere is not a folder"),
         ({"profile": {"judge": {"name": "big"}}}, "profile.judge names no model"),
-        ({"flag": {"model": {"name": "big", "model": "nowhere"}}}, "well_posed.model: nowhere is no folder"),
+        ({"flag": {"model": {"name": "big", "model": "nowhere"}}}, "well_posed.model: nowhere is not a folder"),
         (
             {"flag": {"model": {"name": "big", "engine": {"type": "replies", "path": "no.jsonl"}}}},
             "no.jsonl does not exist",

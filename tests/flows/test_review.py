@@ -102,15 +102,15 @@ def test_the_status_is_printed_without_a_server(project: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("options", "code", "line"),
     [
-        (["nothing"], 3, "nothing is no run of truegold"),
-        (["runs"], 3, "runs is no run of truegold"),
+        (["nothing"], 3, "nothing is not a run of truegold"),
+        (["runs"], 3, "runs is not a run of truegold"),
         (["runs/small", "--random", "3", "--second", "bob"], 2, "--random and --second both say which rows to read"),
         (["runs/small", "--random", "3", "--among", "some"], 2, "--among some: rows are drawn among `flagged`"),
         (["runs/small", "--second", "ann"], 2, "ann has decided these rows. Say who reads them this time"),
         (["runs/small", "--second", "zoe"], 3, "zoe has decided about no row"),
         (["runs/small", "--guidelines", "nothing.md"], 3, "nothing.md: no such file"),
         (["runs/small", "--guidelines", "runs"], 4, "runs: Is a directory"),
-        (["runs/small", "--host", "no.such.host.invalid"], 2, "--host no.such.host.invalid is no address"),
+        (["runs/small", "--host", "no.such.host.invalid"], 2, "--host no.such.host.invalid is not an address"),
     ],
 )
 def test_a_mistake_is_one_line(
@@ -135,4 +135,4 @@ def test_a_token_that_can_be_guessed_or_is_no_header_is_refused(
 ) -> None:
     monkeypatch.setenv("TRUEGOLD_REVIEW_TOKEN", token)
     assert run_main("review", "runs/small", "--port", "0") == 2
-    assert "TRUEGOLD_REVIEW_TOKEN is no token" in capsys.readouterr().err
+    assert "TRUEGOLD_REVIEW_TOKEN is not a token" in capsys.readouterr().err

@@ -222,7 +222,7 @@ def test_the_key_is_nowhere(
 def test_a_value_that_no_header_carries_is_told_without_it(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("CHAT_KEY", value)
     config = ChatEngineConfig(base_url="http://localhost:1/v1", model="m", api_key_env="CHAT_KEY")
-    with pytest.raises(ConfigError, match="CHAT_KEY is no key") as caught:
+    with pytest.raises(ConfigError, match="CHAT_KEY is not a key") as caught:
         build_engine(config, ChatConfig(), None)
     assert value not in str(caught.value)
 

@@ -40,5 +40,5 @@ def test_two_runs_of_the_same_have_no_difference(tmp_path: Path) -> None:
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     fake.FakeRun(tmp_path / "a").build(fake.CURATION)
-    with pytest.raises(InputError, match=r"nowhere is no run of truegold"):
+    with pytest.raises(InputError, match=r"nowhere is not a run of truegold"):
         diff_page(tmp_path / "a", tmp_path / "nowhere")

@@ -254,7 +254,7 @@ def test_what_cannot_be_taken_is_one_line(run: Path, options: list[str], message
 
 def test_a_file_has_no_completions(tmp_path: Path) -> None:
     (tmp_path / "set.jsonl").write_text(json.dumps({"question": "1+1?", "answer": "2"}) + "\n")
-    with pytest.raises(InputError, match="is no run of truegold"):
+    with pytest.raises(InputError, match="is not a run of truegold"):
         export(tmp_path / "set.jsonl", "trl-sft", tmp_path / "out")
 
 

@@ -41,6 +41,11 @@ ROWS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
         ("\\boxed{5 km}",),
         "\\boxed{6 km}",
     ),
+    "comma": (
+        {"question": "Wie viel Euro?", "answer": "1.002,25", "verifier": "math", "verifier_args": {"comma": "decimal"}},
+        ("\\boxed{1.002,25}", "\\boxed{1002.25}", "\\boxed{1002,25}"),
+        "\\boxed{1002,5}",
+    ),
     "options": (
         {
             "question": "Which?",

@@ -129,7 +129,7 @@ def test_a_bound_is_a_number_of_rows_or_a_share(text: str, bound: tuple[str, flo
 
 @pytest.mark.parametrize("text", ["gold", "gold=", "gold=-1", "gold=1.5", "gold=200%", "gold=x", "gold=nan"])
 def test_what_is_no_bound_is_an_error(text: str) -> None:
-    with pytest.raises(ConfigError, match="is no bound"):
+    with pytest.raises(ConfigError, match="is not a bound"):
         parse_bound(text)
 
 

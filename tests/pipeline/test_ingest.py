@@ -242,7 +242,7 @@ def test_errors_of_the_configuration_come_before_files_are_opened(tmp_path):
 
     with pytest.raises(ConfigError, match=r"no preset 'gsm8'\. Did you mean 'gsm8k'"):
         start(preset="gsm8")
-    with pytest.raises(ConfigError, match=r"columns.gold.extract: 'box' is no extract"):
+    with pytest.raises(ConfigError, match=r"columns.gold.extract: 'box' is not an extract"):
         start(columns={"prompt": "q", "gold": {"column": "a", "extract": "box"}})
     with pytest.raises(ConfigError, match="is invalid: missing"):
         start(columns={"prompt": "q", "gold": {"column": "a", "extract": "regex:("}})

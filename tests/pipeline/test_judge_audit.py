@@ -190,4 +190,4 @@ def test_a_training_is_refused_without_its_audit(start: Callable[..., ChatServer
     (tmp_path / "run.yaml").write_text(json.dumps(values))
     done = run_command("run", "run.yaml", "--dry-run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "audit.json is no audit of a second opinion (FileNotFoundError)" in done.stderr
+    assert "audit.json is not an audit of a second opinion (FileNotFoundError)" in done.stderr

@@ -21,6 +21,7 @@ from truegold.pipeline.sources import jsonl
 from truegold.pipeline.sources.data_files import check_data, open_file, split_file
 from truegold.pipeline.sources.jsonl import is_json_array
 from truegold.pipeline.sources.records import Record
+from truegold.pipeline.tables.rows import file_of, row_place
 from truegold.verifiers import InputError
 
 ROWS = [{"question": f"{number}+1?", "answer": str(number + 1)} for number in range(5)]
@@ -46,6 +47,8 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
     _, rows = read_file(data, tmp_path)
     assert [row["gold"] for row in rows] == ["3", "4", "5", "1", "2"]
     assert len({row["source_row"] for row in rows}) == 5 and {row["source"] for row in rows} == {"data"}
+    files = ["b.jsonl:1", "b.jsonl:2", "c.csv:2", "train/a.parquet:1", "train/a.parquet:2"]
+    assert list(map(file_of, rows)) == files and row_place(rows[2]).endswith(" (c.csv:2)")
 
 
 def test_a_pattern_names_files(tmp_path: Path) -> None:
@@ -235,7 +238,9 @@ def test_an_empty_file_among_others_is_named_and_the_rest_is_read(tmp_path: Path
     (data / "b.jsonl").touch()
     write_lines(data, *ROWS[2:3], name="c.jsonl")
     assert golds(tmp_path, data) == ["1", "2", "3"]
-    assert [(entry["reason"], entry["detail"]) for entry in rejects(tmp_path)] == [("empty_file", "b.jsonl is empty")]
+    assert [(entry["reason"], entry["detail"]) for entry in rejects(tmp_path)] == [
+        ("empty_file", "the file is empty (b.jsonl:1)")
+    ]
     assert golds(tmp_path, data / "*.jsonl") == ["1", "2", "3"]
     (data / "a.jsonl").write_text("")
     (data / "c.jsonl").write_text("")

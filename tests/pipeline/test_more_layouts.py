@@ -211,7 +211,7 @@ def test_what_writers_of_tables_leave_is_no_gold(tmp_path: Path, text: str) -> N
     rows_of(tmp_path, {"question": "1+1?", "answer": text}, {"question": "1+2?", "answer": "3"})
     (reject,) = rejects(tmp_path)
     assert reject["reason"] == "missing_gold"
-    assert reject["detail"] == f"column 'answer' holds the text {text.strip()!r}, which is no answer"
+    assert reject["detail"] == f"column 'answer' holds the text {text.strip()!r}, which is not an answer"
 
 
 @pytest.mark.parametrize("text", ["none", "null set", "Nan", "None of them", "0", "no solution"])

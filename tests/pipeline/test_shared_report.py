@@ -86,7 +86,7 @@ def test_nothing_can_be_decided_on_a_page_that_was_given_away(run_dir):
         (["--share", "out.html", "--texts", "some"], 2, "--texts some: the texts of rows are left out"),
         (["--share", "."], 2, "--share . is a folder. Name a file in it"),
         (["--share", "missing/out.html"], 4, "missing"),
-        (["--share", "/dev/null"], 2, "/dev/null is no file but a device"),
+        (["--share", "/dev/null"], 2, "/dev/null is not a file but a device"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, code, line, run_dir, monkeypatch, capsys, tmp_path):

@@ -467,7 +467,7 @@ def test_a_model_that_is_no_folder_ends_with_one_line(tmp_path):
     data = write_lines(tmp_path / "data.jsonl", ROWS)
     done = truegold_flag(tmp_path, "--data", data, "--out", "out", "--model", "nowhere")
     assert done.returncode == 3
-    assert "nowhere is no folder with a checkpoint" in done.stderr
+    assert "nowhere is not a folder with a checkpoint" in done.stderr
 
 
 def test_the_benchmark_exports_prompts_without_labels_and_reads_the_replies(tmp_path):

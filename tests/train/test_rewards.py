@@ -79,7 +79,7 @@ def test_an_audited_second_opinion_pays_unread_answers_and_nothing_else(tmp_path
     config = RewardConfig.model_validate({"second_opinion": opinion})
     assert config.second_opinion is not None
     texts = [unread, other, "\\boxed{73}", "\\boxed{72}", "I do not know.", "It is seventy-two or more: \\boxed{5}"]
-    with pytest.raises(ConfigError, match="is no audit of a second opinion"):
+    with pytest.raises(ConfigError, match="is not an audit of a second opinion"):
         scored(config, [row(0, "72")], [texts])
     write_audit(JudgeAudit(unread=200, hostile=100), config.second_opinion, ["math"], "responses", tmp_path)
     completions = scored(config, [row(0, "72")], [texts])
@@ -235,7 +235,7 @@ def test_every_mistake_in_the_reward_is_told_at_once() -> None:
     for piece in (
         "Did you mean 'math'?",
         "two terms are named 'a'",
-        "its gate 'b' is no term",
+        "its gate 'b' is not a term",
         "c -> c",
         "exactly one term must leave `verifier` out",
         "reward.clip",

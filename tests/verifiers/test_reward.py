@@ -119,7 +119,7 @@ def test_every_mistake_is_told_at_once():
     for piece in (
         "two terms are named 'a'",
         "Did you mean 'math'?",
-        "gate 'z' is no term",
+        "gate 'z' is not a term",
         "finite",
         "b -> c -> b",
         "d -> d",

@@ -164,7 +164,7 @@ class Recording:
             except (TypeError, ValueError, RecursionError) as error:
                 reason = "its brackets are nested too deep" if isinstance(error, RecursionError) else error
                 raise InputError(
-                    f"{path}, line {line_number}: this is no recorded episode: {reason}.",
+                    f"{path}, line {line_number}: this is not a recorded episode: {reason}.",
                     'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}, with '
                     '"tools" where the environment has any.',
                 ) from error

@@ -112,7 +112,7 @@ def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
     for key, value in options.items():
         if key not in known:
             names = ", ".join(sorted(known)) or "none"
-            raise BadSuite(f"{field}.{str(key)[:60]} is no option of {kind}; there are {names}")
+            raise BadSuite(f"{field}.{str(key)[:60]} is not an option of {kind}; there are {names}")
         _check_option(key, value, f"{field}.{key}")
     if kind == "program" and "code" not in options:
         raise BadSuite(f"{field}.code is missing")

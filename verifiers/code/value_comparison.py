@@ -72,7 +72,7 @@ def read_call_spec(spec: object, field: str) -> dict[str, Value]:
         elif key in _TOLERANCES:
             outcomes.require_tolerance(value, f"{field}.{key}")
         else:
-            raise BadSuite(f"{field}.{str(key)[:60]} is no option; there are {', '.join(_TOLERANCES + _SWITCHES)}")
+            raise BadSuite(f"{field}.{str(key)[:60]} is not an option; there are {', '.join(_TOLERANCES + _SWITCHES)}")
     return options
 
 

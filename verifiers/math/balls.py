@@ -516,10 +516,10 @@ class Evaluator(Arithmetic):
         if (exact := rational(node)) is None:
             bound = self.value(node, point).midpoint
             if isinstance(bound, mpc) or abs(bound) > MAX_IRRATIONAL_BOUND or bound != self.context.rint(bound):
-                raise Unsupported("a bound that is no whole number")
+                raise Unsupported("a bound that is not a whole number")
             return int(bound)
         if exact.denominator != 1 or abs(exact) > MAX_BOUND:
-            raise Unsupported("a bound that is no whole number")
+            raise Unsupported("a bound that is not a whole number")
         return int(exact)
 
 

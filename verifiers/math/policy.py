@@ -107,6 +107,9 @@ class Policy:
     """positive: letters below roots and in logarithms are positive, as masses and frequencies are, so that
     \\sqrt{\\omega^2} is \\omega; coordinates, times, charges and angles may be negative. auto: where a problem is of
     physics."""
+    comma: Literal["auto", "decimal", "answers"] = "auto"
+    """decimal: gold and answers have decimal commas, so that 2,25 is 2.25 and 1.234 may be 1234; an answer may have
+    points as well. answers: the same, of a gold with a point. auto: a comma is read as the other side has it."""
     options: tuple[str, ...] = ()
     """The texts of the choices, where gold is a choice's letter: the choice's text answers as well as its letter."""
 

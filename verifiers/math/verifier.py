@@ -30,6 +30,7 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
+from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
     committed_answer,
@@ -188,7 +189,24 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
     for side, text in (("gold", gold), ("answer", answer)):
         if len(text) > MAX_PROSE_CHARS:
             return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
-    return _compare_within_budget(answer, gold, policy, boxed)
+    compare_sides = _compare_within_budget if policy.comma == "auto" else _compare_with_commas
+    return compare_sides(answer, gold, policy, boxed)
+
+
+def _compare_with_commas(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    """Compare an answer as it stands, then with points for decimal commas."""
+    (gold, _), policy = _with_pointed_gold(gold, policy), replace(policy, comma="auto")
+    verdict = _compare_within_budget(answer, gold, policy, boxed)
+    pointed = with_points(answer)
+    if verdict.score != 0.0 or pointed == answer:
+        return verdict
+    other = _compare_within_budget(pointed, gold, policy, boxed)
+    return other if other.score == 1.0 else verdict
+
+
+def _with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
+    """Return a gold with points, and the policy under which it has them already."""
+    return (with_points(gold), replace(policy, comma="answers")) if policy.comma == "decimal" else (gold, policy)
 
 
 def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
@@ -567,6 +585,8 @@ class MathVerifier:
             policy = parse_policy({**self.policy.changed_options(), **info}) if info else self.policy
         except ConfigError as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
+        if gold:
+            gold, policy = _with_pointed_gold(gold, policy)
         if problem:
             policy = policy_for(problem, gold, policy, info)
             if "options" not in info and _is_choice(gold):

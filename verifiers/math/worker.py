@@ -183,4 +183,4 @@ def encode(node: Node) -> list[Any]:
         case Big(kind, variable, low, high, body):
             bounds = [None if bound is None else encode(bound) for bound in (low, high)]
             return ["big", kind, variable, *bounds, encode(body)]
-    raise TypeError(f"{type(node).__name__} is no value")
+    raise TypeError(f"{type(node).__name__} is not a value")

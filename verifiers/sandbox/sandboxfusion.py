@@ -120,7 +120,7 @@ class SandboxFusion:
             fits = False
         if not fits:
             raise ConfigError(
-                f"{self.url.partition('@')[2] or self.url!r} is no address of a service.", "http(s)://HOST:PORT is."
+                f"{self.url.partition('@')[2] or self.url!r} is not an address of a service.", "http(s)://HOST:PORT is."
             )
 
     @property

@@ -57,7 +57,7 @@
       const by = truegold.EVIDENCE[row.fault_by] ?? `by the rule ${words(row.fault_by)}`;
       tags.push(element("span", { class: "tag blocks" }, `at fault with probability ${percent(row.fault)} (${by})`));
     }
-    if (row.tier) tags.push(element("span", { class: "tag" }, `tier ${row.tier}`));
+    if (row.tier) tags.push(element("span", { class: "tag", title: "What to do with the row, by all evidence: drop, review or keep" }, `advice: ${row.tier}`));
     return element(
       "p",
       { class: "top" },

@@ -8,7 +8,7 @@
     ["stage", "Stage", (row) => [row.stage]],
     ["reason", "Reason", (row) => [row.reason]],
     ["flag", "Flag", (row) => row.flags],
-    ["tier", "Tier", (row) => [row.tier]],
+    ["tier", "Advice", (row) => [row.tier]],
     ["verdict", "Verdict", (row) => row.verdicts],
     ["source", "Source", (row) => [row.source]],
     ["domain", "Domain", (row) => [row.domain]],

@@ -225,8 +225,8 @@ def with_step(**step: Any) -> str:
     ("text", "error"),
     [
         ("", "holds no recorded episode"),
-        ('{"row": "a", "opening": []}\n', "line 1: this is no recorded episode: steps is missing"),
-        (json.dumps(EPISODE) + "\n{half", "line 2: this is no recorded episode: Expecting"),
+        ('{"row": "a", "opening": []}\n', "line 1: this is not a recorded episode: steps is missing"),
+        (json.dumps(EPISODE) + "\n{half", "line 2: this is not a recorded episode: Expecting"),
         (json.dumps(EPISODE) + "\n\n\n{half", "line 4: "),
         ("[1]\n", "line 1: .* it is a list, not an object"),
         ('{"row": "a", "opening": ' + "[" * 100_000, "line 1: .*nested too deep"),

@@ -182,7 +182,7 @@ def test_much_more_output_than_expected_is_not_taken_apart():
         ({"type": "tokens", "abs_tol": float("nan")}, "checker.abs_tol must be a number from 0"),
         ({"type": "tokens", "case_sensitive": 1}, "checker.case_sensitive must be true or false"),
         ({"type": "tokens", "unordered": "words"}, "checker.unordered must be one of lines, tokens, tokens_in_line"),
-        ({"type": "exact", "abs_tol": 1}, "checker.abs_tol is no option of exact"),
+        ({"type": "exact", "abs_tol": 1}, "checker.abs_tol is not an option of exact"),
         ({"type": "program"}, "checker.code is missing"),
         ({"type": "program", "code": ""}, "checker.code must be a program"),
     ],

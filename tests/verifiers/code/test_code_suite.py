@@ -254,7 +254,7 @@ def test_functions_called_test_are_called():
         ({"type": "calls", "entry_point": "f", "cases": [{"args": 1, "expected": 1}]}, "cases[0].args must be a list"),
         (
             {"type": "calls", "entry_point": "f", "cases": [{"expected": {"$": "nonsense", "v": 1}}]},
-            "cases[0].expected is no value",
+            "cases[0].expected is not a value",
         ),
         ({"type": "asserts", "code": " "}, "tests.code must hold the tests"),
         ({"type": "asserts", "code": "x", "codecs": {"P": "xy"}}, "codecs.P must be a list of attribute names"),

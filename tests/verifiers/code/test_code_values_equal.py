@@ -163,7 +163,7 @@ def test_any_of_says_how_many_were_tried():
         ("tokens", "checker must be one of values, strict, unordered, got 'tokens'"),
         ({"type": "values", "unordered": "yes"}, "checker.unordered must be true or false"),
         ({"type": "values", "rel_tol": "small"}, "checker.rel_tol must be a number"),
-        ({"type": "values", "tolerance": 1}, "checker.tolerance is no option"),
+        ({"type": "values", "tolerance": 1}, "checker.tolerance is not an option"),
     ],
 )
 def test_a_bad_spec_is_told(spec, text):

@@ -156,7 +156,7 @@ def _as_printed(outcomes: Sequence[Value], language: str) -> Iterator[Value]:
             try:
                 value = read_printed(outcome if left >= 0 else "", language)
             except (ValueError, RecursionError):
-                value = Raised("Unreadable", "what it returned is no plain value")
+                value = Raised("Unreadable", "what it returned is not a plain value")
         yield value
 
 

@@ -360,7 +360,7 @@ def _value(encoded: Json, path: str) -> Json:
     try:
         return decode(encoded)
     except Undecodable as error:
-        raise BadSuite(f"{path} is no value: {error}") from error
+        raise BadSuite(f"{path} is not a value: {error}") from error
 
 
 def _entry_point(options: Mapping[str, Json], path_prefix: str) -> str | None:

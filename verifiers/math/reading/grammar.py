@@ -339,7 +339,7 @@ class Grammar(Cursor):
             self.take()
             digit = self.take()
             if digit.kind not in ("num", "name") or "_" in base.name:
-                raise UnreadableAnswer("a subscript that is no name")
+                raise UnreadableAnswer("a subscript that is not a name")
             return Pow(Sym(f"{base.name}_{digit.text}"), Num(power.value))
         if (special := self._read_special_exponent(base)) is not None:
             return special

@@ -79,7 +79,7 @@ def read_numeral(reader: Grammar, token: Lexeme) -> tree.Node:
     base = reader.read_script()
     whole = isinstance(base, tree.Num) and base.value.denominator == 1 and token.decimals is None
     if not whole or not isinstance(base, tree.Num) or not 2 <= base.value <= 36:
-        raise UnreadableAnswer("a number with a subscript that is no base")
+        raise UnreadableAnswer("a number with a subscript that is not a base")
     return tree.BaseN(token.text, int(base.value))
 
 
@@ -251,7 +251,7 @@ def subscript_name(node: tree.Node) -> str:
         return "+".join(sorted(map(subscript_name, node.terms)))
     if isinstance(node, (tree.BareList, tree.Group)):
         return ",".join(map(subscript_name, node.elements))
-    raise UnreadableAnswer("a subscript that is no name")
+    raise UnreadableAnswer("a subscript that is not a name")
 
 
 def read_brackets(reader: Grammar, opening: str) -> tree.Node:

@@ -621,7 +621,7 @@ _Decoder.further = {
 
 def _new_error(kind: Value, args: tuple[Value, ...]) -> BaseException:
     if not isinstance(kind, type) or not issubclass(kind, BaseException):
-        raise Undecodable("what it raised is no exception")
+        raise Undecodable("what it raised is not an exception")
     try:
         return kind(*args)
     except (TypeError, ValueError):

@@ -231,7 +231,7 @@ class Session(SolutionWatch):
                     self._restore_arguments(rest[0], objects)
                 return value
             if kind != "error":
-                raise Undecodable("it is no answer to what was asked")
+                raise Undecodable("it is not an answer to what was asked")
             error = self._values.decode_exception(*rest)
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)

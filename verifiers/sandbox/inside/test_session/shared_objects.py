@@ -264,7 +264,7 @@ class Borrower(_SharedContainers):
         """Return a value with the test code's own objects for what is lent in it. Raises `Undecodable`."""
         for shell in self._decode(shells, ()):
             if type(shell) not in MUTABLE or len(self.objects) >= MAX_LENT:
-                raise Undecodable("what it lends is no container")
+                raise Undecodable("what it lends is not a container")
             self.add(shell)
         self.take(changed)
         return self._decode(data, self.objects)

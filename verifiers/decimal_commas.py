@@ -1,0 +1,68 @@
+r"""Reads numbers with decimal commas, and tells whether a column of golds has them.
+
+with_points("2,25")          "2.25"         with_points("1.234,50 €")    "1234.50 €"
+with_points("1.234")         "1234"         with_points("2{,}25")        "2.25"
+with_points("2,5; 3,75")     "2.5; 3.75"    with_points("1, 2 und 3")    as it is, and so are (2,5) and 1,2,3
+
+comma_use(["3,5", "12,25", "7", "0,5"], "de")    "decimal"
+comma_use(["1,234", "2,500", "7,125"], "de")     "unclear": 1234, or a bit more than 1
+comma_use(["2,3", "-1,4", "5", "0,7"], "en")     "unclear": decimals or lists
+comma_use(["1,234", "2,500", "7,125"], "en")     None: thousands, as in all English texts
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+COMMA_LANGUAGES = frozenset(
+    "af bg br bs ca cs da de el eo es et eu fi fo fr gl hr hu hy id is it ka kk ky lb lt lv mk nb nl nn no oc pl pt ro "
+    "ru sk sl sq sr sv tr uk uz vi wa".split()
+)
+"""Languages whose writers put a comma before decimals."""
+MIN_SIGNS = 3
+"""The fewest golds with decimals behind a comma that make a column of them."""
+
+_SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
+_START, _END = r"(?<![\w.,])", r"(?!\d|[.,]\d)"
+_WITH_COMMA = re.compile(rf"{_START}(\d{{1,3}}(?:{_SPACE}\d{{3}})+|\d+)(?:,|\{{,\}})(\d+){_END}")
+_NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3}})+){_END}")
+_PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
+"""1234 in English, and a number below 1000 elsewhere."""
+_OTHERWISE = re.compile(r"\d,\s|,\d+,\d|,\d{3}\.\d|(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
+"""A list, and decimals behind a point."""
+
+
+def with_points(text: str) -> str:
+    """Return a text in which numbers with decimal commas have points, and no marks of thousands."""
+    if "," not in text and "." not in text:
+        return text
+    pairs = [match.span() for match in _PAIR.finditer(text)]
+
+    def rewrite(match: re.Match[str]) -> str:
+        if any(start < match.start() < end for start, end in pairs):
+            return match[0]
+        return match[3].replace(".", "") if match[3] else f"{re.sub(_SPACE, '', match[1])}.{match[2]}"
+
+    return _NUMERAL.sub(rewrite, text)
+
+
+CommaUse = Literal["decimal", "unclear"]
+
+
+def comma_use(golds: Sequence[str], language: str) -> CommaUse | None:
+    """Say how the golds of a column use commas, where their problems are in this language; None where that is plain.
+
+    "decimal" where several golds have decimals behind a comma that cannot be thousands, and none says otherwise by a
+    list or by a point before decimals. "unclear" where that could be, and a person has to say.
+    """
+    numbers = [match[0] for gold in golds if (match := _WITH_COMMA.search(gold)) and not _PAIR.search(gold)]
+    decimal = [text for text in numbers if not _THOUSANDS.fullmatch(text)]
+    has_commas = language in COMMA_LANGUAGES
+    if len(numbers) < MIN_SIGNS or any(map(_OTHERWISE.search, golds)):
+        return None
+    if len(decimal) < MIN_SIGNS:
+        return "unclear" if has_commas else None
+    return "decimal" if has_commas else "unclear"
