@@ -1,5 +1,5 @@
 """Saves the stopping rule of a profile as a JSON file, and loads it again. The rule (`stopping_rule.py`) is learned
-from a pilot, the first rows that are sampled. It says with which chance a problem with so many passes gets further
+from a pilot: random rows that are sampled first. It says with which chance a problem with so many passes gets further
 samples.
 
 {"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
