@@ -124,7 +124,7 @@ def count_rows_by_end(files: RunFiles) -> Account:
 
 
 def count_rejects(path: Path | None) -> dict[str, int]:
-    """Return the number of rejected records by reason; none where there is no such file."""
+    """Return the number of rejected records by reason; none if there is no such file."""
     return dict(sorted(Counter(reject["reason"] for reject in _read_rejects(path)).items()))
 
 
@@ -217,7 +217,7 @@ class LabelErrors:
     known: int
     """The rows that it rests on."""
     rate: float | None = None
-    """None, like the ends of its interval, where nothing is known."""
+    """None, like the ends of its interval, if nothing is known."""
     low: float | None = None
     high: float | None = None
 
@@ -226,8 +226,8 @@ NOT_ESTIMATED = LabelErrors("not estimated", 0)
 
 
 def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
-    """Return the expected share over the exported rows of which samples or a measured model tell. InputError where a
-    column is missing."""
+    """Return the expected share over the exported rows of which samples or a measured model tell. Raises InputError if
+    a column is missing."""
     table = pl.scan_parquet(suspicion)
     columns = set(table.collect_schema().names())
     if missing := {"suspicion", "label_wrong", "evidence", "source", "source_row"} - columns:

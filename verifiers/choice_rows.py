@@ -68,7 +68,7 @@ _SEPARATORS = tuple(map(re.compile, (r"\n", r";\s", r"\s\|\s", r";", r"\|")))
 """Separators of options in a text that has no labels, the surest first: bars may be maths."""
 
 Slots = list[str | None]
-"""The options of a record in their places; None where one is empty."""
+"""The options of a record in their places, or None if one is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ChoiceColumns:
     """The columns that hold the options of a source."""
 
     options: tuple[str, ...]
-    """One column with all, or one for each in its order; where there are `wrong` ones, that with the right one."""
+    """One column with all, or one for each in its order; if there are `wrong` ones, that with the right one."""
     wrong: tuple[str, ...] = ()
     """The columns of wrong options."""
     answer: str | None = None
@@ -168,7 +168,7 @@ def _labelled_in(text: str) -> list[str]:
 def _separated_in(text: str) -> list[str]:
     """Return the options between line ends, semicolons or bars, the first of these that stands there.
 
-    Bars separate options where none is empty and none breaks a bracket: `|x| ; |y|` has two, `|x| - |y|` is none.
+    Bars separate options if none is empty and none breaks a bracket: `|x| ; |y|` has two, `|x| - |y|` is none.
     """
     text = text.strip().rstrip(";")
     separator = next((sign for sign in _SEPARATORS if sign.search(text) is not None), None)
@@ -185,7 +185,7 @@ def _is_closed(text: str) -> bool:
 
 
 def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
-    """Return the columns of options that the first records have; None where they are no questions of choice."""
+    """Return the columns of options that the first records have, or None if they are no questions of choice."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
     known = spelled(LISTS, filled)
     lists = [name for name in known if any(len(read_slots(values.get(name))) > 1 for values in samples)]
@@ -392,7 +392,7 @@ def _alike(option: str, text: str) -> bool:
 
 
 def first_index(columns: ChoiceColumns, samples: Samples) -> int | None:
-    """Return what the first option's index is, 0 or 1; None where answers are no indices."""
+    """Return what the first option's index is, 0 or 1, or None if answers are no indices."""
     if columns.answer is None or columns.wrong:
         return None
     known: list[tuple[str, Slots]] = []

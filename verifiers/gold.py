@@ -109,7 +109,7 @@ def golds_in(value: Any) -> list[str]:
 
 
 def quoted_list(text: object) -> list[str] | None:
-    """Return the texts that a text lists in quotes, None where it is anything else."""
+    """Return the texts that a text lists in quotes, or None if it is anything else."""
     if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
         return None
     # JSON and repr write a backslash twice.
@@ -151,7 +151,7 @@ def all_golds(gold: str | None, arguments: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def mistake_in_golds(value: object) -> str | None:
-    """Return why `other_golds` is not a list of accepted golds; None where it is one."""
+    """Return why `other_golds` is not a list of accepted golds, or None if it is one."""
     if not isinstance(value, list | tuple) or not all(isinstance(gold, str) for gold in value):
         return f"{OTHER_GOLDS} must be a list of texts, got {value!r:.60}"
     if len(value) >= MAX_GOLDS:
@@ -224,7 +224,7 @@ def check_template(template: str) -> None:
 
 
 def gold_response(verifier: Verifier, gold: str | None, solution: str | None = None) -> str | None:
-    """Return the response that must earn the full score from `verifier`; None where none can be made up."""
+    """Return the response that must earn the full score from `verifier`, or None if none can be made up."""
     if gold is None and (solution is None or not judges_solutions(verifier)):
         return None
     if (make_response := getattr(verifier, "gold_response", None)) is None:

@@ -156,14 +156,14 @@ class _Words:
         return value + self._read_fraction_after_and(), False
 
     def _part(self, is_one: bool) -> int | None:
-        """Return the divisor of the part that comes next, after "one" or another number; None where none does."""
+        """Return the divisor of the part that comes next, after "one" or another number, or None if none does."""
         word = self._word()
         if word in ORDINALS and (is_one or self._word(1) == "of"):
             return ORDINALS[word]
         return PARTS.get(word) if word not in ("half", "quarter") or is_one else None
 
     def _read_fraction_after_and(self) -> Fraction:
-        """Return the fraction of a mixed number ("and a half", "and three quarters"), 0 where none comes next."""
+        """Return the fraction of a mixed number ("and a half", "and three quarters"), 0 if none comes next."""
         start = self._position
         if self._word() != "and":
             return Fraction(0)

@@ -134,7 +134,7 @@ class LaunchConfig(StageConfig):
     """DeepSpeed's list of machines (`worker-1 slots=8`); then its launcher starts the ranks over ssh. Every machine has
     to see the run's folder and the same installation under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
-    """The memory of each GPU in GB, for the plan of memory, where they are not this machine's."""
+    """The memory of each GPU in GB, for the plan of memory, if they are not this machine's."""
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> LaunchConfig:

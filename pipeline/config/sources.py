@@ -39,7 +39,7 @@ class Columns(StageConfig):
     tests: ColumnSpec | None = None
     """Test cases, for code; goes into `verifier_args.tests`."""
     golds: ColumnSpec | None = None
-    """A column with a list of accepted golds, any of which is right; the first is gold where no column of gold is
+    """A column with a list of accepted golds, any of which is right; the first is gold if no column of gold is
     named."""
     verifier: ColumnSpec | None = None
     """A column that names each row's verifier; rows may name code by it, which is loaded then."""

@@ -10,10 +10,10 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
     a   1    1        1         same_problem   true            {"with": "b", "with_row": 2, "score": ...}
     b   2    2 ...
 
-- `row` is the record's number from 1.
-- `cluster` is the row that stands for all records of the same problem, and is equal exactly for those.
-- `template` is the row that stands for the instances of one template; it is empty where there is only one.
-- `relation` (exact, same_problem, same_template, edited_variant, unrelated) of a record that goes is to the one that
+- `row` is the record's number from 1. - `cluster` is the row that stands for all records of the same problem, and is
+equal exactly for those. - `template` is the row that stands for the instances of one template; it is empty if there is
+only one. - `relation` (exact, same_problem, same_template, edited_variant, unrelated) of a record that goes is to the
+one that
   stays for it, else the closest to any other record. The evidence names that record: `with`.
 - `keep` says whether the record stays, `kept_id` which one stays for it.
 
@@ -89,8 +89,8 @@ def find_clusters(
 
     Returns how many records there are by what became of them.
 
-    Whatever runs the shards, the result is the same. Temporary files lie in `out_dir` meanwhile. Raises InputError
-    where the file cannot be read or has no column for the prompt.
+    Whatever runs the shards, the result is the same. Temporary files lie in `out_dir` meanwhile. Raises InputError if
+    the file cannot be read or has no column for the prompt.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")

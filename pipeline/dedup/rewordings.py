@@ -81,7 +81,7 @@ class DedupOutcome:
     translations: Sequence[Translation] = ()
     """Pairs that an encoder proposed and the reading confirmed; both rows stay."""
     overruled: Marks | None = None
-    """Whether it goes because a better source has another gold (`rewordings`); None where no source is better."""
+    """Whether it goes because a better source has another gold (`rewordings`), or None if no source is better."""
     settled: Marks | None = None
     """Whether its conflict is settled by that."""
 

@@ -50,7 +50,7 @@ COPY_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
 def score_planted(files: RunFiles) -> Fields | None:
     """Score the run: `kinds` of defects, the false `alarms`, and the labels that the trained model has `disputed`.
 
-    None where nothing says what was planted. Shares are None where there is nothing to divide by.
+    None if nothing says what was planted. Shares are None if there is nothing to divide by.
     """
     if (kinds := _planted_kinds(files)) is None:
         return None

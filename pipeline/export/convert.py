@@ -75,7 +75,7 @@ from truegold.verifiers import (
 from truegold.verifiers.code.suite.row_tests import Unusable
 
 TYPES = {"pass_rate": pa.float64(), "suspicion": pa.float64(), "posterior": PROFILE_SCHEMA.field("posterior").type}
-"""Columns that have their type also where no row has a value."""
+"""Columns that have their type also if no row has a value."""
 ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
 """So many records that do not fit are described."""
@@ -169,9 +169,9 @@ def convert(
     """Write the rows of `data` into `out_dir`.
 
     `source` says how a file is read, where `data` is one; its verifier, licence, origin and limit are those of a run or
-    an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError
-    where there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what
-    are truegold's own tables.
+    an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError if
+    there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what are
+    truegold's own tables.
     """
     refuse_input(out_dir, data)
     if source.verifier is not None:
@@ -412,7 +412,7 @@ def _package_name(out_dir: Path) -> str:
 
 
 def _version(package: str | None) -> str | None:
-    """Return the version of an installed package; None where it is not installed."""
+    """Return the version of an installed package, or None if it is not installed."""
     try:
         return None if package is None else version(package)
     except PackageNotFoundError:
@@ -424,7 +424,7 @@ def tables_of(
 ) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and how many records could not become rows, by reason.
 
-    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError where
+    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError if
     there is no set, or more of it is rejected than `bounds` allow.
     """
     if finished := finished_tables(data):
@@ -455,7 +455,7 @@ def finished_tables(data: Path) -> list[Path]:
 
 
 def _refuse_columns(folder: Path, source: FileSource) -> None:
-    """Raise ConfigError where the source says of truegold's own tables how they are to be read."""
+    """Raise ConfigError if the source says of truegold's own tables how they are to be read."""
     settings = {"preset": source.preset, **dict(source.columns), "last_turn_only": source.last_turn_only or None}
     if named := [name for name, value in settings.items() if value is not None]:
         raise ConfigError(

@@ -76,12 +76,12 @@ class ExportRow:
 
     @property
     def prompt(self) -> str | list[Message]:
-        """The prompt as a text, or as a conversation where there is more than one message."""
+        """The prompt as a text, or as a conversation if there is more than one message."""
         return self.messages if len(self.messages) > 1 else self.row["prompt"]
 
     @cached_property
     def perfect_response(self) -> str:
-        """A response that earns the full score; empty where none can be made up."""
+        """A response that earns the full score; empty if none can be made up."""
         return gold_response(resolve(self.row["verifier"]), self.row["gold"], self.row["solution"]) or ""
 
     @property
@@ -145,7 +145,7 @@ def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
 
 
 Record = Callable[[ExportRow, int], Mapping[str, Any]]
-"""A function from a row and its number in the split to its record. It raises Unusable where the format would lose
+"""A function from a row and its number in the split to its record. It raises Unusable if the format would lose
 something of the row."""
 
 
@@ -160,7 +160,7 @@ class Format:
     schema: type[BaseModel]
     """The fields that a record has by the target's documentation and code."""
     package: str | None = None
-    """The target's package, where there is one to install."""
+    """The target's package, if there is one to install."""
     load: Callable[[Path], int] | None = None
     """The target's own reader of a split, which returns the number of rows and raises where a file does not fit."""
     companions: Mapping[str, str] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class Format:
     completions: Literal["none", "right", "pairs"] = "none"
     """The completions that a record has in addition to its row: none, a right one, or a right one and a wrong one."""
     remark: str = ""
-    """The remark on rows that need truegold's own reward there; empty where no other reward reads the format."""
+    """The remark on rows that need truegold's own reward there; empty if no other reward reads the format."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
     """Whether a row does."""
     record: Record = field(init=False)

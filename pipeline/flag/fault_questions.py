@@ -111,16 +111,16 @@ class FaultReply:
     faults: tuple[QuotedFault, ...]
     """The faults whose quotations stand in the problem, each kind once."""
     answer: str | None
-    """The model's own answer; None where it gives none."""
+    """The model's own answer, or None if it gives none."""
     unquoted: int = 0
     """The number of faults whose quotations do not stand in the problem."""
 
 
 def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str | None:
-    """Return the first question; None where there is nothing to ask.
+    """Return the first question, or None if there is nothing to ask.
 
     A problem that is longer than a prompt shows is not asked about, since what is cut off may be what seems to be
-    missing. The kind about gold is left out where there is none.
+    missing. The kind about gold is left out if there is none.
     """
     shown = _shown_problem(problem)
     if shown is None:
@@ -178,7 +178,7 @@ def _gold_part(nonce: str, form: str) -> str:
 
 
 def read_faults(reply: str | None, problem: str) -> FaultReply | None:
-    """Return what a reply to the first question says; None where it cannot be read.
+    """Return what a reply to the first question says, or None if it cannot be read.
 
     Of several statements on a kind the last one counts, and none before "NONE", since thoughts come before findings.
     """
@@ -203,8 +203,8 @@ def read_faults(reply: str | None, problem: str) -> FaultReply | None:
 
 
 def read_defence(reply: str | None) -> str | None:
-    """Return the answer that a reply to the second question defends the problem with, "" where it gives the problem up;
-    None where it cannot be read."""
+    """Return the answer that a reply to the second question defends the problem with, "" where it gives the problem up,
+    or None if it cannot be read."""
     text = _spoken(reply)
     for line in reversed((text or "").splitlines()):
         if (match := _DEFENCE.match(line.strip())) is not None:
@@ -214,7 +214,7 @@ def read_defence(reply: str | None) -> str | None:
 
 
 def _spoken(reply: str | None) -> str | None:
-    """Return the reply behind its thoughts; None where it ended in them."""
+    """Return the reply behind its thoughts, or None if it ended in them."""
     if reply is None:
         return None
     reply = reply[-MAX_REPLY_CHARS:]
@@ -255,7 +255,7 @@ def _value_text(value: object) -> str:
 
 
 def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]:
-    """Return the quotation that stands in the problem, "" where none does, and the reason."""
+    """Return the quotation that stands in the problem, "" if none does, and the reason."""
     before, bar, why = evidence.partition("|")
     spans = [next(filter(None, match.groups())) for match in _QUOTED.finditer(evidence)]
     whole = before.strip().strip('"“”«»「」『』`*')

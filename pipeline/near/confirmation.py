@@ -25,8 +25,8 @@ The weights were fitted by logistic regression (L2, signs fixed) on the developm
 models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
 same corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` is a rule, not fitted.
 
-Reading takes a tenth of a millisecond a text. Pairs are read in groups that share no text, in processes where there
-are many, and only as far as a cluster depends on them:
+Reading takes a tenth of a millisecond a text. Pairs are read in groups that share no text, in processes if there are
+many, and only as far as a cluster depends on them:
 
     links           founders   read                          not read
     a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: both go for a, whatever they are to each other

@@ -145,7 +145,7 @@ class Lexicon:
         self.token_hash = arrays.Growing(np.uint64)
         """A hash of each token's stem, or of its first quantity where it has some."""
         self.formula_feature = arrays.Growing(np.int32)
-        """The feature of each formula, -1 where there is nothing to compare."""
+        """The feature of each formula, -1 if there is nothing to compare."""
         self._features: dict[str, int] = {}
         # Chinese characters, some 20,000 at most, and of each token the position of its character among them.
         self._characters: list[str] = []

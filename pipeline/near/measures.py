@@ -105,7 +105,7 @@ class Measures:
     contexts: Floats
     """The cosine of the sets of quantities with the words next to them."""
     order: Floats
-    """The cosine of the sets of quantities with the next one, smoothed: 1 where neither text has two quantities."""
+    """The cosine of the sets of quantities with the next one, smoothed: 1 if neither text has two quantities."""
     only_left: Floats
     """The weight of the quantities that only the left text has, 1.0 for each plain number; not bounded by 1."""
     only_right: Floats

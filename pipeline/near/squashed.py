@@ -299,7 +299,7 @@ class LayoutCopies:
     left: Ints
     right: Ints
     whole: Marks
-    """Whether they are with the requests for a form of the answer at their ends; else without these."""
+    """Whether they are with the requests for a form of the answer at their ends, or else without these."""
 
 
 class SquashedKeys:

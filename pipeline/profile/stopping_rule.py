@@ -46,7 +46,7 @@ LEAST = 0.005
 NEARBY = 1.25
 """The rule serves selections of so many times more and fewer rows, too: the share of rows that are worth it varies."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
-"""The selections that the rule serves where nothing is known of the one to come."""
+"""The selections that the rule serves if nothing is known of the one to come."""
 MOST_STRATA = 12
 """Groups of rows that have chances of their own, at most; the smallest ones share theirs."""
 TOLERANCE = 1e-9

@@ -110,7 +110,7 @@ class Mixture:
 
     @classmethod
     def from_components(cls, components: Iterable[Component] | None) -> Mixture | None:
-        """Return the mixture that a table keeps, None where it has no component."""
+        """Return the mixture that a table keeps, or None if it has no component."""
         records = list(components or ())
         if not records:
             return None
@@ -251,7 +251,7 @@ def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 
 def stack_mixtures(known: Sequence[Mixture | None]) -> tuple[Array, Array, Array]:
-    """Return weights, a and b of the components of each mixture; where there is none, any pass rate is as probable.
+    """Return weights, a and b of the components of each mixture; if there is none, any pass rate is as probable.
 
     Shapes [mixtures, components]; components that one has less than another have the weight 0.
     """
@@ -289,9 +289,9 @@ def _any_rate() -> Array:
 
 
 def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
-    """Return the distribution of greatest likelihood, None where nothing was judged.
+    """Return the distribution of greatest likelihood, or None if nothing was judged.
 
-    It is shrunk towards `parent`, the distribution of a larger set of problems, where there is one.
+    It is shrunk towards `parent`, the distribution of a larger set of problems, if there is one.
     """
     # In an order of their own: a killed profile has to end with the same prior to the last bit.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
@@ -343,7 +343,7 @@ class Priors:
 
 
 def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
-    """Return the distributions of problems that are counted by source and domain; None where nothing was judged.
+    """Return the distributions of problems that are counted by source and domain, or None if nothing was judged.
 
     A source or a domain with GROUP_ROWS judged problems has one of its own, shrunk towards that of all, and so has a
     domain of a source, shrunk towards that of its source.

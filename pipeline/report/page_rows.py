@@ -302,7 +302,7 @@ def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
 
 
 def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
-    """Return the texts of a row as the page shows them, none of them cut; None where the run has no such row.
+    """Return the texts of a row as the page shows them, none of them cut, or None if the run has no such row.
 
     source_key: where it came from, for rows of one content that cleaning may have made different.
     """

@@ -377,7 +377,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 
 
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
-    """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
+    """Return how a verifier read gold and answer, and how it compared them, or None if the evidence does not say."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
     hows = [EVIDENCE_WORDS[name].get(str(evidence.get(name)), "") for name in ("rung", "form")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]

@@ -94,7 +94,7 @@ class GuardAlarm:
     guard: str
     action: str
     metric: str | None
-    """The metric that it watches; None where an error has ended the run."""
+    """The metric that it watches, or None if an error has ended the run."""
     value: float | None
     causes: str
     remedy: str
@@ -134,7 +134,7 @@ class Training:
 
 
 def read_training(files: RunFiles) -> Training | None:
-    """Return what the run's training left, None where it has not trained."""
+    """Return what the run's training left, or None if it has not trained."""
     if (folder := files.training) is None:
         return None
     is_finished = "train" in files
@@ -220,7 +220,7 @@ def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list
 
 
 def pack_completions(training: Path | None) -> str | None:
-    """Return the packed completions of a training's folder; None where it has none."""
+    """Return the packed completions of a training's folder, or None if it has none."""
     steps = _steps_of(training) if training is not None else []
     if not steps:
         return None

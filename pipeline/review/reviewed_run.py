@@ -108,7 +108,7 @@ class ReviewedRun:
         return table
 
     def rows_of(self, row_id: str) -> list[Row]:
-        """Return the rows of this content. UnknownRowError where none can be decided about."""
+        """Return the rows of this content. Raises UnknownRowError if none can be decided about."""
         rows = self._read_rows([row_id])
         if not rows:
             raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.", self._where_it_went(row_id))
@@ -120,7 +120,8 @@ class ReviewedRun:
         return next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
 
     def resolve(self, name: str) -> str:
-        """Return the id that the first digits of an id, or a source and a row, mean. InputError where that is none."""
+        """Return the id that the first digits of an id, or a source and a row, mean. Raises InputError if that is
+        none."""
         return str(find_rows(self.files, name.strip())["id"][0])
 
     def _where_it_went(self, row_id: str) -> str | None:
@@ -291,14 +292,14 @@ def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
 
 
 def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
-    """Return a function that tells what was decided about a row of `data`; None where there are no decisions.
+    """Return a function that tells what was decided about a row of `data`, or None if there are no decisions.
 
         decide = decided_rows(Path("runs/gsm8k"))
         decide(row)     DecidedRow("fix", the row with the reviewer's gold); None where nothing stands
 
     Of a run, a decision counts about the row as it is (`weigh_review`): stale ones and contradictions do not. An
     exported set has rows that a fix has already changed, so that there the identity of the row is enough. The decisions
-    are those of the run, or those at `path`, a file or a folder. Raises InputError where there are none, or a file is
+    are those of the run, or those at `path`, a file or a folder. Raises InputError if there are none, or a file is
     damaged.
     """
     run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None

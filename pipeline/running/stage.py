@@ -289,7 +289,7 @@ def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def table_digest(record: Mapping[str, Any], name: str) -> str | None:
-    """Return one digest of a table that a stage's record has, of one file or of parts; None where it has none."""
+    """Return one digest of a table that a stage's record has, of one file or of parts, or None if it has none."""
     digests = list(_digests(record, name).values())
     return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 

@@ -5,9 +5,9 @@
     quota algebra 3/4, at most 100                                          ->  60 and 40, and algebra is named as short
 
 Rows that no demand tells apart form a cell. Their counts are integers that miss the demands by as few rows as possible,
-first those that were asked for and then the histogram that stands in where none was, have no more doubtful rows than
-their share (`Limit`) and, among those, keep as near as possible to the proportions in which the cells have rows (HiGHS,
-by scipy).
+first those that were asked for and then the histogram that stands in if none was, have no more doubtful rows than their
+share (`Limit`) and, among those, keep as near as possible to the proportions in which the cells have rows (HiGHS, by
+scipy).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Limit:
     rows: Sequence[int]
     """The rows of the kind in each cell."""
     last: Sequence[int]
-    """The rows among them that are taken only where no others meet the demands."""
+    """The rows among them that are taken only if no others meet the demands."""
 
     def within(self, total: int) -> int:
         """Return how many such rows a selection of `total` may have."""
@@ -222,7 +222,7 @@ def _within_reach(
 ) -> list[Demand]:
     """Return the demands with shares that bands can have: one without rows would leave no selection at all.
 
-    A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and where there are
+    A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and if there are
     none the other demands grow in proportion. Of the `available` rows of each cell so many are of the kind that `never`
     passed.
     """
@@ -247,7 +247,7 @@ def _within_reach(
 def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
     """Return the quotas, scaled so that those of a column of which every row has one add up to 1, where they nearly do.
 
-    Raises InputError where they `must` and leave no share to others: a few rows, of which shares are hardly to be told
+    Raises InputError if they `must` and leave no share to others: a few rows, of which shares are hardly to be told
     apart, would still have them all.
     """
     scaled = []
@@ -384,7 +384,7 @@ class _Program:
         return 0 if variables is None else math.floor(variables[self._columns("rows")].sum() + SLACK)
 
     def exact(self) -> list[int] | None:
-        """Return the counts of `total` rows in which every demand has its share, None where there are none."""
+        """Return the counts of `total` rows in which every demand has its share, or None if there are none."""
         targets = self._shares * self._total
         slack = HALF_A_ROW + ROUNDING
         self._bind(targets - slack, targets + slack, rows=self._members)
@@ -437,7 +437,7 @@ class _Program:
             self._bind(-np.inf, round(float((cost @ variables).item())) + HALF_A_ROW, **parts)
 
     def _minimise(self, cost: Array, *, are_whole: bool = True) -> Array | None:
-        """Return the variables of the solution of least cost, None where there is none."""
+        """Return the variables of the solution of least cost, or None if there is none."""
         from scipy.optimize import Bounds, milp
 
         solution = milp(

@@ -52,13 +52,13 @@ class Column:
     name: str
     """A column's name, or a path with dots."""
     extract: Extract | None = None
-    """The function that takes the meant part out of the column's text; None where all of it is meant."""
+    """The function that takes the meant part out of the column's text, or None if all of it is meant."""
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         return value_at(values, self.name)
 
     def text(self, values: Mapping[str, Any]) -> str | None:
-        """Return the column's text, after the extract where there is one; None where there is none."""
+        """Return the column's text, after the extract if there is one, or None if there is none."""
         text = text_of(self(values))
         return self.extract(text) if text is not None and self.extract is not None else text
 
@@ -176,7 +176,7 @@ def _filled_part(answer: Mapping[str, Any]) -> list[str]:
 
 
 WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
-"""Texts that writers of tables leave where there is nothing."""
+"""Texts that writers of tables leave if there is nothing."""
 
 
 def is_written_null(gold: str, of_values: bool) -> bool:
@@ -272,7 +272,7 @@ def listed_golds(value: Any, column: str) -> list[str]:
 
 
 def distinct(golds: Iterable[str]) -> list[str]:
-    """Return every gold once; raise Unusable where there are more than a row may have."""
+    """Return every gold once; raise Unusable if there are more than a row may have."""
     once = list(dict.fromkeys(golds))
     if len(once) > MAX_GOLDS:
         raise Unusable("too_many_golds", f"{len(once)} accepted golds; a row may have {MAX_GOLDS}")
@@ -313,7 +313,7 @@ def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
 
 
 def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
-    r"""Return how to take gold out of worked solutions: the last \boxed{}; None where no solution has one."""
+    r"""Return how to take gold out of worked solutions: the last \boxed{}, or None if no solution has one."""
     column = Column(solution)
     if any(last_boxed(text) for values in samples for text in gold_texts(column(values))):
         return ColumnSpec(column=solution, extract="boxed")
@@ -372,10 +372,10 @@ class RowParts:
     verifier_args: Mapping[str, Any]
     solution: str | None
     split: str | None
-    """train or heldout; None where the record says something else."""
+    """train or heldout, or None if the record says something else."""
     meta: Mapping[str, Any]
     prompt: str | None = None
-    """The prompt, of a row that an exported file carries; None where it is in its column."""
+    """The prompt, of a row that an exported file carries, or None if it is in its column."""
     context: str | None = None
     """The messages before the prompt, of a row that an exported file carries."""
 
@@ -391,7 +391,7 @@ class Layout:
     verifier: str = "math"
     """The verifier of its rows."""
     derive: Callable[[Values], Derived] | None = None
-    """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
+    """The function that makes more of a record than single columns give; it raises `Unusable` if it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
     asks: tuple[str, ...] = ()

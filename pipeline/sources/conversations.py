@@ -71,7 +71,7 @@ class AskedConversation:
 
 
 def context_text(conversation: AskedConversation) -> str | None:
-    """Return the context as a row has it: JSON text, None where there is none."""
+    """Return the context as a row has it: JSON text, or None if there is none."""
     return dump_json(conversation.context) if conversation.context else None
 
 
@@ -102,7 +102,7 @@ def is_unread_conversation(value: Any) -> bool:
 def read_prompt(value: Any) -> tuple[Any, bool]:
     """Return what a prompt column asks, and whether it holds messages.
 
-    Of messages it is the last one by a user, its parts joined; where no one is called user, the last that is not by a
+    Of messages it is the last one by a user, its parts joined; if no one is called user, the last that is not by a
     system or an assistant.
     """
     messages = messages_of(value)
@@ -178,7 +178,7 @@ def _context(messages: Sequence[RawMessage], asked: int | None) -> tuple[list[st
 def _around(value: Any, question: Any) -> AskedConversation:
     """Return what a conversation next to the prompt says around it.
 
-    The prompt is the user message of the same text; else, where there is one user message, another wording of it.
+    The prompt is the user message of the same text; else, if there is one user message, another wording of it.
     """
     structure = parse_structure(value)
     messages = messages_of(structure if isinstance(structure, list) else None)
@@ -257,7 +257,7 @@ def read_samples(value: Any) -> list[str | None]:
 
 
 def read_response(value: Any) -> str | None:
-    """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
+    """Return the text of a response; of a conversation it is the last assistant message. None if there is none."""
     messages = messages_of([value] if isinstance(value, Mapping) else value)
     if not messages:
         return value if isinstance(value, str) else text_of(value)
@@ -268,7 +268,7 @@ def read_response(value: Any) -> str | None:
 
 
 def _role(message: RawMessage) -> str:
-    """Return the speaker in lower case, as chat templates call it; an empty text where there is none."""
+    """Return the speaker in lower case, as chat templates call it; an empty text if there is none."""
     role = str(message.get("role") or "").strip().lower()
     return _ROLES.get(role, role)
 

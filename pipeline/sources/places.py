@@ -149,7 +149,7 @@ def _fetch(fs: Any, url: str, objects: Sequence[tuple[Mapping[str, Any], Path, b
 def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -> None:
     """Bring objects onto this machine, each to a path, whole or not at all; `url` names the place in errors.
 
-    Raises SetupError where an object ends before the size that is known of it.
+    Raises SetupError if an object ends before the size that is known of it.
     """
     asides = {name: file.with_name(f"{file.name}.{os.getpid()}.tmp") for name, (file, _) in files.items()}
     for aside in asides.values():
@@ -201,7 +201,7 @@ def place_errors(url: str) -> Iterator[None]:
 
 
 def _explain(url: str, error: Exception) -> TruegoldError | None:
-    """Return what an error of a place's library means, None where it says nothing of the place."""
+    """Return what an error of a place's library means, or None if it says nothing of the place."""
     if isinstance(error, ValueError) and str(error).startswith("Protocol not known"):
         return InputError(
             f"{url}: there is no place of this kind.", "Known are s3://, gs://, hf://, https:// and more."

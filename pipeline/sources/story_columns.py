@@ -64,13 +64,13 @@ class StoryColumns:
         return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
 
     def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
-        """Return the column next to the question that ends by saying one of these golds as the answer; else None."""
+        """Return the column next to the question that ends by saying one of these golds as the answer, or else None."""
         texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
         ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
 
     def whole_prompt(self, values: Values) -> str | None:
-        """Return the prompt with what belongs to it; None where that is the prompt alone."""
+        """Return the prompt with what belongs to it, or None if that is the prompt alone."""
         question, is_chat = read_prompt(values.get(self.prompt))
         if not isinstance(question, str):
             return None
@@ -96,8 +96,8 @@ def story_columns(
 ) -> StoryColumns:
     """Return the columns of the sample records that belong to the prompt's.
 
-    `golds` has the answers of each record, where there are some to look for in a text beside the question.
-    Solutions are no part of a prompt, in any column.
+    `golds` has the answers of each record, if there are some to look for in a text beside the question. Solutions are
+    no part of a prompt, in any column.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 

@@ -95,11 +95,11 @@ class Assessment:
 
     id: str
     suspicion: float | None
-    """The probability that the row is at fault; None where nothing is known of it."""
+    """The probability that the row is at fault, or None if nothing is known of it."""
     ill_posed: float | None
     """The probability that its problem is ill-posed."""
     label_wrong: float | None
-    """The probability that its label alone is; None where there is no answer."""
+    """The probability that its label alone is, or None if there is no answer."""
     tier: SuspicionTier
     evidence: dict[str, Any]
     """Counts that a reviewer can check; JSON-able."""
@@ -126,7 +126,7 @@ class Fit:
 
     @property
     def wrong_labels(self) -> float | None:
-        """The share of wrong labels; None where one model alone has answered, which cannot tell."""
+        """The share of wrong labels, or None if one model alone has answered, which cannot tell."""
         return self.learnt.population.prior[WRONG] if self.learnt.is_informed else None
 
     @property
@@ -141,7 +141,7 @@ def assess(
     others: Mapping[str, OtherEvidence] = MappingProxyType({}),
     asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> tuple[Fit, Iterator[Assessment]]:
-    """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items.
+    """Return what was learnt, and an assessment for each item, in order. Raises ValueError if votes are of other items.
 
     others: what is known beside votes, by the items' ids; asked_model: what is known of the model that was asked.
     """
@@ -298,7 +298,7 @@ class _ItemVotes:
     answer_class: NDArray[np.int32]
     samples: NDArray[np.int32]
     alternative: int
-    """The class of the favoured alternative; 0 where there is none."""
+    """The class of the favoured alternative; 0 if there is none."""
 
     def count(self, answer_class: int, chosen: NDArray[np.bool_]) -> int:
         """Return the samples of the chosen entries that are of a class."""

@@ -82,8 +82,8 @@ MIN_WITNESSES = 3
 MIN_INDEPENDENT = 2.0
 """The systems that answered must be worth so many together (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""Suspicion from which a row goes to review: about two of three are at fault where strong systems have answered, one
-of three where none has."""
+"""Suspicion from which a row goes to review: about two of three are at fault where strong systems have answered, one of
+three if none has."""
 REVIEW_CLOSED_AT = 0.3
 """Suspicion from which a row goes to review where the answer is one of a few; a fifth are at fault."""
 
@@ -117,9 +117,9 @@ class AskedVerdict:
     verdict: str
     """The outcome, or the kind of the fault."""
     ratio: float | None = None
-    """The likelihood ratio of the outcome; None where it says nothing."""
+    """The likelihood ratio of the outcome, or None if it says nothing."""
     at_least: float | None = None
-    """The lower end of its 90 % interval; None where nothing has measured the model."""
+    """The lower end of its 90 % interval, or None if nothing has measured the model."""
 
     @property
     def log_ratio(self) -> float | None:
@@ -295,9 +295,9 @@ def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[
 def join(
     votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares
 ) -> Joined | None:
-    """Return the posterior of a row; None where nothing is known of it.
+    """Return the posterior of a row, or None if nothing is known of it.
 
-    votes: by its samples alone, None where there are none; wording: the probability of several readings.
+    votes: by its samples alone, or None if there are none; wording: the probability of several readings.
     """
     ratios = other.log_ratios()
     if votes is None and not wording and not ratios:
@@ -391,8 +391,8 @@ def claim_fault(
     """Return how likely a row is at fault by what may drop it: votes, where enough models have answered, and the asked
     model's verdict, a fault at the lower end of its ratio.
 
-    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted; None
-    where the answer is one of a few.
+    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted, or
+    None if the answer is one of a few.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))

@@ -151,7 +151,7 @@ class Votes:
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return (n, m): the weights of the chosen entries, of all where none are named; chosen: (e,)."""
+        """Return (n, m): the weights of the chosen entries, of all if none are named; chosen: (e,)."""
         m = len(self.systems)
         weight = self.weight if chosen is None else self.weight * chosen
         flat = np.bincount(self.item.astype(np.int64) * m + self.system, weights=weight, minlength=self.n_items * m)
@@ -219,7 +219,7 @@ class NumberedNames(Protocol):
     """Finds the number of an item by a name that samples know it by."""
 
     def get(self, name: str, /) -> int | None:
-        """Return the number; None where there is no such item."""
+        """Return the number, or None if there is no such item."""
 
 
 class VoteCounter:

@@ -203,7 +203,7 @@ class GoldExamined:
     flags: tuple[FlagRecord, ...]
     """The flags that this stage would give the row."""
     verdict: Verdict | None
-    """The verdict on a perfect response; None where none can be made up."""
+    """The verdict on a perfect response, or None if none can be made up."""
     reading: str | None
     """The reading that the verifier has of gold, where it says so."""
 
@@ -264,7 +264,7 @@ class _Pending:
     """The verdicts so far, in the order of `roles`."""
 
     def verdict_on(self, role: _Role) -> Verdict | None:
-        """Return the first verdict on a response of this role, or None where there is no such response."""
+        """Return the first verdict on a response of this role, or None if there is no such response."""
         return next(iter(self.verdicts_on(role)), None)
 
     def verdicts_on(self, role: _Role) -> list[Verdict]:
@@ -428,7 +428,7 @@ def _golds_for_nothing(path: Path) -> tuple[str, ...]:
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:
-    """Return the gold that nearly all rows of a table have, how many have it, and of how many; None where none is."""
+    """Return the gold that nearly all rows of a table have, how many have it, and of how many, or None if none is."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
         return None

@@ -169,7 +169,7 @@ class ProposalBySource:
 
 
 def propose_options(path: Path, columns: ProblemColumns) -> dict[str, Any]:
-    """Return the options proposed for the golds of a file. Raises InputError where it has no problems."""
+    """Return the options proposed for the golds of a file. Raises InputError if it has no problems."""
     tally = MeasuredTally()
     for batch in read_problems(path, columns, clean=False):
         for prompt, gold in zip(batch.prompts, batch.golds, strict=True):

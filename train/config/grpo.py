@@ -265,7 +265,7 @@ class SamplingConfig(StageConfig):
     """The lowest bound that fits counts."""
     refills: int | None = Field(default=None, ge=0)
     """Rounds of further rollouts, from the reserve, in place of groups without advantages, such as those that are all
-    right or all wrong (DAPO's dynamic sampling). Left out: 1, where there are problems for two steps at least."""
+    right or all wrong (DAPO's dynamic sampling). Left out: 1, if there are problems for two steps at least."""
     right_share: Range | None = None
     """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
     rewards never changed."""
@@ -347,7 +347,7 @@ class ShownConfig(StageConfig):
     every: int = Field(default=1, ge=0)
     """Steps from one of which completions are shown to the next; 0: none are."""
     shown: int = Field(default=2, ge=0)
-    """Completions on the terminal, a line each, one right and one wrong where there are both."""
+    """Completions on the terminal, a line each, one right and one wrong if there are both."""
     rows: int = Field(default=32, ge=0)
     """Completions in the trackers' table, whole."""
 

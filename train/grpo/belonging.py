@@ -32,8 +32,8 @@ from truegold.verifiers import Item, Reason, Verdict, compose, resolve
 from truegold.verifiers.rates import wilson_interval
 
 CANARIES = 8
-"""Completions of the first step that are judged again at each later one: half of them right, where there are so many.
-By rewards alone a verifier that turns around cannot be told from a policy that does."""
+"""Completions of the first step that are judged again at each later one: half of them right, if there are so many. By
+rewards alone a verifier that turns around cannot be told from a policy that does."""
 MOST = 64
 """Completions of a step that are judged again to tell what is wrong with it."""
 NEIGHBOURS = 8
@@ -92,12 +92,12 @@ class StoredVerdict:
         return self.score is not None and self.reason not in TRANSIENT
 
     def differs(self, now: Verdict) -> bool | None:
-        """Say whether a verdict is another one than the stored; None where that cannot be told."""
+        """Say whether a verdict is another one than the stored, or None if that cannot be told."""
         return differ_verdicts(self.question, Verdict(self.score, Reason(self.reason), self.extracted), now)
 
 
 def differ_verdicts(question: Item, before: Verdict, now: Verdict) -> bool | None:
-    """Say whether two verdicts on a completion differ; None where that cannot be told."""
+    """Say whether two verdicts on a completion differ, or None if that cannot be told."""
     if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and before.score == 1.0):
         # A second opinion may have raised what is not read.
         return None
@@ -219,7 +219,7 @@ class StoredVerdicts:
         advantage: float,
         trained: bool,
     ) -> StoredVerdict | None:
-        """Return a line of the table, None where several rows have its id; the arguments are `COLUMNS`."""
+        """Return a line of the table, or None if several rows have its id; the arguments are `COLUMNS`."""
         row = self.rows.get(row_id)
         if row is None:
             return None
@@ -299,7 +299,7 @@ def make_stored_verdicts(
 
 
 def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[StoredVerdict]:
-    """Return `count` completions that are judged again, half of them right, where there are so many."""
+    """Return `count` completions that are judged again, half of them right, if there are so many."""
     draw = random.Random(f"again-{step}")
     known = [each for each in stored if each.can_be_compared]
     draw.shuffle(known)
@@ -310,7 +310,7 @@ def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[Store
 
 
 def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> float:
-    """Return the share of scores that are alike, of those that both have; 0 where there are fewer than eight."""
+    """Return the share of scores that are alike, of those that both have; 0 if there are fewer than eight."""
     pairs = [(left, right) for left, right in zip(first, second, strict=True) if left is not None and right is not None]
     return sum(abs(left - right) <= ROUNDING for left, right in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
 

@@ -295,7 +295,7 @@ FURTHEST = 5.0
 
 
 def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture | None]:
-    """Return what the profile knows of each problem, in few components; None where it has none. Problems with the same
+    """Return what the profile knows of each problem, in few components, or None if it has none. Problems with the same
     counts share it."""
     merged: dict[tuple[tuple[float, float, float], ...], Mixture | None] = {}
     known = []
@@ -333,7 +333,7 @@ class Posteriors:
     """
 
     def __init__(self, known: Sequence[Mixture | None], group_size: int) -> None:
-        """Begin with what the profile knows of each problem, None where it has none. Groups of `group_size` will be
+        """Begin with what the profile knows of each problem, or None if it has none. Groups of `group_size` will be
         sampled."""
         self._group_size = group_size
         self._hopeless = np.full(len(known), HOPELESS)

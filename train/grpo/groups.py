@@ -120,7 +120,7 @@ class CompletionScorer:
     """Judges the completions of a training, step after step, with processes that are kept from one to the next."""
 
     def __init__(self, config: RewardConfig, encoder: PromptEncoder, folder: Path | None = None) -> None:
-        """folder: where a second opinion keeps its replies. Raises ConfigError where that has not passed its audit."""
+        """folder: where a second opinion keeps its replies. Raises ConfigError if that has not passed its audit."""
         self.config = config
         self._opinion = open_opinion(config.second_opinion, folder)
         self._audited = check_audit(config.second_opinion) if config.second_opinion is not None else ()
@@ -143,8 +143,8 @@ class CompletionScorer:
 
         What could not be judged by the completion's own fault scores 0 (`verifiers.running.blame`).
 
-        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does.
-        Raises GuardError where a verifier hangs.
+        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
+        GuardError if a verifier hangs.
         """
         terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
         ruled = [term for term in terms if term.verifier != GRADED]
@@ -473,7 +473,7 @@ def _distance(groups: Sequence[GroupScore], bounds: Bounds) -> float:
 
 
 def right_share(groups: Sequence[GroupScore]) -> float:
-    """Return the share of all judged completions that are right; 0 where there are none."""
+    """Return the share of all judged completions that are right; 0 if there are none."""
     judged = sum(group.judged for group in groups)
     return sum(group.right for group in groups) / judged if judged else 0.0
 

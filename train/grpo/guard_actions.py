@@ -127,7 +127,7 @@ class Responder:
         return all(SEVERITY[alarm.action] < SEVERITY["skip_step"] for alarm in self._pending)
 
     def respond(self, step: int, metrics: Metrics) -> None:
-        """Take in the metrics of a whole step, and act on its alarms. Raises GuardError where the run has to end."""
+        """Take in the metrics of a whole step, and act on its alarms. Raises GuardError if the run has to end."""
         self._observe(step, {name: value for name, value in metrics.items() if name not in self._observed})
         alarms, self._pending, self._observed = self._pending, [], set()
         values = {"not_finite": 0.0, **derived_metrics(metrics), **metrics}
@@ -151,7 +151,7 @@ class Responder:
 
     def finish(self, step: int, metrics: Metrics) -> None:
         """Take in the last evaluation, and roll back where the last weights are dead: they would be exported. Raises
-        GuardError where nothing is left to export but what training began from.
+        GuardError if nothing is left to export but what training began from.
 
         They are dead where the evaluation raises a hard alarm, and where the last steps were not finite. Without an
         evaluation, a guard that would have raised one had the run gone on (`unfinished`) is enough. With one it is not:
@@ -320,7 +320,7 @@ class Responder:
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _was_healthy(self, step: int, alarm: Alarm) -> bool:
-        """Say whether the alarm's metric was within its bound at a step; False where that is not known."""
+        """Say whether the alarm's metric was within its bound at a step; False if that is not known."""
         value = self._sampled.get(step, {}).get(alarm.metric)
         if value is None:
             return False
@@ -368,14 +368,14 @@ class Responder:
 
     def _last_healthy(self, alarm: Alarm) -> int | None:
         """Return the step of the checkpoint to roll back to: the best one where the held-out pass rate has fallen, else
-        the newest one from before the trouble; None where there is none."""
+        the newest one from before the trouble, or None if there is none."""
         steps = checkpoint_steps(self._checkpoints)
         if alarm.metric == HELDOUT and self._best is not None and self._best[0] in steps:
             return self._best[0]
         return healthy_checkpoint(steps, alarm.since)
 
     def _roll_back(self, step: int, alarm: Alarm) -> int | None:
-        """Go back to the last healthy checkpoint, at a lower rate, and return its step; None where there is none."""
+        """Go back to the last healthy checkpoint, at a lower rate, and return its step, or None if there is none."""
         target = self._last_healthy(alarm)
         if target is None:
             return None

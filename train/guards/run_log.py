@@ -314,7 +314,7 @@ def quality_of(log: RunLog) -> str:
 
 
 def move_of(log: RunLog, metric: str) -> Move | None:
-    """Return how a metric moved over the run; None where it is not logged or too seldom."""
+    """Return how a metric moved over the run, or None if it is not logged or too seldom."""
     return measure_move(*log.series(metric))
 
 

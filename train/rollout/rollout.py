@@ -98,7 +98,7 @@ class RolloutSampler:
         return prompts, [list(islice(completions, size)) for _ in rows]
 
     def sync(self, version: int) -> Mismatch:
-        """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""
+        """Give the sampling engine the trainer's weights, and probe. Raises GuardError if the engines disagree."""
         self.send(version)
         return self.probe.check(version)
 

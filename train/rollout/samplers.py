@@ -60,7 +60,7 @@ class _Seat:
     setup: SamplerSetup
     sampler: Sampler | None = None
     is_ready: bool = False
-    """Whether it samples; else it starts or is lost."""
+    """Whether it samples, or else it starts or is lost."""
     losses: list[float] = field(default_factory=list)
     """When it was lost."""
     starts_at: float = 0.0
@@ -119,8 +119,8 @@ class SamplerPool:
     ) -> None:
         """Start the samplers on rank 0.
 
-        list_setups: returns those that there are to be now. weights_dir: the folder that weights pass through, where it
-        is not one in memory. outage_s: how long servers are waited for when none is left. note: takes lines on samplers
+        list_setups: returns those that there are to be now. weights_dir: the folder that weights pass through, if it is
+        not one in memory. outage_s: how long servers are waited for when none is left. note: takes lines on samplers
         that are lost, and that are back.
         """
         self._list_setups, self._outage_s, self._note = list_setups, outage_s, note
@@ -258,7 +258,7 @@ class SamplerPool:
 
     def poll(self, timeout_s: float | None = 0.0) -> list[FinishedSample]:
         """Return what has been finished since the last time. Where that is nothing, wait for it at most `timeout_s`;
-        None: as long as it takes. Raises GuardError or SetupError where no sampler is left to finish it."""
+        None: as long as it takes. Raises GuardError or SetupError if no sampler is left to finish it."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             self._look_after()
@@ -274,7 +274,7 @@ class SamplerPool:
     # How samplers start, and are lost.
 
     def _start_all(self) -> None:
-        """Start all samplers. Raises the error of a process that cannot start, or of a server where none can be sampled
+        """Start all samplers. Raises the error of a process that cannot start, or of a server if none can be sampled
         from."""
         for seat in self._seats.values():
             seat.sampler = Sampler(seat.setup)
@@ -291,7 +291,7 @@ class SamplerPool:
 
     def _look_after(self) -> None:
         """Take samplers in that have started, start those anew that are lost, and follow the list of all. Raises
-        GuardError or SetupError where none is left."""
+        GuardError or SetupError if none is left."""
         now = time.monotonic()
         if now - self._looked >= LOOK_EVERY_S:
             self._looked = now
@@ -309,7 +309,7 @@ class SamplerPool:
             self._check_hope(now)
 
     def _check_hope(self, now: float) -> None:
-        """Raise an error where no sampler is ready, and none will be."""
+        """Raise an error if no sampler is ready, and none will be."""
         processes = [seat for seat in self._seats.values() if not seat.is_server]
         for seat in processes if all(seat.is_given_up for seat in processes) else ():
             assert seat.error is not None

@@ -56,7 +56,7 @@ class Answer:
     key: Hashable
     """The call's, as it was started with."""
     value: Any = None
-    """The value that the call has returned; None where there is an `error`."""
+    """The value that the call has returned, or None if there is an `error`."""
     error: str | None = None
     """The error that the call has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
     is_late: bool = False
@@ -138,7 +138,7 @@ class EnvironmentCalls:
         """Return the answers of calls that have ended since the last time, or whose deadline has passed.
 
         wait_s: how long to wait for a first answer. Answers within `GATHER_S` of it are taken with it. Raises
-        SetupError where so many calls have never returned that there is no thread for others.
+        SetupError if so many calls have never returned that there is no thread for others.
         """
         answers = self._take_ended(wait_s)
         now = time.monotonic()
@@ -286,7 +286,7 @@ class EnvironmentCalls:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of new coroutines; make it where there is none, or where the last one has closed."""
+        """Return the event loop of new coroutines; make it if there is none, or where the last one has closed."""
         with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()

@@ -66,7 +66,7 @@ class Episode:
     ending: Ending | None = None
     """None while it goes on."""
     score: float | None = None
-    """The score that the environment gives; None where the row's verifier is to judge."""
+    """The score that the environment gives, or None if the row's verifier is to judge."""
     turn_scores: list[float | None] = field(default_factory=list)
     """The score of each turn, where the environment gives one."""
     error: str | None = None
@@ -183,7 +183,7 @@ class EpisodeRunner:
         return True
 
     def next_request(self, episode: Episode, seeded_by: Sequence[object], key: int) -> Request | None:
-        """Return what is to be sampled next for an episode; None where there is no room for it."""
+        """Return what is to be sampled next for an episode, or None if there is no room for it."""
         assert episode.dialogue is not None
         try:
             prompt = episode.dialogue.prompt()

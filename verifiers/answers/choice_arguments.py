@@ -16,7 +16,7 @@ LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
 
 
 def chosen_letters(options: Options, gold: str) -> str | None:
-    """Return the letters that gold names, by letter or by the text of a single option; None where it names none."""
+    """Return the letters that gold names, by letter or by the text of a single option, or None if it names none."""
     plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
     if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
         ordered = "".join(sorted(set(plain)))

@@ -114,7 +114,7 @@ def edits(gold: str) -> Iterator[Variant]:
 
 
 def wrong_answer(gold: str) -> str | None:
-    """A single, ordinary wrong answer of the same form; None where the form of `gold` is not certain."""
+    """A single, ordinary wrong answer of the same form, or None if the form of `gold` is not certain."""
     form = form_of(gold)
     return None if form is None else neighbour(form)
 
@@ -132,7 +132,7 @@ def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
 
 
 def _fill(template: str, form: Form) -> str | None:
-    """Return the template with its parts filled in from the form; None where one of them is None."""
+    """Return the template with its parts filled in from the form, or None if one of them is None."""
     parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
     return None if None in parts.values() else _PART.sub(lambda match: str(parts[match[1]]), template)
 
@@ -236,7 +236,7 @@ class GamingCase:
 
 
 def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
-    """Cases for one gold, in a fixed order; `problem` is what the model was asked, where it is known."""
+    """Cases for one gold, in a fixed order; `problem` is what the model was asked, if it is known."""
     problem, form, wrong = problem or _SOME_PROBLEM, form_of(gold), wrong_answer(gold)
     for name, template in _GAMING["without_an_answer"].items():
         response = template.replace("<problem>", problem)

@@ -8,7 +8,7 @@
 
 A source that does not parse is tried without common indentation, without what stands in its margin (prompts of a
 session, numbers of lines, marks of a diff), without the commands of notebooks, and with plain characters for HTML's
-entities and for spaces and quotes of word processors; where nothing helps it stays as it was.
+entities and for spaces and quotes of word processors; if nothing helps it stays as it was.
 
 The stub of a completion-style task has imports, helpers, and a function without its body:
 
@@ -96,7 +96,7 @@ class PythonSource:
 
     text: str
     tree: ast.Module | None
-    """None where the text does not parse; its definitions are then found line by line."""
+    """None if the text does not parse; its definitions are then found line by line."""
 
     @cached_property
     def defines(self) -> frozenset[str]:
@@ -200,7 +200,7 @@ def stub_names(stub: str, entry_point: str) -> str:
 
 
 def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
-    """Return the stub with `body` behind it; None where the two are not a function with a body."""
+    """Return the stub with `body` behind it, or None if the two are not a function with a body."""
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1
@@ -265,7 +265,7 @@ def _indent(line: str) -> str:
 
 
 def parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, None where it has none."""
+    """Return the syntax tree of a source, or None if it has none."""
     try:
         return _tree(source)
     except UNREADABLE:
@@ -273,7 +273,7 @@ def parse(source: str) -> ast.Module | None:
 
 
 def error_line(source: str) -> int | None:
-    """Return the line, from 1, over which the parser stumbles; None where there is none or no line can be named."""
+    """Return the line, from 1, over which the parser stumbles, or None if there is none or no line can be named."""
     try:
         _tree(source)
     except SyntaxError as error:

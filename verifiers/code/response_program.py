@@ -158,7 +158,7 @@ _RUNS_ALONE = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|
 """A program that can be run, with a main function or its input read; other blocks may be snippets."""
 
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
-"""The labels of blocks that can be meant as a program of a language, where that is not its name alone."""
+"""The labels of blocks that can be meant as a program of a language, if that is not its name alone."""
 
 _FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
 """```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and what stands behind it."""
@@ -206,7 +206,7 @@ class Extracted:
 def extract_code(
     response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
 ) -> Extracted | None:
-    """Return the program of a response, None where it holds none."""
+    """Return the program of a response, or None if it holds none."""
     language = language_name(language)
     text = _answer_text(response)
     # A mark of an end may be a word of prose, with the program behind it.
@@ -364,7 +364,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
 
 
 def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | None:
-    """Return the program that a text is, or that stands behind prose in it; None where it is none."""
+    """Return the program that a text is, or that stands behind prose in it, or None if it is none."""
     if not text.strip():
         return None
     if entry_point and stub is not None and continue_stub(stub, text, entry_point) is not None:
@@ -417,7 +417,7 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
-    """Choose a source where there is no entry point."""
+    """Choose a source if there is no entry point."""
     reading = [source for source in sources if source.reads_stdin]
     return (reading or [source for source in sources if source.defines] or sources)[-1]
 
@@ -608,7 +608,7 @@ class _Fence:
 def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
     """Return the last MAX_BLOCKS blocks, in order.
 
-    prompt_opened: the language of a block that the text begins inside; None where it begins outside of any.
+    prompt_opened: the language of a block that the text begins inside, or None if it begins outside of any.
     """
     lines = text.split("\n")
     fences = _fences(lines)
@@ -717,7 +717,8 @@ def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
 
 
 def worked_program(solution: str) -> str:
-    """Return the only code block of a solution that has just one and is not a program as a whole; else the solution."""
+    """Return the only code block of a solution that has just one and is not a program as a whole, or else the
+    solution."""
     if "```" not in solution and "~~~" not in solution:
         return solution
     blocks = fenced_blocks(solution)

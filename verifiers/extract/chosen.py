@@ -45,7 +45,7 @@ WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""\overline{A} is not the letter A."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
-"""Forms by which an answer is found where none is announced; options are looked for first."""
+"""Forms by which an answer is found if none is announced; options are looked for first."""
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )

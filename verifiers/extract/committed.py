@@ -347,7 +347,7 @@ class Boxed(NamedTuple):
     """The answer that the boxes of a text commit to."""
 
     text: str | None
-    """The answer; None where every box is empty or cut off."""
+    """The answer, or None if every box is empty or cut off."""
     end: int
     """The position where the last box ends."""
     cut_off: bool
@@ -465,7 +465,7 @@ def _as_list(contents: Iterable[str]) -> str:
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the `count` different boxes of the text or of its summary; None where there are more or fewer."""
+    """Return the `count` different boxes of the text or of its summary, or None if there are more or fewer."""
     summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
     for start in (0, summary):
         parts = {_key(box.text): box for box in boxes if box.start >= start}

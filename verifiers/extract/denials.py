@@ -199,7 +199,7 @@ _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|ensuremath)\s?\
 
 
 def contrasted(sentence: str) -> str | None:
-    """Return the value that a sentence puts in the place of one that it denies: `not 5 but 7` -> `7`; else None."""
+    """Return the value that a sentence puts in the place of one that it denies: `not 5 but 7` -> `7`, or else None."""
     match = _CONTRAST.search(sentence)
     return (match["instead"] or match["behind"]).strip() if match is not None else None
 
@@ -442,7 +442,7 @@ def is_link_denied(link: str) -> bool:
 
 
 def occurrences(sentence: str, value: str) -> list[int]:
-    """Return the positions of a value where it is not part of a longer number."""
+    """Return the positions of a value if it is not part of a longer number."""
     pattern = re.escape(value)
     if value[:1].isdigit():
         pattern = rf"(?<![\d−-])(?<!\d[.,]){pattern}"

@@ -98,7 +98,7 @@ def _evaluator(bits: int, complex_: bool) -> Evaluator:
 
 
 def same_value(gold: Node, answer: Node) -> Sameness:
-    """Compare two expressions. Raises TooLarge where a value is too large to be told from its neighbours."""
+    """Compare two expressions. Raises TooLarge if a value is too large to be told from its neighbours."""
     charge(_PAIR_STEPS)
     a = gold.value if type(gold) is Num else _rational(gold)
     b = answer.value if type(answer) is Num else _rational(answer)
@@ -186,7 +186,7 @@ def approximate(node: Node) -> mpfr | None:
 
 
 def value_at_point(node: Node, names: frozenset[str]) -> mpc | None:
-    """Return the value of an expression at one point for its variables; None where it has none."""
+    """Return the value of an expression at one point for its variables, or None if it has none."""
     evaluator = _evaluator(POINT_BITS, True)
     try:
         return mpc(evaluator.value(node, _as_balls(next(_points(names, _NO_KINDS)), evaluator)).midpoint)
@@ -211,7 +211,7 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
 
 
 def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated | None:
-    """Return what is calculated over the reals or else over the complex numbers; None where it has no value."""
+    """Return what is calculated over the reals or else over the complex numbers, or None if it has no value."""
     for complex_ in (False, True):
         try:
             return calculate(complex_)

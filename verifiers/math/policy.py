@@ -188,7 +188,7 @@ _ACCOUNT = _Account()
 
 
 def charge(steps: int) -> None:
-    """Charge work that is about to be done. Raises Spent where it goes beyond the budget."""
+    """Charge work that is about to be done. Raises Spent if it goes beyond the budget."""
     steps_left = _ACCOUNT.steps_left - steps
     _ACCOUNT.steps_left = steps_left
     if steps_left < 0:
@@ -206,7 +206,7 @@ def digit_steps(bits: int) -> int:
 
 
 class StepBudget:
-    """All work inside a `with` statement draws on one budget: that of the verdict around it, where there is one."""
+    """All work inside a `with` statement draws on one budget: that of the verdict around it, if there is one."""
 
     __slots__ = ("_account_before", "_is_separate", "_steps")
 
@@ -259,7 +259,7 @@ class Sameness(NamedTuple):
     """Whether two sides are the same, and which rung of the ladder decided that."""
 
     same: bool | None
-    """None where nothing could be concluded."""
+    """None if nothing could be concluded."""
     rung: str
     hedged: bool = False
     """The answer holds gold among other values."""
@@ -329,7 +329,7 @@ def _is_of_physics(problem: str) -> bool:
 
 
 def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether a letter, behind no number, stands in the problem's formulas; where there are none, in its text."""
+    """Tell whether a letter, behind no number, stands in the problem's formulas; if there are none, in its text."""
     text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
     return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 

@@ -224,7 +224,7 @@ def count_answers(gold: str | None) -> int:
 
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
-    """Try the rungs that need no tree; None where they cannot tell."""
+    """Try the rungs that need no tree, or None if they cannot tell."""
     if not answer_text:
         return Verdict(0.0, Reason.NO_ANSWER)
     if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
@@ -240,7 +240,7 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
-    """Compare XIV with 14, xiv and XVI; None where neither is such a numeral, and for the segments CD and DC."""
+    """Compare XIV with 14, xiv and XVI, or None if neither is such a numeral, and for the segments CD and DC."""
     gold, answer = roman_number(gold_text), roman_number(answer_text)
     if gold is None and answer is None:
         return None
@@ -253,7 +253,7 @@ def _same_roman(gold_text: str, answer_text: str) -> bool | None:
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
-    """Compare two plain numbers; None where a side is none, or where one may be the other rounded."""
+    """Compare two plain numbers, or None if a side is none, or where one may be the other rounded."""
     gold = simple_number(gold_text)
     answer = simple_number(answer_text) if gold is not None else None
     if gold is None or answer is None:
@@ -428,7 +428,7 @@ def _holds_words(tree: Node) -> bool:
 
 
 def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted: str, policy: Policy) -> Verdict:
-    """Compare two trees, and where they differ the other readings of their texts; ask sympy where nothing decides."""
+    """Compare two trees, and where they differ the other readings of their texts; ask sympy if nothing decides."""
     if policy.log == "ten":
         gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
     if policy.factors == "auto" and "bf" in texts[0] and _BOLD_PRODUCT.search(texts[0]):

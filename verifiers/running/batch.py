@@ -83,7 +83,7 @@ class Item:
     problem: str | None = None
     """The question, for verifiers that look at it."""
     unread_gold: str | None = None
-    """Why what was handed over as gold is none; None where it is one."""
+    """Why what was handed over as gold is none, or None if it is one."""
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a verifier that is not a name, and for options of a mapping that the verifier lacks."""
@@ -111,10 +111,10 @@ class TimedVerdict(NamedTuple):
 
     verdict: Verdict
     cpu_ms: float | None
-    """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started;
-    None where the judging process died or was killed."""
+    """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started, or None
+    if the judging process died or was killed."""
     program_s: float | None = None
-    """Seconds of CPU time and waiting of the last program that ran here; None where none did."""
+    """Seconds of CPU time and waiting of the last program that ran here, or None if none did."""
 
 
 class ResolvedVerifiers:
@@ -124,7 +124,7 @@ class ResolvedVerifiers:
         self._by_name: dict[str, Verifier] = {}
 
     def resolve(self, name: str) -> Verifier:
-        """Return the verifier that `name` spells. Raises ConfigError where there is none."""
+        """Return the verifier that `name` spells. Raises ConfigError if there is none."""
         if name not in self._by_name:
             self._by_name[name] = resolve(name)
         return self._by_name[name]
@@ -260,7 +260,7 @@ class TimeoutTally:
         self._lock = threading.Lock()
 
     def add(self, row: Item, verdict: Verdict) -> None:
-        """Count a verdict, from any thread. Raises GuardError where too many have hit their deadline."""
+        """Count a verdict, from any thread. Raises GuardError if too many have hit their deadline."""
         with self._lock:
             self._count(row, verdict)
 
@@ -443,7 +443,7 @@ class VerifierSeat:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the child; None where none is running."""
+        """The process id of the child, or None if none is running."""
         with self._lock:
             return None if self._child is None else self._child.pid
 
@@ -519,7 +519,7 @@ _TALLY = TimeoutTally(MAX_TIMEOUTS, DEADLINE_S)
 
 
 def verify_one(row: Item) -> Verdict:
-    """Return the verdict on a row; one beyond its deadline has no score. Raises GuardError where a verifier hangs.
+    """Return the verdict on a row; one beyond its deadline has no score. Raises GuardError if a verifier hangs.
 
     It is for code that compares two answers and then decides what to compare next. Verifiers of truegold's own judge in
     the calling process; others get a child process, which is kept from one verdict to the next.

@@ -159,7 +159,7 @@ class Stop:
 
     @contextlib.contextmanager
     def watching(self, client: ZygoteClient) -> Iterator[None]:
-        """Make it end what a client does. Raises SandboxError where it is set."""
+        """Make it end what a client does. Raises SandboxError if it is set."""
         with self._lock:
             if self.is_set:
                 raise SandboxError("the client of this job is gone")
@@ -186,7 +186,7 @@ class Sandbox:
         self._make_groups()
 
     def run(self, job: Job) -> Execution:
-        """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
+        """Run a job and return what became of it. Raises SandboxError if the sandbox itself failed."""
         return self._run([job], False)[0]
 
     def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
@@ -211,7 +211,7 @@ class Sandbox:
         return [folder.path for zygote in list(self._clients) for folder in zygote.folders]
 
     def find_obstacle(self) -> str | None:
-        """Return why no program can run in here; None where one has."""
+        """Return why no program can run in here, or None if one has."""
         try:
             self.run(Job("main", b"", Limits()))
         except SandboxError as error:
@@ -321,11 +321,11 @@ class ZygoteClient:
 
     @property
     def pid(self) -> int | None:
-        """The zygote's process id, None where it does not run."""
+        """The zygote's process id, or None if it does not run."""
         return self._child.pid if self._child else None
 
     def run(self, jobs: Sequence[Job], piped: bool, leave_core: Callable[[], None]) -> list[Execution]:
-        """Run the jobs and return what became of each. Raises SandboxError where that is not known.
+        """Run the jobs and return what became of each. Raises SandboxError if that is not known.
 
         piped: whether two jobs read what the other one prints. leave_core: is called once they have waited for a while.
         """
@@ -356,7 +356,7 @@ class ZygoteClient:
                 os.close(descriptor)
 
     def start(self) -> None:
-        """Start the zygote, unless it runs. Raises TierNotPossible where this machine does not give its tier."""
+        """Start the zygote, unless it runs. Raises TierNotPossible if this machine does not give its tier."""
         if self._child is not None:
             return
         if self._tier is not Tier.FULL:
@@ -540,13 +540,13 @@ def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
 
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
-    """Return why this machine does not give a tier; None where it does."""
+    """Return why this machine does not give a tier, or None if it does."""
     with contextlib.closing(Sandbox(kind, tier, 1)) as box:
         return box.find_obstacle()
 
 
 def _tier_from_environment() -> Tier | None:
-    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
+    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError if it names none."""
     name = os.environ.get(VARIABLE, "").strip() or "auto"
     if name not in (*Tier, "auto"):
         raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.")

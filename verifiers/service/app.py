@@ -265,7 +265,7 @@ class Settings:
     """The settings of a service."""
 
     token: str | None = None
-    """The token that clients have to send (`access`); None where they need none."""
+    """The token that clients have to send (`access`), or None if they need none."""
     networks: tuple[Network, ...] = ()
     """Clients of these networks need no token, and without a token there are no others."""
     workers: int = 0
@@ -307,7 +307,7 @@ class Desk:
         return verifier in BUILT_IN or verifier in self.settings.verifiers
 
     async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[TimedVerdict]:
-        """Return the verdicts in order, each with what it cost. Raises Unjudged where the queue has no room."""
+        """Return the verdicts in order, each with what it cost. Raises Unjudged if the queue has no room."""
         self._admit(len(asked))
         size = 1 if any(item.verifier == "code" or item.verifier not in BUILT_IN for item in asked) else CHUNK
         chunks = [list(asked[start : start + size]) for start in range(0, len(asked), size)]
@@ -326,7 +326,7 @@ class Desk:
     async def run_programs(self, runs: Sequence[Callable[[], T]], allowance: Allowance) -> list[T]:
         """Return what functions return that run a program each.
 
-        Raises Unjudged where the queue has no room, and where the time of the request is up.
+        Raises Unjudged if the queue has no room, and where the time of the request is up.
         """
         self._admit(len(runs))
         stop = Stop()

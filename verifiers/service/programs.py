@@ -120,7 +120,7 @@ class Allowance:
     """When they are over, by the monotonic clock."""
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left. Raises Unjudged where none are."""
+        """Return the seconds that are left. Raises Unjudged if none are."""
         if (left_s := self.end - time.monotonic()) < CPU_S_BOUNDS[0]:
             raise self.late()
         return left_s
@@ -155,7 +155,7 @@ def run_code(request: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]
 def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
     """Return what `run` returns, or where it was stopped: one that was at work for a quarter of its limit is late.
 
-    Raises MachineBusy where it was at work for less.
+    Raises MachineBusy if it was at work for less.
     """
     try:
         return run()
@@ -254,7 +254,7 @@ def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
 
 
 def assert_outcomes(verdicts: Sequence[TimedVerdict], limit_s: float, allowance: Allowance) -> list[ProgramOutcome]:
-    """Return the outcomes of tests that the code verifier judged. Raises Unjudged where one has no verdict.
+    """Return the outcomes of tests that the code verifier judged. Raises Unjudged if one has no verdict.
 
     open-instruct's server has 1 for `assert True`, and 0 for a test that imports an absent package.
     """

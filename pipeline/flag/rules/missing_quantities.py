@@ -237,7 +237,7 @@ def missing_quantity(row: Row) -> list[Finding]:
 
 
 Sign = tuple[str, str | None]
-"""Why a number is missing, and the words that show it; None where they do not stand there."""
+"""Why a number is missing, and the words that show it, or None if they do not stand there."""
 
 
 def _signs(prompt: str) -> Iterator[Sign]:

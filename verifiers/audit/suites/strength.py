@@ -11,9 +11,9 @@ solution does:
 Inputs are made of those that the cases have (`made_inputs`), so that the problem allows them as far as its tests show;
 those on which the worked solution raises, takes long, or gives another sort of value than the tests expect are left
 out. A fault that agrees with the solution on all of them is taken to do what the solution does. A case is proposed only
-after it was run: the solution passes it, and the fault does not. What a program gives where there is no answer
-(`return -1`, the default of `next`) is the problem's choice, which tests that never show it leave open: undecided. So
-is what survives of programs that read stdin, and of test code whose inputs cannot be read.
+after it was run: the solution passes it, and the fault does not. What a program gives if there is no answer (`return
+-1`, the default of `next`) is the problem's choice, which tests that never show it leave open: undecided. So is what
+survives of programs that read stdin, and of test code whose inputs cannot be read.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Kills:
     equivalent: int = 0
     """Mutants that do what the program does on all inputs that were made. They do not count."""
     undecided: int = 0
-    """Mutants that pass, where it is not known whether they should. They do not count either."""
+    """Mutants that pass, if it is not known whether they should. They do not count either."""
 
     @property
     def mutants(self) -> int:
@@ -199,7 +199,7 @@ class Kills:
 
     @property
     def rate(self) -> float | None:
-        """The share of the mutants that fail a case; None where there are none."""
+        """The share of the mutants that fail a case, or None if there are none."""
         return self.killed / self.mutants if self.mutants else None
 
     @property
@@ -243,7 +243,7 @@ def _first_witness(comparison: _Comparison, mutant: Mutant, differing: Sequence[
 
 
 def _compare(state: VetState, limits: Limits) -> _Comparison | None:
-    """Run the worked solution on inputs that are like those of the cases; None where that cannot be done."""
+    """Run the worked solution on inputs that are like those of the cases, or None if that cannot be done."""
     seen, expected = _seen_cases(state)
     names = tested_names(state.suite.tests)
     if len(names) != 1 or state.reference is None or not seen:
@@ -345,7 +345,7 @@ def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
 
 
 def _read_arguments(text: str) -> Arguments | None:
-    """Return the positional arguments of a call as values; None where they are none, or are named."""
+    """Return the positional arguments of a call as values, or None if they are none, or are named."""
     if len(text) > MAX_INPUT_CHARS:
         return None
     try:

@@ -92,7 +92,7 @@ def check_texts(state: VetState) -> None:
 
 
 def check_guessing(state: VetState) -> float | None:
-    """Return the chance that a guess passes; None where not all outputs can be read."""
+    """Return the chance that a guess passes, or None if not all outputs can be read."""
     if len(state.known) < count_cases(state.suite.tests):
         return None
     chance = guess_chance([case.value for case in state.known])
@@ -102,7 +102,7 @@ def check_guessing(state: VetState) -> float | None:
 
 
 def check_leaks(state: VetState) -> float | None:
-    """Return the share of the cases that stand in the problem's text; None where there is no text or no known case."""
+    """Return the share of the cases that stand in the problem's text, or None if there is no text or no known case."""
     if not state.prompt:
         return None
     names = [name.replace("()", "").rpartition(".")[2] for name in tested_names(state.suite.tests)]
@@ -174,7 +174,7 @@ def find_empty_inputs(tests: Stdio | Calls) -> list[int]:
 
 
 def guess_chance(values: Sequence[Any]) -> float | None:
-    """Return the chance that a guesser passes all cases; None where no outputs are known.
+    """Return the chance that a guesser passes all cases, or None if no outputs are known.
 
     The guesser knows how often each output occurs, and guesses each case alone, or prints the most frequent output if
     that passes everything. An output that occurs once is not guessed, unless everybody tries it: a truth value, an

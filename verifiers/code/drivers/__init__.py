@@ -45,7 +45,7 @@ class Signature:
     returns: str = ""
 
     def param(self, index: int) -> str:
-        """Return the type of a parameter, an empty text where it is not known."""
+        """Return the type of a parameter, an empty text if it is not known."""
         return self.params[index] if index < len(self.params) else ""
 
 
@@ -67,7 +67,7 @@ def read_signature(value: object, name: str, field: str) -> Signature:
 
 
 def signature_of_stub(stub: str, name: str) -> Signature | None:
-    """Return the types that Python text annotates a function with; None where it does not define that."""
+    """Return the types that Python text annotates a function with, or None if it does not define that."""
     # Starter code has no body.
     text = stub.rstrip()
     bodies = ("", " ...", "\n    ...", "\n        ...", ": ...")
@@ -122,11 +122,11 @@ class CallTarget:
     entry_point: str
     """`add` or `Solution().add`."""
     in_place: int = -1
-    """The argument whose change is the result; -1 for what is returned, or the first where nothing is."""
+    """The argument whose change is the result; -1 for what is returned, or the first if nothing is."""
     signature: Signature = field(default_factory=Signature)
     """The types, as the suite states them."""
     arity: int | None = None
-    """How many arguments the tests have, for a second try where there are several functions of the name."""
+    """How many arguments the tests have, for a second try if there are several functions of the name."""
 
     @property
     def name(self) -> str:

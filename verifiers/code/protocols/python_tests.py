@@ -195,7 +195,7 @@ def make_calls(source: TestedProgram, calls: Sequence[SolutionCall], codecs: Cod
 
 
 def failed_call(outcome: object, calls: CallOutcomes) -> Failure | None:
-    """Return why a call has no value; None where it has one."""
+    """Return why a call has no value, or None if it has one."""
     if isinstance(outcome, NotReturned):
         return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
     if isinstance(outcome, Raised):
@@ -233,7 +233,7 @@ def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argum
 def _run_calls(
     source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
-    """Run the program and make the calls of a request. Expected results, where they are known, have to find room."""
+    """Run the program and make the calls of a request. Expected results, if they are known, have to find room."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
@@ -288,7 +288,7 @@ def read_results(
 def _read_together(
     result: bytes, call_count: int, codecs: Codecs, max_bytes: int, expected: ExpectedResults | None
 ) -> Sequence[object] | None:
-    """Return what all calls returned, the usual case; None where one did not return, or cannot be read."""
+    """Return what all calls returned, the usual case, or None if one did not return, or cannot be read."""
     if result.count(b"\n") != call_count + 1 or not (result.startswith(_LOADED) and result.endswith(b"\n")):
         return None
     messages = result.split(b"\n")[1:-1]
@@ -347,7 +347,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
 def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
     """Return the tests that a suite skips when it runs without a program (`inside/test_session/probe.py`).
 
-    Raises CannotJudge where it says nothing of any program.
+    Raises CannotJudge if it says nothing of any program.
     """
     request: dict[str, object] = {"code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
     request |= {"modules": sorted(solution_modules(code)), "codecs": {}, "stop_first": False, "skipped": []}
@@ -372,7 +372,7 @@ def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[
     """Run a suite without a program, whose names stand for something else.
 
     Return how many tests the suite has, and of each that came to its end without using the program how it ended, why,
-    and how many tests it stands for. Raises CannotJudge where the test code cannot be run.
+    and how many tests it stands for. Raises CannotJudge if the test code cannot be run.
     """
     job = Job("tests", to_json({**request, "probe": stand_in}), Limits(), warm=_warm_for_tests(str(request["code"])))
     total, endings = 1, dict[str, list[str]]()
@@ -438,7 +438,7 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
 
 
 def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged | None:
-    """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
+    """Run tests in one process, the solution in another. None if the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), source.limits, warm=source.warm)
     request = to_json(_tests_request(tests, source, run_all))
     test = Job("tests", request, source.limits, warm=_warm_for_tests(tests.code))

@@ -5,7 +5,7 @@ r"""Compares expressions with arbitrary constants: antiderivatives, and general 
     Ce^{2x}                    e^{2x+C}
     C_1e^x + C_2e^{-x}         A\cosh x + B\sinh x       the same combinations
 
-x^2+2x and (x+1)^2 are different: a constant may be left out only where there is an arbitrary one. Constants that are
+x^2+2x and (x+1)^2 are different: a constant may be left out only if there is an arbitrary one. Constants that are
 multiplied are named C_1 and c_2: C alone may be a capacitance, and 2C is not C there. Not covered: equations that are
 not solved for the unknown, and constants in denominators.
 """
@@ -193,7 +193,7 @@ def _with_bare_constant(part: tree.Node, constant: tree.Sym) -> tree.Node:
 
 
 def _without(parts: tuple[tree.Node, ...], name: str) -> list[tree.Node] | None:
-    """Return the other parts; None where none of them is the constant, bare or with its sign."""
+    """Return the other parts, or None if none of them is the constant, bare or with its sign."""
     rest = [part for part in parts if not _is_of_constant(part, name)]
     return rest if 0 < len(rest) == len(parts) - 1 else None
 

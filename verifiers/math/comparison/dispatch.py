@@ -86,7 +86,7 @@ _COMPOSED_TYPES = frozenset({Add, Mul, Pow, FunctionCall})
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
-    """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
+    """Compare two trees. Raises TooLarge if a value is beyond the budgets."""
     if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
         return SAME_NUMBER
     comparison = _TreeComparison(policy)
@@ -229,7 +229,7 @@ class _TreeComparison:
         return self.same(*(side.body if isinstance(side, Family) else side for side in (gold, answer)))
 
     def _same_as_one(self, gold: Node, answer: Node) -> Sameness | None:
-        """Compare a value with a list that says one value in several forms; None where neither side does."""
+        """Compare a value with a list that says one value in several forms, or None if neither side does."""
         if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
             outcomes = [self.same(gold, part) for part in answer.elements]
         elif isinstance(gold, BareList) and not is_list(answer) and self._is_said_again(gold):

@@ -42,7 +42,7 @@ class Comparison(Protocol):
         """The policy of the comparison."""
 
     def same(self, gold: tree.Node, answer: tree.Node) -> Sameness:
-        """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
+        """Compare two trees. Raises TooLarge if a value is beyond the budgets."""
 
 
 class Alignment(NamedTuple):
@@ -144,7 +144,7 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
 
 
 def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:  # noqa: PLR0911, one a kind
-    """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
+    """Compare lists and finite sets, or None if a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
     gold_elements, answer_elements = _elements_of(gold), _elements_of(answer)

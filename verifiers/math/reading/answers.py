@@ -208,7 +208,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
-    """Return what the congruences of an answer say; None where the tokens are more than congruences."""
+    """Return what the congruences of an answer say, or None if the tokens are more than congruences."""
     nodes: list[Node] = []
     start = 0
     joined = ","
@@ -431,7 +431,7 @@ class _AnswerReader:
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _without_range(self, slices: list[list[Lexeme]]) -> list[list[Lexeme]]:
-        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does; else all of them.
+        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does, or else all of them.
 
         That n is any integer, `0, \pm 1, \dots`, is understood.
         """
@@ -610,7 +610,7 @@ def _may_be_statement(premise: list[Lexeme]) -> bool:
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
-    """Return the `at` of `e^{at}` as a product of two letters; None where there are other words, or no formula."""
+    """Return the `at` of `e^{at}` as a product of two letters, or None if there are other words, or no formula."""
     if not any(token.kind in _FORMULA_KINDS for token in tokens):
         return None
     letters: list[Lexeme] = []

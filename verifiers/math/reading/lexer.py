@@ -130,7 +130,7 @@ _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
 _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
-r"""\mathbf{F}, which is a vector where there is a cross."""
+r"""\mathbf{F}, which is a vector if there is a cross."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 _NAMED = frozenset({"name", "const", "unbrace"})
 _BRACES = frozenset({"brace", "unbrace"})

@@ -43,7 +43,7 @@ _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals"
 _MAX_ARGUMENTS = 100
 _CONDITIONAL = frozenset("PEpf")
 _COMPLEX = frozenset("zw")
-"""A bar over these is a conjugate, where none stands over other letters."""
+"""A bar over these is a conjugate, if none stands over other letters."""
 _OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
 _MAX_KET_TOKENS = 24
 _OF_FIELDS = {"gradient": "∇", "divergence": "∇·", "curl": "∇×", "laplacian": "∇²"}
@@ -187,7 +187,7 @@ def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
 
 
 def _read_worded_subscript(reader: Grammar) -> str | None:
-    """Read the subscript of x_{\\text{max}} and x_{min}; None where it is not a word."""
+    """Read the subscript of x_{\\text{max}} and x_{min}, or None if it is not a word."""
     braced = reader.next_is("brace")
     word = reader.peek(1) if braced else reader.peek()
     if word.kind not in ("func", "word") or (braced and reader.peek(2).kind != "unbrace"):

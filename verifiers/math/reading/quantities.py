@@ -217,7 +217,7 @@ def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Tim
 
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
-    """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
+    """Return the unit that `tokens` spell, with `labels` also that of nouns, or None if they may be something else."""
     if len(tokens) > MAX_UNIT_TOKENS:
         return None
     reader = _UnitReader(_with_symbols_whole(tokens), labels)
@@ -342,7 +342,7 @@ class _UnitReader:
         return None if factor is None else raise_unit(factor, power * exponent)
 
     def _read_phrase(self) -> str | None:
-        """Read `light years` and `light-year`; the position stays where no such unit stands here."""
+        """Read `light years` and `light-year`; the position stays if no such unit stands here."""
         if self.tokens[self.position].text.lower() not in PHRASE_BEGINNINGS:
             return None
         phrase, end, longest = "", self.position, None

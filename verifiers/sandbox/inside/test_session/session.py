@@ -78,7 +78,7 @@ class Session(SolutionWatch):
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
-        """The operation of the test code that needs the solution in its own process; None where there was none."""
+        """The operation of the test code that needs the solution in its own process, or None if there was none."""
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
