@@ -120,7 +120,7 @@ class Features:
 
 
 class Lexicon:
-    """Numbers the features (stems, quantities, formulas, pairs of characters), and stores the features of each token."""
+    """Numbers features (stems, quantities, formulas, pairs of characters), and stores the features of each token."""
 
     def __init__(self) -> None:
         self.stems: list[str] = []
