@@ -202,8 +202,8 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
-    """Run the report stage over those stages of a run that are finished, and over the training that is not; raise
-    InputError if `run_dir` is no run."""
+    """Write the report of a run from its finished stages and its unfinished training. Raises InputError if `run_dir` is
+    not a run."""
     names = [name for name in read_manifest(run_dir) if name != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
     for name in finished:

@@ -200,8 +200,8 @@ def read_examples(
 ) -> Iterator[Segment]:
     """Yield the segments of JSON Lines of {"prompt", "completion"} or of {"messages"}, a dialogue.
 
-    dialogues: what the prompts of dialogues have beside their messages. Raises InputError naming the line that is
-    wrong, also where the chat template refuses it.
+    dialogues: the other parts of the prompts of dialogues. Raises InputError naming the line that is wrong, also where
+    the chat template refuses it.
     """
     from truegold.train.turns.dialogue import dialogue_segments
     from truegold.train.turns.template import TurnTemplate

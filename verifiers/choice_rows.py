@@ -253,7 +253,7 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
 def read_slots(value: Any) -> Slots:
     """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them.
 
-    Labels that stand before the options are taken off, in whichever order they are.
+    Labels before the options are removed, in any order.
     """
     texts = _texts_in(value)
     if _own_labels(texts):

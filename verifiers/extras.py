@@ -48,8 +48,8 @@ def _not_installed(package: str, extra: str) -> SetupError:
 def check_torch_builds() -> None:
     """Raise SetupError if torchvision was built for another kind of torch than is installed.
 
-    A build for CPUs has "+cpu" in its version. vLLM for CPUs asks for torchvision, an index without builds for CPUs
-    gives the other one, and transformers cannot be imported beside it. Nothing is imported.
+    A build for CPUs has "+cpu" in its version. vLLM for CPUs requires torchvision. A package index without CPU builds
+    installs the CUDA build, with which transformers cannot be imported. Nothing is imported.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")

@@ -89,7 +89,7 @@ def verify(
 
     `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. Golds in a
     list are all accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError if there is no
-    such verifier, for an argument that it does not have or a value that means nothing, and for what is no text.
+    such verifier, for an unknown argument or an invalid value, and for a response that is not a text.
     """
     _require_text(response)
     try:

@@ -288,7 +288,7 @@ def chinese_places(text: str) -> str:
 def plain_number(text: str) -> Fraction | None:
     r"""Return the number that a text without typesetting is as a whole; None for anything else.
 
-    `2\frac{5}{3}` is no mixed number; it may be a product.
+    `2\frac{5}{3}` is not a mixed number, but may be a product.
     """
     sign = -1 if text[:1] == "-" else 1
     body = text[1:].lstrip() if text[:1] in ("-", "+") else text

@@ -24,7 +24,7 @@ from truegold.verifiers import InputError
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
-"""What you cannot do without a part of truegold, for lines of the report that are not OK."""
+"""The work that is not possible without a part of truegold, for lines of the report that are not OK."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MachineFact:
 
     @property
     def loss(self) -> str:
-        """What you cannot do without it, in a sentence."""
+        """The work that is not possible without it, in a sentence."""
         return LOSSES.get(self.name, "Some commands will stop with a line that names it.")
 
 

@@ -268,7 +268,7 @@ def _shown(value: Any) -> str:
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:
     """Return a path as a user types it, and the sections that may stand there.
 
-    pydantic puts into the path what tells the members of a union apart, a type or a list, which nobody types.
+    pydantic adds the members of a union, a type or a list, to the path; users do not type these.
     """
     typed: list[str] = []
     sections: list[type[BaseModel]] = [root]

@@ -88,7 +88,7 @@ def find_clusters(
 
     Returns how many records there are by what became of them.
 
-    Whatever runs the shards, the result is the same. Temporary files lie in `out_dir` meanwhile. Raises InputError if
+    The result is the same for all runners of shards. Temporary files lie in `out_dir` meanwhile. Raises InputError if
     the file cannot be read or has no column for the prompt.
     """
     out_dir.mkdir(parents=True, exist_ok=True)

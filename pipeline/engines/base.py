@@ -118,7 +118,7 @@ def score(
 ) -> list[tuple[float, ...]]:
     """Return the natural-log probability of each output's tokens behind its prompt, at temperature 1.
 
-    The engine reads the output as a part of the prompt, and samples one token that nobody needs; an output that leaves
+    The engine reads the output as a part of the prompt, and samples one token, which is ignored; an output that leaves
     no room for it loses its last ones.
     """
     texts = [(*prompt, *output)[: engine.max_model_len - 1] for prompt, output in zip(prompts, outputs, strict=True)]

@@ -350,9 +350,9 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
     `data_source` is the origin that a row states of itself (a column such as `data_source`), else its file's name.
     `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
-    ground truth of a program is its verifier's arguments. `compute_score.py` beside the data is what
-    `reward.custom_reward_function.path` names: verl itself knows no other data sources than its own. Source: verl's
-    examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
+    ground truth of a program is its verifier's arguments. `reward.custom_reward_function.path` names `compute_score.py`
+    next to the data, because verl only knows its own data sources. Source: verl's examples/data_preprocess/gsm8k.py and
+    utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],
@@ -401,9 +401,9 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "datasource": "gsm8k_train.jsonl", "id": "9f0c...", "truegold": "{...}"}
 
     Nothing but the label reaches OpenRLHF's reward function, so that the label is JSON text with gold, verifier and
-    arguments, which `truegold.verifiers.adapters.openrlhf` reads; `reward_func.py` beside the data is what
-    `--reward.remote_url` (in older versions `--remote_rm_url`) names. Source: OpenRLHF's datasets/prompts_dataset.py
-    and utils/agent.py.
+    arguments, which `truegold.verifiers.adapters.openrlhf` reads; `--reward.remote_url` (in older versions
+    `--remote_rm_url`) names `reward_func.py` next to the data. Source: OpenRLHF's datasets/prompts_dataset.py and
+    utils/agent.py.
     """
     label = {"gold": row.row["gold"], **row.verifier_columns, "problem": problem_of(row.row), "id": row.row["id"]}
     return {

@@ -64,7 +64,7 @@ FITTED_TEXTS = (1_000, 100_000)
 LEAST_SCORE = -0.5
 """The lowest log-odds of pairs that may be the same problem; below, a close reading changes nothing."""
 REPLACED = 0.6
-"""From this weight on, missing quantities on both sides count as replaced. A number in words has a larger weight."""
+"""Missing quantities on both sides count as replaced from this weight on. A number in words has a larger weight."""
 FEW_CHANGED = 6
 """The most meaningful words that only one of two near copies has."""
 SAME_NUMBERS = 0.3

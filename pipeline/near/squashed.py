@@ -1,4 +1,4 @@
-r"""Finds texts that contain another text letter for letter, whatever their layout, and despite letters that look alike.
+r"""Finds texts that contain another text letter for letter, despite another layout and letters that look alike.
 
     an item     "A triangle has sides of 3 cm, 4 cm and 5 cm. What is its two-digit area?"
     squashed    atrianglehassidesof#3#cm#4#cmand#5#cmwhatisitstwodigitarea

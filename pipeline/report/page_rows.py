@@ -167,8 +167,8 @@ def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFram
     """Return the rows with `fault`, the probability of a fault, in order: the highest first, then flagged rows, then
     the others. The others are in the order of the data, or if not all can be shown, in the random order of their ids.
 
-    `fault` is the row's suspicion or the precision of the flag that holds it back, whichever is larger. `fault_by` is
-    the reason of this flag, or the strongest evidence of the suspicion.
+    `fault` is the row's suspicion, or the precision of the flag that holds it back if this is larger. `fault_by` is the
+    reason of this flag, or the strongest evidence of the suspicion.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     suspicion, rule = pl.col("suspicion"), pl.col("rule")

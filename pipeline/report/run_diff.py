@@ -150,7 +150,7 @@ class Difference:
 def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
     """Compare two runs, naming so many `examples` of ids for each kind of change.
 
-    Raises InputError if a folder is no run, or has no rows yet.
+    Raises InputError if a folder is not a run, or has no rows yet.
     """
     whole_first, whole_second = open_finished(first_dir), open_finished(second_dir)
     common = [stage for stage in whole_first.records if stage in whole_second]

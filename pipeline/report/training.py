@@ -157,8 +157,8 @@ def read_training(files: RunFiles) -> Training | None:
 
 
 def describe_waiting(folder: Path) -> list[dict[str, Any]]:
-    """Return mean and most of who waited and of how old groups were, over the steps of a training in `folder` whose
-    rollouts ran beside its updates; nothing for others."""
+    """Return the mean and the maximum of waiting times and of the age of groups, for an asynchronous training in
+    `folder`. Empty for other trainings."""
     lines = [line for line in read_whole_lines(folder / "metrics.jsonl") if WAITING[0] in line]
     values = {name: [line[name] for line in lines if name in line] for name in (*WAITING, *STALENESS)}
     return [

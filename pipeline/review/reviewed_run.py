@@ -71,7 +71,7 @@ class ReviewedRun:
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
         """Open a run; its decisions are those in `folder`, else where its configuration says.
 
-        InputError where it is no run, has not come to the point where rows are flagged, or `folder` is a file.
+        Raises InputError if it is not a run, has no flagged rows yet, or `folder` is a file.
         """
         if folder is not None and folder.is_file():
             raise InputError(
@@ -147,8 +147,8 @@ class ReviewedRun:
         """Append a decision about a row, and return it as it is stored.
 
         `seen` is the content key of the row as it was shown, where that may not be what it is now (StaleRowError);
-        `source_key` tells rows of one content apart, which cleaning may have made different. InputError for what is no
-        decision.
+        `source_key` tells rows of one content apart, which cleaning may have made different. Raises InputError for an
+        invalid decision.
         """
         rows = self.rows_of(row_id)
         row = self.row_of(row_id, source_key)

@@ -114,8 +114,8 @@ def read_conversation(
 ) -> AskedConversation:
     """Return the question of a record, its context, and the parts that a row cannot keep.
 
-    value: the value of the prompt's column. beside: the record, and structs in it with keys next to the prompt. taken:
-    columns with another role. carry: whether rows keep the context.
+    value: the value of the prompt's column. `beside` has the record, and structs in it with keys next to the prompt.
+    taken: columns with another role. carry: whether rows keep the context.
     """
     question, is_chat = read_prompt(value)
     messages = messages_of(value)

@@ -96,7 +96,7 @@ def data_files(path: Path) -> list[Path]:
     """Return the data files of a folder, or those that a pattern such as `data/*.jsonl` matches, or else the path
     itself.
 
-    Hidden files and folders, notes beside data and second names of one file (links) count as nothing.
+    Hidden files and folders, notes next to data and links to other files are ignored.
     """
     if path.is_dir():
         files = [

@@ -132,7 +132,7 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     {"problem": "What is ...", "solution": "... so \\boxed{12}."}           gold "12", the solution stays
     {"prompt": [...], "reward_model": {"ground_truth": "72"}}              gold "72"
     {"input": "What is one half?", "target": ["1/2", "0.5"]}               any gold of a list is right
-    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list beside the answer
+    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list next to the answer
     {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story before the question
     {"question": "...", "answer": "Let x be ... and so x = 54."}            rejects: sentences, and no answer is marked
 
@@ -247,8 +247,8 @@ PROMPTS = ("goal", "sentence", "stem", "ctx")
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit questions with options in other columns, as `choice_rows` reads them.
 
-    A row without options beside rows that have some is an open question, judged by `math`, unless its answer is a
-    letter. Raises InputError if answers are indices that may count from 0 or from 1.
+    A row without options among rows with options is an open question, judged by `math`, unless its answer is a letter.
+    Raises InputError if answers are indices that may count from 0 or from 1.
     """
     if (chosen := find_choices(columns, samples)) is None:
         return None

@@ -97,8 +97,8 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit `{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
 
     It becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1) ..."}`.
-    The prompt gets the first assertion, as is usual with MBPP: without it nobody could know the function's name. Where
-    there is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
+    The prompt gets the first assertion, as is usual with MBPP, because the function's name is only there. Where there
+    is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
     """
     text = _first_column(columns, "text", "prompt")
     if text is None or not {"code", "test_list"} <= columns:

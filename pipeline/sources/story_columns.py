@@ -96,8 +96,8 @@ def story_columns(
 ) -> StoryColumns:
     """Return the columns of the sample records that belong to the prompt's.
 
-    `golds` has the answers of each record, if there are some to look for in a text beside the question. Solutions are
-    no part of a prompt, in any column.
+    `golds` has the answers of each record, to search for them in a text next to the question. Solutions are no part of
+    a prompt, in any column.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 

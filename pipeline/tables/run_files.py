@@ -172,7 +172,7 @@ def read_resolved(run_dir: Path) -> dict[str, Any]:
 def open_finished(run_dir: Path) -> RunFiles:
     """Open the finished stages that a run's manifest names.
 
-    InputError where it is no run, has no rows yet, or has lost what a stage had written.
+    Raises InputError if it is not a run, has no rows yet, or has lost files of a stage.
     """
     records = {name: run_dir / name / RECORD for name in read_manifest(run_dir)}
     for path in records.values():

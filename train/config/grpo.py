@@ -59,7 +59,7 @@ class AsynchronousConfig(StageConfig):
     """Whether new weights are loaded in the middle of completions, whose later tokens then come from the new weights
     (PipelineRL, arXiv 2509.19128). Otherwise running completions are finished first."""
     order: Literal["fresh", "first"] = "first"
-    """Which groups a batch takes if more are ready: the freshest, or those that were ready first."""
+    """The groups that a batch takes if more are ready: the freshest, or those that were ready first."""
     devices: tuple[str, ...] = ()
     """The GPUs of each sampler, as CUDA_VISIBLE_DEVICES has them: ["4", "5"] are two samplers of a GPU each. Left out:
     the trainer's."""
@@ -358,8 +358,8 @@ class ProbeConfig(StageConfig):
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
     tokens: int = Field(default=8, ge=1)
-    """The number of tokens by which each prompt is continued. Each takes a pass of the sampling engine, whatever the
-    number of prompts."""
+    """The number of tokens by which each prompt is continued. Each takes one pass of the sampling engine for all
+    prompts."""
 
 
 class GuardConfig(StageConfig):

@@ -217,7 +217,7 @@ def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCo
 def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
     """Return the mean over groups of distinct values / values, such as extracted answers; 1/size where all are alike.
 
-    None is no value. Returns None if no group has any.
+    None does not count as a value. Returns None if no group has any.
     """
     known = [[value for value in group if value is not None] for group in groups]
     return _mean([len(set(values)) / len(values) if values else None for values in known])

@@ -215,7 +215,7 @@ def change_point(series: Floats, memory: float = 1.0) -> tuple[int, float]:
 def gradual_fall(values: Sequence[float]) -> float:
     """Return how much a metric falls over its steps besides sudden steps down.
 
-    A curriculum that goes on to harder problems makes accuracy step down and rise again: that is no slide.
+    A curriculum with harder problems makes accuracy step down and rise again, which is not a slide.
     """
     series = np.asarray(values, dtype=float)
     edge = max(SHORTEST, len(series) // 8)

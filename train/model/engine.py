@@ -449,9 +449,9 @@ class TrainingEngine:
     ) -> None:
         """Write a checkpoint of everything a resumed run needs: weights, optimizer, random states and `state`.
 
-        kept: the steps whose checkpoints stay beside it. random_states: this rank's, where not those of now. counts:
-        whether a killed run is to go on from it. optimizer: whether it has more than the weights. card: what is written
-        beside weights that the user has asked for. Raises SetupError if the disk is full, with what was written taken
+        kept: the steps of the other checkpoints that stay. random_states: this rank's, where not those of now. counts:
+        whether a killed run is to go on from it. optimizer: whether it has more than the weights. card: the model card
+        for weights that the user has asked for. Raises SetupError if the disk is full, with what was written taken
         away.
         """
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}

@@ -209,8 +209,8 @@ def shared_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[in
 
     A group of 8 completions of 128 tokens on a prompt of 120 is 1,984 tokens when each carries its prompt, and 1,144
     when they share it. The prompts run through the model first; the completions then attend to their keys and values,
-    through which gradients reach the prompt as before. Completions are computed as wide as the longest beside them, so
-    a group is cut where that would cost more than computing its prompt again.
+    through which gradients reach the prompt as before. Completions are padded to the longest in their micro-batch, so a
+    group is cut if padding costs more than computing its prompt again.
 
     Those of one prompt are side by side. A single segment longer than `tokens` stands alone.
     """

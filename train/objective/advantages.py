@@ -85,7 +85,7 @@ def rloo(groups: Groups) -> PerCompletion:
 
 def reinforce_pp(groups: Groups) -> PerCompletion:
     """Return r, whitened over the batch; groups of one will do. REINFORCE++, arXiv 2501.03262, without a KL in the
-    reward. Each completion weighs the same, whatever its length."""
+    reward. Each completion weighs the same, independent of its length."""
     return _whitened(groups.rewards, groups.judged)
 
 

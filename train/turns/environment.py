@@ -230,7 +230,7 @@ HALF_PAIR = re.compile("[\ud800-\udfff]")
 def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[str, Any]]]:
     """Return what makes an environment, and the JSON schemas of its tools; one is made on trial, and closed.
 
-    Raises ConfigError if there is nothing of that name, it takes other arguments, or what it makes is no environment.
+    Raises ConfigError if there is nothing of that name, it takes other arguments, or it does not make an environment.
     """
     label = f"environment {config.environment!r}"
     parts = split_spelling(config.environment)

@@ -210,8 +210,8 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
 
 
 def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
-    """Return the call that stands as JSON between Qwen's and Hermes' tags, and where the text goes on behind it, or
-    None if that is no call. position: behind the start tag."""
+    """Return the call as JSON between Qwen's and Hermes' tags, and the position after it, or None if it is not a call.
+    position: behind the start tag."""
     decoded = _decode_json(text, position)
     if decoded is None:
         return None

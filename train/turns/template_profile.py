@@ -60,7 +60,7 @@ class Thoughts:
     """Whether it is still there when another question follows."""
     after_tool: bool | None
     """Whether it is still there when the turn's tool call is answered, or None if the template shows neither the call
-    nor the answer beside it."""
+    nor its answer."""
     shows_calls: bool
     """Whether the template shows tool calls."""
 
@@ -186,8 +186,8 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
 def _follow_thought(
     render: Render, opening: Sequence[Message], turn: Message, *, is_in_content: bool
 ) -> Thoughts | None:
-    """Return what a template does to the thought of `turn`. None if thoughts are in the content, and the answer beside
-    the thought is gone, too, when a question follows."""
+    """Return what a template does to the thought of `turn`, or None if thoughts are in the content and the template
+    also removes the answer when a question follows."""
     after_question = render([*opening, turn, *QUESTION])
     if is_in_content and (after_question is None or ANSWER not in after_question):
         return None

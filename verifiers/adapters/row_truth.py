@@ -260,8 +260,8 @@ def answer_in(gold: str, is_working: bool = False) -> str:
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
     """Return the arguments of the verifier `code` for the tests of a row, or None if it has none.
 
-    gold: the column of gold. Beside another one than theirs only assertions are tests, which nothing else looks like.
-    Raises Unusable for tests that cannot be read.
+    gold: the column of gold. Next to a gold of another kind, only assertions count as tests. Raises Unusable for tests
+    that cannot be read.
     """
     gold = None if gold in SOLUTIONS[1:] else gold
     named = columns.get("entry_point")

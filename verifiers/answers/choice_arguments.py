@@ -32,7 +32,7 @@ def chosen_letters(options: Options, gold: str) -> str | None:
 def choice_arguments(row: Mapping[str, Any]) -> str | None:
     """Return the arguments of the verifier `choice`, where the prompt lists its options whole and gold is one of them.
 
-    None of a row that is no question of choice, or has its options already.
+    None if the row is not a choice question, or has its options already.
     """
     arguments = orjson.loads(row["verifier_args"] or "{}")
     if "options" in arguments or row["gold"] is None or (options := find_options(row["prompt"])) is None:

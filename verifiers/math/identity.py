@@ -311,7 +311,8 @@ _NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
     """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them.
 
-    Beside whole parts every second point is whole: \\lceil x \\rceil is \\lfloor x \\rfloor + 1 at all others.
+    For expressions with whole parts every second point is whole, because \\lceil x \\rceil is \\lfloor x \\rfloor + 1
+    at all other points.
     """
     for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))

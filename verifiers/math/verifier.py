@@ -388,7 +388,7 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read.
 
-    All that may bear a meaning stays: case (Co is no CO), marks of numbers, primes.
+    Everything that may have a meaning stays: case (Co is not CO), marks of numbers, primes.
     """
     text = _TEXT_COMMAND.sub(r"\1", text) if "{" in text else text
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])

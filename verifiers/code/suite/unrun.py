@@ -305,8 +305,7 @@ def _asserts_below(node: ast.AST, asserting: set[str]) -> bool:
 
 
 def _is_always_true(test: ast.expr) -> bool:
-    """Tell whether a condition is true whatever its values: `(f(1) == 2, "wrong")`, `f(1) or 2`, `(f(n) for n in
-    cases)`."""
+    """Tell whether a condition is true for all values: `(f(1) == 2, "wrong")`, `f(1) or 2`, `(f(n) for n in cases)`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         return any(isinstance(value, ast.Constant) and bool(value.value) for value in test.values)
     if isinstance(test, ast.Tuple | ast.List | ast.Set):

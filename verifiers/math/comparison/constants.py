@@ -52,7 +52,7 @@ def arbitrary_names(names: frozenset[str]) -> set[str]:
 def may_be_arbitrary(node: tree.Node, names: frozenset[str], other_names: frozenset[str]) -> bool:
     r"""Tell whether letters of a node are constants that the other side may call otherwise: the C of Ce^{2x}.
 
-    RC, \\frac12Cv^2, kx, Q/C    are given: other letters beside them, numbers before them, a small letter, a divisor
+    RC, \\frac12Cv^2, kx, Q/C    are given: other letters next to them, numbers before them, a small letter, a divisor
     Ce^{-kt}                     a function shows a solution, so that k may be given
     """
     if isinstance(node, (tree.BareList, tree.Group)):
