@@ -321,7 +321,7 @@ def _validate(root: type[Section], values: Any, label: str) -> Section:
 def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
     """Set values in place, one after the other.
 
-    A section's own `chat` or `engine` that begins with an override has the run's settings beside it, so that
+    A section's own `chat` or `engine` that begins with an override also has the run's settings, so that
     `train.engine.dtype=float32` changes the dtype alone. One that the file has stands in place of the run's.
     """
     begun = set()

@@ -1,4 +1,4 @@
-"""Prints to the terminal: progress bars with an ETA where there is one, plain lines elsewhere, and summaries."""
+"""Prints progress and summaries. Progress is a bar in a terminal, and plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rich.progress import (
 from truegold.pipeline.running.disk import write_whole
 
 output = Console(highlight=False)
-"""Standard output, where commands print what they were asked for."""
+"""Standard output, for the results of commands."""
 errors = Console(stderr=True, highlight=False)
 """Standard error, for progress and errors."""
 
@@ -32,17 +32,17 @@ PLAIN_EVERY_SECONDS = 15.0
 
 
 PACE_SECONDS = 120.0
-"""How long a pace is looked back on to say how long a step will go on."""
+"""The remaining time of a step is estimated from the pace of so many last seconds."""
 
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
-"""The numbers of seconds, minutes and hours from which a duration is told in minutes, in hours, in days."""
+"""Durations are shown in seconds below 100 s, in minutes below 90 min, in hours below 48 h, else in days."""
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
-"""The heads of columns, and the rows."""
+"""The headings of the columns, and the rows."""
 
 
 def print_line(text: str, console: Console = output) -> None:
-    """Print a line as it is: markup in it has no effect, and it is not broken."""
+    """Print a line without wrapping it, and without reading markup in it."""
     console.print(text, markup=False, soft_wrap=True)
 
 
@@ -73,10 +73,10 @@ class Terminal:
         self._done = 0
         self._last_line = time.monotonic()
         self._pace: deque[tuple[float, int]] = deque()
-        """Moments of the last minutes, with what was done by then."""
+        """Times of the last minutes, each with the amount of work done by then."""
 
     def stage(self, name: str) -> Terminal:
-        """Draw for stage `name` from now on; use the result as a context manager."""
+        """Return a context manager within which the progress of stage `name` is shown."""
         self._stage = name
         return self
 
@@ -103,7 +103,7 @@ class Terminal:
         self._bars = self._task = None
 
     def start(self, label: str, total: int | None = None) -> None:
-        """Begin a bar, or print the step's name."""
+        """Start the bar of a step, or print the name of the step."""
         self._label, self._total, self._done = label, total, 0
         self._last_line = time.monotonic()
         self._pace.clear()
@@ -127,11 +127,11 @@ class Terminal:
             self._print(f"{self._label} {self._done:,}{of_all}{self._eta()} {detail}".rstrip())
 
     def tell(self, text: str) -> None:
-        """Print a line that stands for itself, without the stage in front."""
+        """Print a line without the name of the stage."""
         print_line(text, self.console)
 
     def note(self, text: str) -> None:
-        """Print a line."""
+        """Print a line that begins with the name of the stage."""
         self._print(text)
 
     def _note_pace(self) -> None:
@@ -141,8 +141,8 @@ class Terminal:
             self._pace.popleft()
 
     def _eta(self) -> str:
-        """Return how long it will go on at the pace of the last minutes; what was done at the very start may have come
-        from an earlier try."""
+        """Return the remaining time at the pace of the last minutes. Work that was done at the very start is left out,
+        because it may come from an earlier run."""
         if not self._total or len(self._pace) < 2:
             return ""
         (began, before), (now, done) = self._pace[0], self._pace[-1]
@@ -155,9 +155,10 @@ class Terminal:
 
 
 def write_summary(target: Path, title: str, lines: Sequence[str], tables: Mapping[str, Table]) -> Path:
-    """Print a summary and write it as Markdown; return the file: `report.md` in a folder, else next to the file.
+    """Print a summary, write it as Markdown, and return the path of the file. The file is `report.md` in a folder, or
+    stands next to a file.
 
-    Columns of numbers are set flush right.
+    Columns of numbers are aligned on the right.
     """
     page = [f"# {title}", "", *lines]
     for line in lines:

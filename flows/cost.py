@@ -77,9 +77,9 @@ class JobSize:
     cores: int
     gpus: int = 1
     sample_tokens: float | None = None
-    """Tokens of a completion, on average; None where it is not known."""
+    """Tokens of a completion, on average, or None if it is not known."""
     gpu_tokens_s: float | None = None
-    """Tokens that one GPU samples a second; None where it is not known."""
+    """Tokens that one GPU samples a second, or None if it is not known."""
 
 
 def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:

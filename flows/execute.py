@@ -64,7 +64,7 @@ Call = Callable[[Stage], StageResult]
 def open_run(config: RunConfig) -> Iterator[Path]:
     """Yield the run's directory, locked against a second run, with the resolved configuration written into it.
 
-    Raises ConfigError where another run holds it.
+    Raises ConfigError if another run holds it.
     """
     run_dir = config.run_dir
     with disk_errors_reported(run_dir):
@@ -76,7 +76,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
 
 @contextmanager
 def held_run(run_dir: Path) -> Iterator[None]:
-    """Hold a run's directory against every other process. Raises ConfigError where another run holds it."""
+    """Hold a run's directory against every other process. Raises ConfigError if another run holds it."""
     with (run_dir / ".lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,7 +94,7 @@ def held_run(run_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
-    """Yield what works on the parts of stages; raise SetupError where it cannot."""
+    """Yield what works on the parts of stages; raise SetupError if it cannot."""
     match config.runner:
         case "local":
             yield run_locally
@@ -202,8 +202,8 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
-    """Run the report stage over those stages of a run that are finished, and over the training that is not; raise
-    InputError where `run_dir` is no run."""
+    """Write the report of a run from its finished stages and its unfinished training. Raises InputError if `run_dir` is
+    not a run."""
     names = [name for name in read_manifest(run_dir) if name != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
     for name in finished:

@@ -237,7 +237,7 @@ def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: 
 
 
 def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
-    """Return where the untrained model is, and add the stage that makes it to `stages`, where there is one."""
+    """Return where the untrained model is, and add the stage that makes it to `stages`, if there is one."""
     model = config.model
     if isinstance(model, TinyModel):
         texts = data_file(config.sft.data) if config.sft and config.sft.data else DEMO_SFT_TEXTS
@@ -254,5 +254,5 @@ def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
 
 
 def _current_model(config: RunConfig) -> Path | Output | None:
-    """Return the model that is profiled and trained: after SFT where there is one."""
+    """Return the model that is profiled and trained: after SFT if there is one."""
     return Output("sft", "checkpoint") if config.sft is not None else _base_model(config, [])

@@ -9,7 +9,8 @@ served or deployed as they are:
     if __name__ == "__main__":
         run.serve(name="gsm8k")
 
-Annotations are types here, not strings: a served flow is loaded in a way that cannot resolve strings.
+This module has no `from __future__ import annotations`, because Prefect cannot resolve string annotations of a served
+flow.
 """
 
 import logging
@@ -45,22 +46,22 @@ from truegold.train.guards.run_log import ALARMS
 from truegold.verifiers import SetupError
 
 REPORT = f"report/{PAGE}"
-"""The report's page in a run's directory."""
+"""The path of the report in a run's directory."""
 
 
 RUN_NAME = "{config.name}"
-"""A flow run is called like the run."""
+"""A flow run has the name of the run."""
 
 LOG_SECONDS = 10
-"""How long a run waits at its end for its log to be sent."""
+"""How many seconds a flow run waits at its end until its log is sent."""
 
 REPORTS_URL = "TRUEGOLD_REPORTS_URL"
 """The environment variable with the address under which `runs_dir` is served, for links to reports."""
 
 
 class _FlowLog(Terminal):
-    """Writes what the terminal shows into the log of the flow or the task that runs, and prints it where Prefect does
-    not print its log: a worker does."""
+    """Writes the lines of the terminal into the log of the running flow or task. It also prints them, unless Prefect
+    prints its log already, as a worker does."""
 
     def _print(self, text: str) -> None:
         if not _log(f"{self._stage}: {text}"):
@@ -88,13 +89,13 @@ def _log(text: str) -> bool:
 
 
 def flush_logs() -> None:
-    """Hand over what the log has not sent yet."""
+    """Send the rest of the log."""
     APILogWorker.drain_all(timeout=LOG_SECONDS)
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
-    """Run one stage; `name` is the task's name in the UI."""
+    """Run one stage. name: the name of the task in Prefect's page."""
     del name
     return call(stage)
 
@@ -137,10 +138,10 @@ def run(config: RunConfig) -> Path:
 
 @flow(name="truegold-review", flow_run_name=RUN_NAME, validate_parameters=True)
 def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float = 30) -> Path:
-    """Curate, pause until somebody has decided about the rows that are held back, and run the rest.
+    """Curate, pause until a person has decided about the rows that are held back, and run the rest.
 
-    The run goes on by itself once nothing waits any more, and whenever it is resumed in Prefect's page: what is held
-    then stays held. Raises SetupError where `wait_hours` have passed.
+    The run resumes when all rows are decided. If you resume it earlier in Prefect's page, rows without a decision stay
+    held back. Raises SetupError after `wait_hours`.
     """
     run_dir = _flow(config, Phase.CURATE)
     if waiting := _count_held(run_dir):
@@ -169,7 +170,7 @@ def _count_held(run_dir: Path) -> int:
 
 
 def _publish_waiting(name: str, run_dir: Path, waiting: int) -> None:
-    """Leave in Prefect what somebody has to do before the run goes on."""
+    """Publish an artifact that says which decisions the run waits for."""
     link = _link(run_dir)
     where = f"[the report]({link}), and " if link else ""
     page = (
@@ -181,14 +182,14 @@ def _publish_waiting(name: str, run_dir: Path, waiting: int) -> None:
 
 
 def _resume_when_decided(run_dir: Path, flow_run_id: str, look_every_seconds: float, ended: Event) -> None:
-    """Resume the flow run once nothing waits any more."""
+    """Resume the flow run when all rows are decided."""
     while not ended.wait(look_every_seconds):
         try:
             if _count_held(run_dir) == 0:
                 resume_flow_run(UUID(flow_run_id))
                 return
         except NotPausedError:
-            continue  # It has not come to its pause yet, or somebody was faster.
+            continue  # The flow run has not paused yet, or a person has resumed it.
 
 
 FLOWS = {
@@ -229,8 +230,8 @@ def _run(config: RunConfig, until: Phase) -> Path:
 
 
 def _publish_traces(name: str, run_dir: Path, called: Sequence[Stage], earlier_report: int | None) -> None:
-    """Leave what a failed run has left: the alarms where it was its training that failed, and the report where it wrote
-    one. Those of an earlier run say nothing of it."""
+    """Publish the report of a failed run, and the alarms if its training failed. Files that an earlier run left are
+    ignored."""
     if (training := next((stage for stage in called if stage.name == TRAIN), None)) is not None:
         _publish_alarms(name, work_folder(training, run_dir, DigestCache(run_dir / ".digests.json")))
     if _report_time(run_dir) != earlier_report:
@@ -238,13 +239,13 @@ def _publish_traces(name: str, run_dir: Path, called: Sequence[Stage], earlier_r
 
 
 def _report_time(run_dir: Path) -> int | None:
-    """Return when the report was written, in nanoseconds; None where there is none."""
+    """Return the time when the report was written, in nanoseconds, or None if there is no report."""
     report = run_dir / REPORT
     return report.stat().st_mtime_ns if report.exists() else None
 
 
 def _publish_alarms(name: str, training: Path | None) -> None:
-    """Leave in Prefect what the guards of the training in that folder did, if they did anything."""
+    """Publish the alarms of the guards, if there were any in the training in `folder`."""
     alarms = [] if training is None else read_whole_lines(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
     if table := [{column: alarm[column] for column in columns} for alarm in alarms]:
@@ -252,7 +253,7 @@ def _publish_alarms(name: str, training: Path | None) -> None:
 
 
 def _publish_rollouts(name: str, training: Path) -> None:
-    """Leave in Prefect who waited for whom in a training whose rollouts ran during its updates."""
+    """Publish how long the sampler and the trainer of an asynchronous training waited for each other."""
     if table := describe_waiting(training):
         create_table_artifact(table, key=f"{_slug(name)}-rollouts", description="Rollouts beside the update")
 
@@ -262,7 +263,7 @@ def _slug(name: str) -> str:
 
 
 def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
-    """Leave artifacts in Prefect: a summary, the counts by reason, a link to the report."""
+    """Publish artifacts: a summary, the counts by reason, a link to the report."""
     slug = _slug(name)
     rows = [
         f"| {result.name} | {result.seconds:.1f} | {result.report.rows_in:,} | {result.report.rows_out:,} |"
@@ -285,15 +286,15 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
 
 
 def _publish_report(name: str, run_dir: Path) -> None:
-    """Leave a link to the report where `runs_dir` is served: a browser opens no file from a page of Prefect's."""
+    """Publish a link to the report, if `runs_dir` is served. A browser does not open local files from Prefect's
+    page."""
     if link := _link(run_dir):
         create_link_artifact(link, key=f"{_slug(name)}-report", link_text="The report")
 
 
 def _link(run_dir: Path) -> str | None:
-    """Return the address of a run's report; None where no address is set, or there is no report.
-
-    What the address of `truegold review` asks for (`?token=...`) goes with every link.
+    """Return the address of a run's report, or None without an address or a report. A query of the address, such as
+    `?token=...` of `truegold review`, is added to the link.
     """
     address = os.environ.get(REPORTS_URL)
     if not address or not (run_dir / REPORT).exists():

@@ -56,9 +56,9 @@ _published: set[Path] = set()
 def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | None]:
     """Fetch a run whose `runs_dir` is a place, and publish it while the block lasts and at its end.
 
-    Yields its URL, None where it stays on this machine or is published already. `tell` gets a line where publishing
-    fails, which is tried again. Raises SetupError or InputError where the place cannot be read or written at the
-    beginning or at the end.
+    Yields its URL, or None if it stays on this machine or is published already. `tell` gets a line where publishing
+    fails, which is tried again. Raises SetupError or InputError if the place cannot be read or written at the beginning
+    or at the end.
     """
     run_dir, url = config.run_dir, place_url(config.runs_dir)
     if url is None or run_dir in _published:
@@ -124,7 +124,7 @@ class PublishedRun:
     def fetch(self) -> bool:
         """Bring what is at the place and not here; what is here of a stage with other settings is set aside.
 
-        Returns whether there is a run at the place. Raises ConfigError where a run is working in the folder.
+        Returns whether there is a run at the place. Raises ConfigError if a run is working in the folder.
         """
         with place_errors(self._url):
             indices = self._fs.find(self._remote(INDEX))

@@ -50,8 +50,8 @@ SETTINGS = {
 def prefect_api() -> Iterator[str]:
     """Yield the URL of a Prefect API that answers, with this process's environment set for it.
 
-    Call it before `prefect` is imported: Prefect reads its settings then. Raises SetupError where the server that
-    PREFECT_API_URL names does not answer, where none can be started, and where Prefect is not installed.
+    Call it before `prefect` is imported: Prefect reads its settings then. Raises SetupError if the server that
+    PREFECT_API_URL names does not answer, if none can be started, and where Prefect is not installed.
     """
     require("prefect")
     for name, value in SETTINGS.items():

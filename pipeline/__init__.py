@@ -36,7 +36,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """Load the public functions when they are asked for: importing a module of this package should load nothing else.
 
-    Raises SetupError where a package that curation needs is not installed.
+    Raises SetupError if a package that curation needs is not installed.
     """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

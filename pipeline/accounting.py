@@ -1,23 +1,21 @@
-"""Accounts for every row of a run, by the tables themselves and not by what the stages say about it.
+"""Accounts for every row of a run, from the tables and not from the stages' reports.
 
     records read  =  rejects by reason  +  drops by stage and reason  +  selected  +  held out  +  reserve
 
-Every stage must have let pass or dropped each row that came in. One that has not is a bug of truegold, and raises. The
-same sum is taken source by source, in the order of the data:
+Every stage must have passed on or dropped each of its rows; otherwise there is a bug in truegold, and an error is
+raised. The same sum is made for each source:
 
     maths    1,000 records = 12 rejected + 188 dropped + 700 selected + 100 held out
     scraped    400 records = 400 dropped (390 exact_duplicate by dedup): nothing of it is left
 
-How many labels of the curated set are wrong is estimated with an interval. `suspicion.parquet` gives rows a probability
-s that they are at fault: the expected share is the mean of s over the n rows for which it rests on samples or on a
-measured model; what a rule alone has picked out stands for no others. If the rows' faults are independent given s,
-their number is Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of successes in independent
-trials"), and the interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says nothing about how well s is
-calibrated.
+The share of wrong labels in the curated set is estimated with an interval. `suspicion.parquet` has the probability s
+that a row is at fault. The expected share is the mean of s over the n rows whose s comes from samples or a measured
+model; rows with evidence only from a rule are left out. If the faults are independent given s, their number is
+Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of successes in independent trials"), and the
+interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. This assumes that s is calibrated.
 
-Where there is none, reviewers tell: the share of rows that they corrected or threw out of those they looked at and that
-had no flag, with Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer
-kept them.
+Without suspicions, the share comes from reviewers: of the unflagged rows that they reviewed, the share that they
+corrected or dropped, with Wilson's interval.
 """
 
 from __future__ import annotations
@@ -84,10 +82,10 @@ class SourceAccount:
     dropped: int
     """The rows that a stage dropped, or that selection left in reserve."""
     left: int
-    """The training rows at the end: those selected, or what a shorter run has left."""
+    """The training rows at the end: the selected ones, or the rest in a run without selection."""
     heldout: int
     losses: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of what did not reach the end, the largest first."""
+    """(stage, reason, rows) of the lost rows, the largest first."""
 
 
 def count_rows_by_end(files: RunFiles) -> Account:
@@ -131,7 +129,7 @@ def _restored(passage: Passage, dropped: Mapping[str, Mapping[str, int]]) -> int
 
 
 def count_rejects(path: Path | None) -> dict[str, int]:
-    """Return the number of rejected records by reason; none where there is no such file."""
+    """Return the number of rejected records by reason; none if there is no such file."""
     return dict(sorted(Counter(reject["reason"] for reject in _read_rejects(path)).items()))
 
 
@@ -177,7 +175,7 @@ def _kind(stage: str, reason: str) -> str:
 
 
 def count_by_source(files: RunFiles) -> tuple[SourceAccount, ...]:
-    """Return the account of every source; none where all rows are of one, of which the whole sum tells."""
+    """Return the account of every source. Empty if there is only one source."""
     names = list(files.records["ingest"]["report"]["facts"].get("sources", ()))
     if len(names) < 2:
         return ()
@@ -224,7 +222,7 @@ class LabelErrors:
     known: int
     """The rows that it rests on."""
     rate: float | None = None
-    """None, like the ends of its interval, where nothing is known."""
+    """None, like the ends of its interval, if nothing is known."""
     low: float | None = None
     high: float | None = None
 
@@ -233,15 +231,15 @@ NOT_ESTIMATED = LabelErrors("not estimated", 0)
 
 
 def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
-    """Return the expected share over the exported rows of which samples or a measured model tell. InputError where a
-    column is missing."""
+    """Return the expected share of wrong labels over the exported rows with samples or a measured model. Raises
+    InputError if a column is missing."""
     table = pl.scan_parquet(suspicion)
     columns = set(table.collect_schema().names())
     if missing := {"suspicion", "label_wrong", "evidence", "source", "source_row"} - columns:
         raise InputError(
             f"{suspicion} has no column {', '.join(sorted(missing))}.", "Give a suspicion.parquet of `truegold flag`."
         )
-    # A hash of 64 bits takes a tenth of the memory of what it stands for.
+    # A hash of 64 bits takes a tenth of the memory of the text.
     key = pl.struct(pl.col("source").cast(pl.String), pl.col("source_row").cast(pl.Int64)).hash(seed=0).alias("key")
     keys = pl.concat([pl.scan_parquet(path).select(key) for path in rows])
     by_model = pl.col("evidence").str.json_path_match("$.asked.ratio").is_not_null()

@@ -85,7 +85,7 @@ class ProblemColumns:
     def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Layout:
         """Return how records such as `samples` are read, with the named columns over it.
 
-        `location` names the file in errors. Raises InputError where a named column is in none of the records.
+        `location` names the file in errors. Raises InputError if a named column is in none of the records.
         """
         for role in ("prompt", "gold", "id", "response"):
             name = getattr(self, role)
@@ -105,8 +105,8 @@ class ProblemColumns:
 def read_problems(path: Path, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
     """Yield the problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
 
-    Texts are cleaned, or with `clean=False` as they stand there. Raises InputError where the file cannot be read or has
-    no column for the prompt.
+    Texts are cleaned, or with `clean=False` as they stand there. Raises InputError if the file cannot be read or has no
+    column for the prompt.
     """
     return problems_of(open_file(path, "auto", MAX_ROW_BYTES), named, clean=clean)
 
@@ -126,8 +126,8 @@ def problems_of(source: Source, named: ProblemColumns, *, clean: bool = True) ->
 def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, str], None]) -> Iterator[str]:
     """Yield the gold answers of a file, from the column that is named or guessed.
 
-    `on_skipped` is called for every record without one, with its number in words and the reason. Raises InputError
-    where the file cannot be read or has no such column.
+    `on_skipped` is called for every record without one, with its number in words and the reason. Raises InputError if
+    the file cannot be read or has no such column.
     """
     source = open_file(path, "auto", MAX_ROW_BYTES)
     ahead = list(islice(source.records, LOOK_AHEAD))
@@ -161,7 +161,7 @@ def missing_gold(samples: list[Mapping[str, Any]], location: str) -> InputError:
 
 
 def describe_reading(path: Path, named: ProblemColumns) -> str:
-    """Say in one line which columns of a file a command reads, and what to type where there is no gold."""
+    """Say in one line which columns of a file a command reads, and what to type if there is no gold."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
     layout = named.resolve(samples, source.location)
@@ -276,7 +276,7 @@ def _text(value: Any) -> str | None:
 
 
 def prompt_text(value: Any) -> str:
-    """Return the text of a prompt, of a conversation the last user message; empty where there is none."""
+    """Return the text of a prompt, of a conversation the last user message; empty if there is none."""
     content, _ = read_prompt(value)
     text = (content if type(content) is str else text_of(content)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
@@ -361,7 +361,7 @@ def make_item_reader(
     """Return a reader of the columns that are named or guessed from the first records.
 
     `verifier` judges the rows that name none; without one it is `math`, and `code` where the file has tests. Raises
-    InputError where there is no column of responses.
+    InputError if there is no column of responses.
     """
     check_readable(source, ahead)
     samples = sample_values(ahead)

@@ -80,7 +80,7 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
 
 
 def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
-    """Return the words with which an output denies the answer of the failed attempt, or begins with it; None where it
+    """Return the words with which an output denies the answer of the failed attempt, or begins with it, or None if it
     comes to that number by itself, or the problem has it.
 
     failed, extracted: the attempt's answer and the output's, as the verifier has read them. Options, words and

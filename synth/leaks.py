@@ -184,7 +184,7 @@ def _triples(text: str) -> set[tuple[str, ...]]:
 
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
-    """Return a run of words that the output shares with the guidance, and neither problem nor attempt has; None where
+    """Return a run of words that the output shares with the guidance, and neither problem nor attempt has, or None if
     there is none."""
     output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)

@@ -1,4 +1,4 @@
-"""Draws the completions that a round of synthesis needs: each sample once, judged where that is asked for.
+"""Draws the completions that a round of synthesis needs: each sample once, judged if that is asked for.
 
     sampler.sample([(row, prompt, 0), (row, prompt, 0)], temperature=1.0, max_tokens=512, judged=True)
         samples 0 and 1 of the prompt, with verdicts; the next call goes on with sample 2
@@ -44,7 +44,7 @@ class SampledAnswer:
     completion: Completion
     text: str
     verdict: VerdictRecord | None
-    """None where the completions are not judged, as reflections are not."""
+    """None if the completions are not judged, as reflections are not."""
 
 
 @dataclass

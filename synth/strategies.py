@@ -33,7 +33,7 @@ class Strategy:
     answer: Mapping[str, str] = field(default_factory=dict)
     """The text that the model gets in place of the problem, by language; none where it gets the bare prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
-    """The question that is asked before, by language; none where there is none."""
+    """The question that is asked before, by language; none if there is none."""
     uses_gold: bool = False
     """Whether the model is shown the gold. Its positives are marked, and come last."""
     for_programs: bool | None = None
@@ -77,7 +77,7 @@ BUILT_IN: Mapping[str, Strategy] = {
 
 
 def load_strategy(spelling: str) -> Strategy:
-    """Return the strategy of a name or an import string. Raises ConfigError where there is none."""
+    """Return the strategy of a name or an import string. Raises ConfigError if there is none."""
     if spelling in BUILT_IN:
         return BUILT_IN[spelling]
     parts = split_spelling(spelling)

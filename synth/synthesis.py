@@ -34,7 +34,7 @@ FIRST_BARE_SAMPLE = 10_000
 the two must not be taken for each other where they have the same settings."""
 LEAST_LOGPROB = math.log(0.1)
 """The least log-probability a token, behind the bare prompt and at temperature 1, that a sample of the bare prompt
-needs where there are too few samples of the policy to compare with."""
+needs if there are too few samples of the policy to compare with."""
 RAREST = math.log(0.001)
 """A right answer to a row that hardly ever passes is rare: its sequence may be less probable by this factor besides."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
@@ -228,7 +228,7 @@ class Synthesis:
         )
 
     def _decide(self, hard: HardRow, attempt: Attempt) -> None:
-        """Decide whether a right attempt is kept as a positive, and note why where it is not."""
+        """Decide whether a right attempt is kept as a positive, and note why if it is not."""
         size = min(len(attempt.bare_logprobs), len(attempt.conditioned_logprobs))
         weights = weigh(attempt.bare_logprobs[:size], attempt.conditioned_logprobs[:size])
         parent = attempt.parent
@@ -259,7 +259,7 @@ class Synthesis:
 
     def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
         """Set the log-probabilities of right attempts at temperature 1, behind the bare prompt and with the context:
-        the same where there is none."""
+        the same if there is none."""
         if not right:
             return
         outputs = [attempt.token_ids for _, attempt in right]

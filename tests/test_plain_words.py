@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import re
 import tokenize
@@ -13,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BANNED = re.compile(
-    r"\b(?:whoever|nobody|whatever|whichever|what becomes of|beside|(?<!there )is no(?! longer))\b",
+    r"\b(?:whoever|nobody|whatever|whichever|what becomes of|beside|at the (?:most|least)"
+    r"|(?<!there )is no(?! longer))\b",
     re.IGNORECASE,
 )
 """Turns that stand for plainer ones, such as `is no number` for `is not a number`."""
@@ -47,7 +49,7 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 def mistakes(source: str) -> Iterator[str]:
     """Yield a line for each banned turn of a module."""
     for line, written, opens_module in docstrings(ast.parse(source)):
-        text = EXAMPLES.sub(" ", written)
+        text = EXAMPLES.sub(" ", inspect.cleandoc(written))
         found = BANNED.search(text) or (MODULE_OPENINGS if opens_module else OPENINGS).match(text)
         if found is not None:
             yield f"{line}: {found[0]!r} in {' '.join(text.split())[:90]!r}"

@@ -115,7 +115,7 @@ def _take_steps(
     progress: Progress,
 ) -> float:
     """Take the steps from `first` on, each of the examples with its indices, and return the last loss. Raises Preempted
-    where a signal ends it, with a checkpoint."""
+    if a signal ends it, with a checkpoint."""
     from truegold.train.model.ending import EndAsked, end_if_asked, ended
     from truegold.train.model.saved_states import generator_states
 
@@ -200,8 +200,8 @@ def read_examples(
 ) -> Iterator[Segment]:
     """Yield the segments of JSON Lines of {"prompt", "completion"} or of {"messages"}, a dialogue.
 
-    dialogues: what the prompts of dialogues have beside their messages. Raises InputError naming the line that is
-    wrong, also where the chat template refuses it.
+    dialogues: the other parts of the prompts of dialogues. Raises InputError naming the line that is wrong, also where
+    the chat template refuses it.
     """
     from truegold.train.turns.dialogue import dialogue_segments
     from truegold.train.turns.template import TurnTemplate
@@ -231,7 +231,7 @@ def read_examples(
 def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
     """Return what examples have to have around them so that they are written as the rollouts of `turns` are.
 
-    The environment is made once, for its tools. Raises ConfigError where it cannot be made.
+    The environment is made once, for its tools. Raises ConfigError if it cannot be made.
     """
     _, tools = load_environment(turns)
     return DialoguesConfig(template_args=turns.template_args, tools=tuple(tools), reminder=turns.reminder)
@@ -262,7 +262,7 @@ def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[Row, st
 
 
 def _completion_text(row: Row) -> str | None:
-    """Return what is trained on; None where a solution says nothing that the verifier could judge."""
+    """Return what is trained on, or None if a solution says nothing that the verifier could judge."""
     verifier = resolve(row["verifier"])
     if row["gold"] is None:
         return gold_response(verifier, None, row["solution"])

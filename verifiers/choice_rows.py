@@ -1,4 +1,4 @@
-"""Reads multiple-choice questions whose options stand in columns of their own.
+"""Reads multiple-choice questions with options in their own columns.
 
     {"question": "Which is a noble gas?", "choices": ["iron", "argon"], "answer": 1}
     {"question": "...", "choices": {"text": ["iron", "argon"], "label": ["A", "B"]}, "answerKey": "B"}
@@ -11,12 +11,12 @@
     {"question": "...", "options": "a ) iron , b ) argon", "correct": "b"}      MathQA
     {"goal": "...", "sol1": "iron", "sol2": "argon", "label": 1}                PIQA
 
-All of these become one row: the prompt is the question with its options, a line each; gold is the letter B; the
-verifier is `choice`, which knows the options. Where the right option stands in a column apart from the wrong ones, the
-order is drawn by the question's text, so that the right one is not always A.
+All of these give the same row: the prompt is the question with its options, one a line; gold is the letter B; the
+verifier is `choice`. If the right option has a separate column, the order of options is random, but fixed by the
+question's text.
 
-An index counts from 0 where one of the first records has a 0, and from 1 where one is as large as its number of
-options; anything else is an error. A row whose answer is none of its options is rejected, `answer_no_option`.
+An index counts from 0 if one of the first records has a 0, and from 1 if one equals the number of options; otherwise it
+is an error. A row whose answer is not an option is rejected as `answer_no_option`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NUMBERED = re.compile(
     r"|(?P<numbered>option|choice|ending|opt|sol|solution|ans|answer)[ _-]?(?P<digit>\d)",
     re.IGNORECASE,
 )
-"""A column with one option: A, option_b, opc, answerA, ending0, choice 1, sol1."""
+"""The name of a column with one option: A, option_b, opc, answerA, ending0, choice 1, sol1."""
 _DOUBTFUL = ("ans", "answer", "sol", "solution")
 """Columns with these beginnings may hold answers rather than options, unless the right one is a letter or an index."""
 _WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
@@ -60,7 +60,7 @@ MIN_LETTERS = 3
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 _LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
 _OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:\)\s*|[.:]\s+|\.(?![A-Z]\.))|(\d)\s*[).:]\s+)(?=\S)")
-"""The letter or the digit that an option has of its own, in any order: `B. two`, `(a) one`, `2) three`."""
+"""A label at the start of an option: `B. two`, `(a) one`, `2) three`."""
 _INDEX = re.compile(r"\d{1,2}")
 _LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")
 """The label of an option within a text: `a ) 38 , b ) 27.6`."""
@@ -68,7 +68,7 @@ _SEPARATORS = tuple(map(re.compile, (r"\n", r";\s", r"\s\|\s", r";", r"\|")))
 """Separators of options in a text that has no labels, the surest first: bars may be maths."""
 
 Slots = list[str | None]
-"""The options of a record in their places; None where one is empty."""
+"""The options of a record in their places, or None if one is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ChoiceColumns:
     """The columns that hold the options of a source."""
 
     options: tuple[str, ...]
-    """One column with all, or one for each in its order; where there are `wrong` ones, that with the right one."""
+    """One column with all, or one for each in its order; if there are `wrong` ones, that with the right one."""
     wrong: tuple[str, ...] = ()
     """The columns of wrong options."""
     answer: str | None = None
@@ -97,10 +97,10 @@ def option_columns(names: Iterable[str]) -> list[str]:
 
 
 def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | None:
-    """Return the options of a record that is looked at alone, and the letters of the right ones; None of any other.
+    """Return the options of a single record, and the letters of the right ones. None if it is not a choice question.
 
-    None as well where the right option stands apart from the wrong ones and the question does not list them: no order
-    is known then. Raises Unusable for an answer that is no option, and for an index that may count from 0 or from 1.
+    None too if the right option has a separate column and the question does not list the options, because their order
+    is unknown. Raises Unusable for an answer that is not an option, and for an index that may count from 0 or 1.
     """
     if (chosen := find_choices(values.keys(), [values])) is None:
         return None
@@ -155,7 +155,7 @@ def _listed_in(text: str) -> list[str]:
 
 
 def _labelled_in(text: str) -> list[str]:
-    """Return the options that a text lists behind small or large letters, wherever they stand: `a ) 38 , b ) 27.6`."""
+    """Return the options that a text lists after letters: `a ) 38 , b ) 27.6`."""
     run: list[re.Match[str]] = []
     for match in _LISTED.finditer(text):
         if ord(match[1].lower()) - ord("a") == len(run):
@@ -166,9 +166,10 @@ def _labelled_in(text: str) -> list[str]:
 
 
 def _separated_in(text: str) -> list[str]:
-    """Return the options between line ends, semicolons or bars, the first of these that stands there.
+    """Return the options of a text that are separated by line ends, semicolons or bars.
 
-    Bars separate options where none is empty and none breaks a bracket: `|x| ; |y|` has two, `|x| - |y|` is none.
+    Bars separate options only if no option is empty or has an unclosed bracket: `|x| ; |y|` has two options, `|x| -
+    |y|` has none.
     """
     text = text.strip().rstrip(";")
     separator = next((sign for sign in _SEPARATORS if sign.search(text) is not None), None)
@@ -185,7 +186,7 @@ def _is_closed(text: str) -> bool:
 
 
 def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
-    """Return the columns of options that the first records have; None where they are no questions of choice."""
+    """Return the columns of options that the first records have, or None if they are no questions of choice."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
     known = spelled(LISTS, filled)
     lists = [name for name in known if any(len(read_slots(values.get(name))) > 1 for values in samples)]
@@ -219,7 +220,7 @@ def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> 
         if prefix in _DOUBTFUL and not _points_at_options(answer, len(names), samples):
             continue
         if prefix in _DOUBTFUL[:2] and len(names) < MIN_LETTERS:
-            continue  # Two answers are more often those of two models.
+            continue  # Two answers are usually those of two models.
         if prefix or (len(names) >= MIN_LETTERS and _are_letters(answer, samples)):
             return ChoiceColumns(names, answer=answer)
     return None
@@ -232,7 +233,7 @@ def _are_letters(answer: str | None, samples: Samples) -> bool:
 
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
-    """Say whether a column other than one of gold holds letters or indices of so many options."""
+    """Tell whether a column other than gold has letters or indices of so many options."""
     if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("target")]:
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]
@@ -252,7 +253,7 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
 def read_slots(value: Any) -> Slots:
     """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them.
 
-    Labels that stand before the options are taken off, in whichever order they are.
+    Labels before the options are removed, in any order.
     """
     texts = _texts_in(value)
     if _own_labels(texts):
@@ -262,14 +263,14 @@ def read_slots(value: Any) -> Slots:
 
 
 def _own_labels(texts: Slots) -> list[str]:
-    """Return the labels that all options have, where they are A, B, C or 1, 2, 3 in any order; none otherwise."""
+    """Return the labels of the options, if they are A, B, C or 1, 2, 3 in any order."""
     matches = [_OWN_LABEL.match(text or "") for text in texts]
     labels = [match[1] or match[2] for match in matches if match is not None]
     return labels if 1 < len(labels) == len(texts) and _follow_each_other(sorted(labels)) else []
 
 
 def _texts_in(value: Any) -> Slots:
-    """Return the options that a value lists, as they stand there."""
+    """Return the options in a value, unchanged."""
     structure = quoted_list(value) or parse_literal(value)
     if isinstance(structure, Mapping):
         listed = structure.get("text", structure.get("texts"))
@@ -342,7 +343,7 @@ def _labels(value: Any) -> list[str]:
     if isinstance(structure, list) and structure and all(isinstance(option, Mapping) for option in structure):
         return [str(next((option[key] for key in ("label", "key", "id") if key in option), "")) for option in structure]
     labels = _own_labels(_texts_in(value))
-    # In their order they are those of the places, and an answer may be an index as well.
+    # Labels in order add nothing, and an answer may be an index too.
     return labels if labels[:1] not in (["A"], ["a"]) or not _follow_each_other(labels) else []
 
 
@@ -392,7 +393,7 @@ def _alike(option: str, text: str) -> bool:
 
 
 def first_index(columns: ChoiceColumns, samples: Samples) -> int | None:
-    """Return what the first option's index is, 0 or 1; None where answers are no indices."""
+    """Return the index of the first option, 0 or 1, or None if answers are not indices."""
     if columns.answer is None or columns.wrong:
         return None
     known: list[tuple[str, Slots]] = []

@@ -6,8 +6,8 @@
     {"reward_model": {"ground_truth": 72}}    value_at("reward_model.ground_truth")  ->  72
     [51.0], NaN, ["x", "y"]                   text_of  ->  "51", None, '["x","y"]'
 
-A column with nothing but nulls in the sample records counts only where no other one fits. `row_kinds` says which rows
-have tests in place of gold, and which are of no kind that truegold judges.
+A column with nothing but nulls in the sample records counts only if no other one fits. `row_kinds` says which rows have
+tests in place of gold, and which are of no kind that truegold judges.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MISSING: Final = _Missing()
 
 
 def value_at(values: Mapping[str, Any], path: str) -> Any:
-    """Return the value of a column, MISSING where there is none.
+    """Return the value of a column, MISSING if there is none.
 
     A dot reaches into structs, into texts that hold a JSON object, and by number into lists (-1 is the last); a column
     whose own name has a dot in it comes first.
@@ -197,7 +197,7 @@ GOLDS_COLUMNS = (
 """Columns with a list of accepted golds, any of which is right."""
 
 SOLUTIONS = ("answer", "solution", "solutions")
-"""Columns of worked solutions that hold the gold where no column of gold does."""
+"""Columns of worked solutions that hold the gold if no column of gold does."""
 
 SOURCES = ("data_source", "dataset", "datasource", "source")
 """Columns that name the data set that a row is from."""
@@ -216,7 +216,7 @@ MAX_VALUE_CHARS = 30
 
 
 def marked_answer(text: str) -> str | None:
-    """Return the answer behind the last `####`, None where there is none: a note on a value is not an answer.
+    """Return the answer behind the last `####`, or None if there is none: a note on a value is not an answer.
 
     "48+24 = 72 #### 72"              "72"
     "... so it rains. #### yes"       "yes"
@@ -240,11 +240,11 @@ def _is_note(answer: str, before: str) -> bool:
 
 
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
-    """Return the name of the column with this role in the sample records, or None where there is none.
+    """Return the name of the column with this role in the sample records, or None if there is none.
 
-    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
+    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, if there is no column of that
     very name; of prompts that differ so, the one with more words counts. A column of gold with nothing but true and
-    false counts only where no other one fits, and so does a prompt that is the same in all records, two at least, where
+    false counts only if no other one fits, and so does a prompt that is the same in all records, two at least, where
     another column asks.
     """
     columns = dict.fromkeys(name for values in samples for name in values)

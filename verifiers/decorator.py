@@ -27,7 +27,7 @@ class FunctionVerifier:
     """A plain function in the shape of a `Verifier`. It is pickled by reference, as functions are."""
 
     gold_response: Callable[[str, str | None], str] | None = None
-    """Makes the response that is right for a gold (`verifiers/gold.py`); gold itself is one where there is none."""
+    """Makes the response that is right for a gold (`verifiers/gold.py`); gold itself is one if there is none."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ def _as_verdict(returned: object) -> Verdict:
 
 
 def _accepted_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return which of `problem` and `info` the function takes. Raises ConfigError where it cannot be a verifier."""
+    """Return which of `problem` and `info` the function takes. Raises ConfigError if it cannot be a verifier."""
     label = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function):
         raise ConfigError(f"{label}() is async.", "A verifier is an ordinary function: def f(response, gold).")

@@ -26,14 +26,14 @@ says which of its builds is right."""
 
 
 def require(package: str, extra: str | None = None) -> None:
-    """Raise SetupError where `package` is not installed, which `extra` brings. Nothing is imported."""
+    """Raise SetupError if `package` is not installed, which `extra` brings. Nothing is imported."""
     if find_spec(package) is None:
         error = ModuleNotFoundError(f"No module named {package!r}", name=package)
         raise (_not_installed(package, extra) if extra else missing_extra(error)) or error
 
 
 def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
-    """Return the error to raise where an extra is not installed; None where the missing package belongs to no extra."""
+    """Return the error to raise where an extra is not installed, or None if the missing package belongs to no extra."""
     package = (error.name or "").partition(".")[0]
     for extra, packages in _EXTRA_PACKAGES.items():
         if package in packages.split():
@@ -46,10 +46,10 @@ def _not_installed(package: str, extra: str) -> SetupError:
 
 
 def check_torch_builds() -> None:
-    """Raise SetupError where torchvision was built for another kind of torch than is installed.
+    """Raise SetupError if torchvision was built for another kind of torch than is installed.
 
-    A build for CPUs has "+cpu" in its version. vLLM for CPUs asks for torchvision, an index without builds for CPUs
-    gives the other one, and transformers cannot be imported beside it. Nothing is imported.
+    A build for CPUs has "+cpu" in its version. vLLM for CPUs requires torchvision. A package index without CPU builds
+    installs the CUDA build, with which transformers cannot be imported. Nothing is imported.
     """
     try:
         torch, torchvision = version("torch"), version("torchvision")

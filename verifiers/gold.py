@@ -1,34 +1,31 @@
-r"""Golds of a row: several accepted ones, texts in place of one, and the response that a gold makes.
+r"""The golds of a row: several accepted golds, placeholders in place of gold, and a right response for a gold.
 
     gold "1/2", verifier_args {"other_golds": ["0.5", "50 %"]}
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
 
-The first gold stands where every row has it; the others are the argument `other_golds`, a list of texts that every
-verifier has and none sees. `judge_any` tries each gold in turn until one earns the full score, and `evidence["gold"]`
-names it. Where none does, the best score counts; but it is None where a gold could not be judged, because the response
-may have been that one.
+The first gold is the row's gold; the others are the verifier's argument `other_golds`. `judge_any` tries each gold
+until one gives the full score, and `evidence["gold"]` names it. Otherwise the best score is used, or None if one of the
+golds could not be judged.
 
-Golds may come in a list wherever a gold is handed over as an object: a call, an `Item`, a trainer's column, a request.
-A text is one gold, also where it looks like a list; but `"['72', '73']"` in a column of data is a list that a writer of
-CSV turned into text (`quoted_list`). Of `choice` with `multiple` a list is one answer: all of its options are needed.
+A gold may be a list in a call, an `Item`, a trainer's column or a request. A text is one gold, even if it looks like a
+list; but `"['72', '73']"` in a column of data is a list that was written to CSV (`quoted_list`). For `choice` with
+`multiple`, a list is one answer with several options.
 
-    "see the solution below", "answers may vary", "证明略"      refers elsewhere: no verifier can compare with it
-    "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless such texts are the answers
+    "see the solution below", "answers may vary", "证明略"      refers elsewhere: cannot be compared
+    "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless the set has such answers
     "none", "no solution", "undefined", "0"                     answers
 
-A verdict on a placeholder has no score: 0 would teach that right answers are wrong, and a match would pay for writing
-"N/A".
+A verdict on a placeholder has no score. A 0 would punish right answers, and a match would reward writing "N/A". The
+right response for a gold is:
 
     math,  gold "\\frac12"                      ->  "\\boxed{\\frac12}"       (`gold_response`)
     code,  no gold, solution "print(1)"         ->  the solution in a code block
     exact, no gold                              ->  None
 
-Gold must pass its own verifier before anything is trained on the row. A verifier may define
-`gold_response(gold, solution) -> str | None`, a plain function by `@verifier(gold_response="\\boxed{{{gold}}}")`; for
-one that does not, the gold answer itself is the response. None means that a perfect response cannot be made up. A
-verifier that judges rows without a gold answer, such as programs by their tests, says `judges_solutions = True`. Its
-`gold_response` is then called with None for gold where a row has a solution only; that of other verifiers always gets a
-text for gold.
+A class defines it by `gold_response(gold, solution) -> str | None`, a plain function by
+`@verifier(gold_response="\\boxed{{{gold}}}")`. Otherwise gold itself is the response. None means that there is no right
+response. A verifier with `judges_solutions = True` also judges rows without gold, such as programs with tests; its
+`gold_response` then gets None for gold.
 """
 
 from __future__ import annotations
@@ -46,12 +43,12 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 OTHER_GOLDS = "other_golds"
-"""The argument of every verifier that holds the accepted golds besides the first."""
+"""The argument with the other accepted golds. Every verifier has it."""
 MAX_GOLDS = 64
-"""More would let one row cost as much as a data set; a gold with so many forms needs a verifier of its own."""
+"""The most golds of a row. Stops one row from taking as long as a data set."""
 
 OF_VALUES = ("math", "math_verify", "numeric", "choice")
-"""Verifiers whose golds are numbers, formulas and letters: a text in quotes is none."""
+"""Verifiers whose golds are numbers, formulas and letters, but not quoted texts."""
 
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", re.DOTALL)
 _QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
@@ -70,7 +67,7 @@ _REFERENCE = re.compile(
     r"|^(?:(?:试?证明|求证)[:：，]?\s*)?(?:最终|正确)?(?:答案|结果)(?:应?(?:是|为)|[:：])[:：]?\s*(?=\S)",
     re.IGNORECASE,
 )
-"""Words that refer elsewhere behind an answer, and those that announce one in Chinese."""
+"""Words after an answer that refer elsewhere, and Chinese words that announce an answer."""
 NOTHING_IN_BULK = rf"(?i)^\s*(?:{'|'.join(_PATTERNS['in_bulk'])})[.。]?\s*$"
 """This matches golds such as "None.": one is an answer, a large share of a set has none."""
 _WRITTEN_NULL = "None"
@@ -78,15 +75,15 @@ _WRITTEN_NULL = "None"
 
 
 class BadGold(ValueError):
-    """The value in place of gold is neither an answer nor a list of answers. The text says what it is."""
+    """Raised for a gold that is neither an answer nor a list of answers. The text describes it."""
 
 
 def golds_in(value: Any) -> list[str]:
-    """Return the accepted golds that a value holds: a text or number, or a list, tuple, array or tensor of these.
+    """Return the accepted golds in a value: a text, a number, or a list, tuple, array or tensor of these.
 
     golds_in("[1, 2]") == ["[1, 2]"], golds_in([["1"], 2]) == ["1", "2"], golds_in(np.float32(0.5)) == ["0.5"]
 
-    None, not-a-number and blank entries are no golds. Raises BadGold for anything else, such as an object of JSON.
+    None, not-a-number and blank entries are left out. Raises BadGold for anything else, such as a JSON object.
     """
     if value is None:
         return []
@@ -109,7 +106,7 @@ def golds_in(value: Any) -> list[str]:
 
 
 def quoted_list(text: object) -> list[str] | None:
-    """Return the texts that a text lists in quotes, None where it is anything else."""
+    """Return the texts that a text lists in quotes, or None if it is anything else."""
     if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
         return None
     # JSON and repr write a backslash twice.
@@ -124,7 +121,7 @@ def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:
 def gold_and_arguments(
     golds: list[str], verifier: str, arguments: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the gold of a row and its arguments with the other golds, out of all that stand where gold does."""
+    """Return the first gold, and the verifier's arguments with the other golds."""
     if len(golds) < 2:
         return next(iter(golds), None), arguments
     if needs_all_golds(verifier, arguments):
@@ -151,7 +148,7 @@ def all_golds(gold: str | None, arguments: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def mistake_in_golds(value: object) -> str | None:
-    """Return why `other_golds` is not a list of accepted golds; None where it is one."""
+    """Return why `other_golds` is not a list of accepted golds, or None if it is one."""
     if not isinstance(value, list | tuple) or not all(isinstance(gold, str) for gold in value):
         return f"{OTHER_GOLDS} must be a list of texts, got {value!r:.60}"
     if len(value) >= MAX_GOLDS:
@@ -187,19 +184,19 @@ def _decisive(verdicts: Sequence[tuple[str | None, Verdict]]) -> tuple[str | Non
 
 
 def refers_elsewhere(gold: str) -> bool:
-    """Return whether a gold says that the answer is somewhere else, or that there is none."""
+    """Tell whether a gold says that the answer is somewhere else, or that there is none."""
     return len(gold) <= MAX_PLACEHOLDER_CHARS and _ELSEWHERE.fullmatch(gold.strip()) is not None
 
 
 def without_reference(gold: str) -> str:
-    """Return a gold without what refers elsewhere behind its answer: "The answer is 7 (see figure)"."""
+    """Return a gold without a reference after its answer: "The answer is 7 (see figure)"."""
     if len(gold) > MAX_PLACEHOLDER_CHARS or _REFERS.search(gold) is None:
         return gold
     return _REFERENCE.sub("", gold) or gold
 
 
 def is_placeholder(gold: str) -> bool:
-    """Return whether a gold only stands in place of an answer that is missing."""
+    """Tell whether a gold is a placeholder for a missing answer."""
     text = gold.strip()
     if text[:1].isdigit() or (text[:1] == "\\" and text[1:2] not in "bt"):
         # No pattern begins like this, and most golds do.
@@ -224,7 +221,7 @@ def check_template(template: str) -> None:
 
 
 def gold_response(verifier: Verifier, gold: str | None, solution: str | None = None) -> str | None:
-    """Return the response that must earn the full score from `verifier`; None where none can be made up."""
+    """Return the response that must earn the full score from `verifier`, or None if none can be made up."""
     if gold is None and (solution is None or not judges_solutions(verifier)):
         return None
     if (make_response := getattr(verifier, "gold_response", None)) is None:

@@ -85,14 +85,14 @@ def neutralise_answer(answer: str) -> str | None:
 
 
 def read_reply(reply: str) -> bool | None:
-    """Return True for the same, False for different, None where the judge does not say either plainly."""
+    """Return True for the same, False for different, or None if the judge does not say either plainly."""
     if (line := last_line(reply)) is None:
         return None
     return _read_json(line) if line.startswith("{") else _read_word(line.removesuffix("."))
 
 
 def last_line(reply: str) -> str | None:
-    """Return a reply's last line without emphasis; None where the reply was cut off in the middle of thoughts."""
+    """Return a reply's last line without emphasis, or None if the reply was cut off in the middle of thoughts."""
     reply = reply[-MAX_REPLY_CHARS:]
     if "<think>" in reply and "</think>" not in reply:
         return None
@@ -100,7 +100,7 @@ def last_line(reply: str) -> str | None:
 
 
 def decide(gold_first: bool | None, answer_first: bool | None) -> bool | None:
-    """Return what the judge says in both orders; None where the two do not agree."""
+    """Return what the judge says in both orders, or None if the two do not agree."""
     return gold_first if gold_first == answer_first else None
 
 

@@ -12,7 +12,7 @@ Z_95 = 1.96
 def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float, float]:
     """Return Wilson's score interval of a share (Wilson 1927, Journal of the ASA 22, p. 209), 95 % by default.
 
-    It is (0, 1) where there were no trials, and touches 0 or 1 exactly where no trial or every trial succeeded.
+    It is (0, 1) where there were no trials, and touches 0 or 1 exactly if no trial or every trial succeeded.
     """
     if trials == 0:
         return 0.0, 1.0
@@ -50,7 +50,7 @@ class Rate:
 
     @property
     def share(self) -> float | None:
-        """The share of errors; None where nothing was judged."""
+        """The share of errors, or None if nothing was judged."""
         return self.errors / self.judged if self.judged else None
 
     @property

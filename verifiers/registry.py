@@ -87,9 +87,9 @@ def verify(
         verify("so the total is \boxed{0.5}", gold=["1/2", "50%"])
         verify("```python\ndef add(a, b): return a + b\n```", verifier="code", tests=["assert add(1, 2) == 3"])
 
-    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. Golds
-    in a list are all accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError where there
-    is no such verifier, for an argument that it does not have or a value that means nothing, and for what is no text.
+    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. Golds in a
+    list are all accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError if there is no
+    such verifier, for an unknown argument or an invalid value, and for a response that is not a text.
     """
     _require_text(response)
     try:
@@ -105,7 +105,7 @@ def verify(
 
 
 def resolve(name: str) -> Verifier:
-    """Return the verifier that `name` spells. Raises ConfigError where there is none."""
+    """Return the verifier that `name` spells. Raises ConfigError if there is none."""
     require_name(name)
     if name in BUILT_IN:
         return BUILT_IN[name]()
@@ -117,7 +117,7 @@ def resolve(name: str) -> Verifier:
 
 
 def require_name(verifier: object) -> None:
-    """Raise ConfigError where a verifier itself stands in place of its name."""
+    """Raise ConfigError if a verifier itself stands in place of its name."""
     if not isinstance(verifier, str):
         raise ConfigError(
             f"Here a verifier is named; this is {type(verifier).__name__} {verifier!r:.60}.",
@@ -127,7 +127,7 @@ def require_name(verifier: object) -> None:
 
 
 def declared(verifier: Verifier) -> tuple[str, ...] | None:
-    """Return the options that a verifier says it reads (its attribute `options`); None where it says nothing."""
+    """Return the options that a verifier says it reads (its attribute `options`), or None if it says nothing."""
     names = getattr(verifier, "options", None)
     return None if names is None else tuple(names)
 
@@ -156,8 +156,8 @@ def _require_text(response: object) -> None:
 def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
     """Return what is wrong with options that a configuration or a call sets for a verifier, in one line each.
 
-    complete: whether rows add nothing to them, so that what the verifier needs has to be there. Raises ConfigError
-    where there is no such verifier.
+    complete: whether rows add nothing to them, so that what the verifier needs has to be there. Raises ConfigError if
+    there is no such verifier.
     """
     name, verifier = (verifier, resolve(verifier)) if isinstance(verifier, str) else (verifier.name, verifier)
     mistakes = []
@@ -175,13 +175,13 @@ def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, c
 
 
 def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
-    """Raise ConfigError where options that a call hands to a verifier have a mistake."""
+    """Raise ConfigError if options that a call hands to a verifier have a mistake."""
     if mistakes := find_option_mistakes(verifier, info):
         raise ConfigError(" ".join(mistakes))
 
 
 def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
-    """Return a line about an option of a row that no verifier has; None where there is none.
+    """Return a line about an option of a row that no verifier has, or None if there is none.
 
     A row may hold options of several verifiers, so that those of any built-in one are left alone. A verifier that
     declares nothing is handed anything.
@@ -212,7 +212,7 @@ def _no_such_option(name: str, option: str, known: Sequence[str]) -> str:
 def fingerprint(name: str) -> str:
     """Return `name@version`, and for imported code `+` a digest of its source file.
 
-    A cache of verdicts must notice when it changes. Raises ConfigError where there is no such verifier.
+    A cache of verdicts must notice when it changes. Raises ConfigError if there is no such verifier.
     """
     verifier = resolve(name)
     label = f"{verifier.name}@{verifier.version}"

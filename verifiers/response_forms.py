@@ -41,7 +41,7 @@ def fill_form(form: str, answer: str) -> str:
 
 
 def find_form(pays: Pays, golds: Sequence[str], made_by_verifier: Respond | None) -> str:
-    """Return the form in which most golds pass; the first where none does better.
+    """Return the form in which most golds pass; the first if none does better.
 
     pays: whether a response earns the full score for a gold. made_by_verifier: makes
     the verifier's own responses, if it does.

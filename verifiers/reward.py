@@ -46,7 +46,7 @@ class Term:
     args: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of a verifier that is named here."""
     gate: str | None = None
-    """The name of the term that has to pass; None where this one always counts."""
+    """The name of the term that has to pass, or None if this one always counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Reward:
     """The reward of one completion."""
 
     value: float | None
-    """The sum of the parts, clipped; None where it could not be judged."""
+    """The sum of the parts, clipped, or None if it could not be judged."""
     parts: Mapping[str, float | None]
-    """The contribution of each term to the value, by the term's name; None where it is unknown."""
+    """The contribution of each term to the value, by the term's name, or None if it is unknown."""
     missing: tuple[str, ...] = ()
     """The names of the terms whose missing score made the value None."""
 
@@ -64,7 +64,7 @@ class Reward:
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
     """Return one completion's reward from its verdicts, one for each term in order.
 
-    `clip` holds the lower and the upper bound of the sum. Raises ConfigError where the terms have mistakes
+    `clip` holds the lower and the upper bound of the sum. Raises ConfigError if the terms have mistakes
     (`find_mistakes`), or the verdicts are not one for each term.
     """
     _check(terms)
@@ -95,7 +95,7 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
 
 
 def _check(terms: Sequence[Term]) -> None:
-    """Raise ConfigError where terms have mistakes; compositions repeat, and are remembered by their text."""
+    """Raise ConfigError if terms have mistakes; compositions repeat, and are remembered by their text."""
     text = repr(terms)
     if text in _CHECKED:
         return
@@ -130,7 +130,7 @@ def find_mistakes(terms: Sequence[Term]) -> list[str]:
 
 
 def _gates_are_open(term: Term, by_name: Mapping[str, Term], scores: Mapping[str, float | None]) -> bool | None:
-    """Return whether `term` counts; None where a missing score leaves that unknown."""
+    """Return whether `term` counts, or None if a missing score leaves that unknown."""
     if term.gate is None:
         return True
     gate_counts = _gates_are_open(by_name[term.gate], by_name, scores)

@@ -70,7 +70,7 @@ MANY_KEYS = 200
 
 
 def repeated_key(text: str, value: Mapping[str, Any]) -> str | None:
-    """Return a key that an object of a JSON text has twice with other values, None where there is none.
+    """Return a key that an object of a JSON text has twice with other values, or None if there is none.
 
     text: the JSON of `value`. Keys of objects within the object's own are looked at, those of deeper ones are not.
     """

@@ -27,7 +27,7 @@ _FILE_LOCK = threading.Lock()
 
 
 def split_spelling(spelling: str) -> tuple[str, str] | None:
-    """Return the module (or file) and the object that an import string names; None where `spelling` is none."""
+    """Return the module (or file) and the object that an import string names, or None if `spelling` is none."""
     source, colon, attribute = spelling.rpartition(":")
     return (source, attribute) if colon and source and attribute else None
 
@@ -35,7 +35,7 @@ def split_spelling(spelling: str) -> tuple[str, str] | None:
 def load_object(source: str, attribute: str, label: str) -> object:
     """Return the object `attribute` (dots reach into it) of the module or file `source`.
 
-    Raises ConfigError where there is no such module, file or object, and where loading it fails.
+    Raises ConfigError if there is no such module, file or object, and where loading it fails.
     """
     module = _load_module(source, label)
     loaded: object = module
@@ -49,7 +49,7 @@ def load_object(source: str, attribute: str, label: str) -> object:
 
 
 def _load_module(source: str, label: str) -> ModuleType:
-    """Import a module by its name or by its file's path; raises ConfigError where that fails."""
+    """Import a module by its name or by its file's path; raises ConfigError if that fails."""
     return _load_file(Path(source), label) if is_file(source) else _import_module(source, label)
 
 
@@ -61,20 +61,20 @@ def is_file(source: str) -> bool:
 def source_digest(source: str, label: str) -> str:
     """Return 12 hex digits over the source file of a module, or an empty text where it has none.
 
-    Raises ConfigError where the module cannot be loaded.
+    Raises ConfigError if the module cannot be loaded.
     """
     file = _load_module(source, label).__file__
     return _digest(Path(file).read_bytes()) if file else ""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Return a hint with the known word that is nearest, or None where none is near."""
+    """Return a hint with the known word that is nearest, or None if none is near."""
     close = close_match(word, known)
     return f"Did you mean {close!r}?" if close is not None else None
 
 
 def close_match(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is nearest, or None where none is near."""
+    """Return the known word that is nearest, or None if none is near."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
 
 

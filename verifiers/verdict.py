@@ -51,7 +51,7 @@ class Verdict:
     """The verdict of a verifier on one response. Raises ValueError for a score outside [0, 1]."""
 
     score: float | None
-    """The share that the response earned, in [0, 1]; None where it could not be judged."""
+    """The share that the response earned, in [0, 1], or None if it could not be judged."""
     reason: Reason
     """Why, as a code that reports count by."""
     extracted: str | None = None
@@ -107,6 +107,6 @@ class Verifier(Protocol):
     ) -> Verdict:
         """Judge `response` against `gold`.
 
-        problem: the text that was answered, where it is known.
-        info: the row's arguments for this verifier, such as a tolerance or tests.
+        problem: the text that was answered, if it is known. info: the row's arguments for this verifier, such as a
+        tolerance or tests.
         """

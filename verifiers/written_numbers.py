@@ -156,14 +156,14 @@ class _Words:
         return value + self._read_fraction_after_and(), False
 
     def _part(self, is_one: bool) -> int | None:
-        """Return the divisor of the part that comes next, after "one" or another number; None where none does."""
+        """Return the divisor of the part that comes next, after "one" or another number, or None if none does."""
         word = self._word()
         if word in ORDINALS and (is_one or self._word(1) == "of"):
             return ORDINALS[word]
         return PARTS.get(word) if word not in ("half", "quarter") or is_one else None
 
     def _read_fraction_after_and(self) -> Fraction:
-        """Return the fraction of a mixed number ("and a half", "and three quarters"), 0 where none comes next."""
+        """Return the fraction of a mixed number ("and a half", "and three quarters"), 0 if none comes next."""
         start = self._position
         if self._word() != "and":
             return Fraction(0)
@@ -288,7 +288,7 @@ def chinese_places(text: str) -> str:
 def plain_number(text: str) -> Fraction | None:
     r"""Return the number that a text without typesetting is as a whole; None for anything else.
 
-    `2\frac{5}{3}` is no mixed number; it may be a product.
+    `2\frac{5}{3}` is not a mixed number, but may be a product.
     """
     sign = -1 if text[:1] == "-" else 1
     body = text[1:].lstrip() if text[:1] in ("-", "+") else text

@@ -1,4 +1,5 @@
-"""Examines what this machine can do, and names the line that installs what is missing; or a training by its log."""
+"""The command `truegold doctor`. It lists the tools and packages that work on this machine, with commands that install
+the others. Given the log of a training, it says what went wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from truegold.verifiers import InputError
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
-"""The losses where a line of the report is not good."""
+"""The work that is not possible without a part of truegold, for lines of the report that are not OK."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,16 @@ class MachineFact:
 
     name: str
     ok: bool | None
-    """None stands for what is neither good nor bad."""
+    """None if the line is neither good nor bad."""
     detail: str
     fix: str | None = None
-    """The line that mends what is not good."""
+    """The command that repairs it."""
     is_nested: bool = False
-    """Whether the line is indented, below the one that it belongs to."""
+    """Whether the line is indented as a detail of the line above."""
 
     @property
     def loss(self) -> str:
-        """The work that cannot be done without it, in a sentence."""
+        """The work that is not possible without it, in a sentence."""
         return LOSSES.get(self.name, "Some commands will stop with a line that names it.")
 
 
@@ -56,7 +57,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Tell what this machine can do, and the line that installs what is missing; or what went wrong in a training."""
+    """Report what works on this machine, and how to install the rest. Or report what went wrong in a training."""
     if log is not None:
         from truegold.train.guards.doctor import examine_log
 
@@ -83,7 +84,7 @@ def doctor(
 def examine() -> list[MachineFact]:
     """Return the findings in the order of the report.
 
-    It takes some seconds, because torch, vLLM and DeepSpeed are really imported.
+    It takes some seconds, because it imports torch, vLLM and DeepSpeed.
     """
     return [*_machine(), *_gpu(), *_packages(), *_sandbox(), *_prefect()]
 
@@ -179,10 +180,10 @@ def _prefect() -> Iterator[MachineFact]:
 
 
 def _imported_version(module: str) -> str | None:
-    """Return the module's version where it can really be imported."""
+    """Import a module and return its version."""
     try:
         loaded = importlib.import_module(module)
-    except Exception:  # A broken installation can raise anything, and this command is there to report it.
+    except Exception:  # A broken installation can raise any exception. It is reported.
         return None
     return str(getattr(loaded, "__version__", "unknown version"))
 

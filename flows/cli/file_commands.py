@@ -129,7 +129,7 @@ def decontaminate(
 
 @contextmanager
 def _gone_if_empty(folder: Path) -> Iterator[None]:
-    """Leave no empty folder behind where nothing could be read."""
+    """Leave no empty folder behind if nothing could be read."""
     try:
         yield
     finally:

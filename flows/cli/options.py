@@ -11,7 +11,7 @@ from truegold.verifiers import ConfigError
 
 
 def _on_disk(folder: Path) -> Path:
-    """Return the folder; raise ConfigError where it is a URL."""
+    """Return the folder; raise ConfigError if it is a URL."""
     from truegold.pipeline.sources.places import place_url
 
     if (url := place_url(folder)) is not None:

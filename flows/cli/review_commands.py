@@ -48,7 +48,7 @@ GUIDELINES = "guidelines.md"
 """The file that is shown next to the rows where the folder of decisions has it."""
 
 RUNS = Path("runs")
-"""The folder of runs that is searched where no run is named."""
+"""The folder of runs that is searched if no run is named."""
 ACTIONS = ("keep", "drop", "fix", "unsure", "undo")
 
 Reviewer = Annotated[

@@ -13,7 +13,7 @@ stages would run, and how long that may take:
     expected  about 3 s for 4 of 5 stages; no time is known of: profile
 
 Times are those of the same stages when they last ran in this folder. Stages of curation that have not are timed on some
-rows, where there are thousands of them; `--json` has the whole resolved configuration.
+rows, if there are thousands of them; `--json` has the whole resolved configuration.
 
     pip install 'truegold[run]'         truegold demo --quick    curation alone, in under a minute, on any machine
     pip install 'truegold[train,cpu]'   truegold demo            profiling and training as well, on a CPU
@@ -166,7 +166,7 @@ def _preview(config: RunConfig, stages: Sequence[Stage], memory: Sequence[str], 
 
 
 def _hub_target(config: RunConfig, stages: Sequence[Stage]) -> PushConfig | None:
-    """Return where the model goes on the hub, None where nothing is sent. Raises SetupError where it must not."""
+    """Return where the model goes on the hub, or None if nothing is sent. Raises SetupError if it must not."""
     if config.push_to_hub is None or all(stage.name != "train" for stage in stages):
         return None
     from truegold.train.model.hub import check_push
@@ -220,7 +220,7 @@ def push(
 def _plan_memory(config: RunConfig, until: Phase, dry_run: bool) -> list[str]:
     """Return what the run's training takes of its GPUs, a line each. A run that begins on a CPU is not planned.
 
-    Raises ConfigError where it trains on GPUs that are not there, or does not fit.
+    Raises ConfigError if it trains on GPUs that are not there, or does not fit.
     """
     from truegold.train.model.machine_checks import check_gpus, free_for_checkpoints, gpu_sizes
     from truegold.train.model.memory_plan import memory_lines
@@ -299,7 +299,7 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
 
 
 def _probe(config: RunConfig, unknown: Sequence[str]) -> dict[str, float]:
-    """Return the expected seconds of those stages that a probe can time; none where there are few rows."""
+    """Return the expected seconds of those stages that a probe can time; none if there are few rows."""
     from truegold.flows.cost import measure
     from truegold.pipeline.config.sources import FileSource
     from truegold.pipeline.sources.proposal import count_records

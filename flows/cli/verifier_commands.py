@@ -265,8 +265,8 @@ def audit_judge_(
 ) -> None:
     """Audit a second opinion before a training pays by it (train.reward.second_opinion).
 
-    It is put 200 unread responses of the policy beside golds that they do not answer, and hostile ones; exit code 7
-    where it pays any.
+    It is asked about 200 unread responses of the policy with golds that they do not answer, and about hostile ones.
+    Exit code 7 if it accepts one.
     """
     from truegold.flows.config import read_opinion
     from truegold.pipeline.judge.audit import audit_judge, read_unread, write_audit

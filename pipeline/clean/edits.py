@@ -43,7 +43,7 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b\u2060-\u2064\ufeff]")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Marks that say which way the text after them runs: they are idle where nothing is written from right to left."""
+"""Marks that say which way the text after them runs: they are idle if nothing is written from right to left."""
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
@@ -93,7 +93,7 @@ class Boilerplate:
         return text
 
     def _cut_phrase(self, text: str) -> str | None:
-        """Return `text` without the first phrase that fits, None where none does."""
+        """Return `text` without the first phrase that fits, or None if none does."""
         known_to_re2 = (text.isascii() and text.isprintable()) or not _UNKNOWN_TO_RE2.search(text)
         if known_to_re2 and self._may_cut and not self._may_cut.search(text):
             return None
@@ -119,7 +119,7 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
 def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
     """Return one pattern of RE2 that fits wherever any of several does, and perhaps elsewhere: it looks at all at once.
 
-    It leaves out what they look around for. None where RE2 might read a pattern otherwise.
+    It leaves out what they look around for. None if RE2 might read a pattern otherwise.
     """
     bare = [_LOOKAROUND.sub("", pattern) for pattern in (*starts, *ends)]
     if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
@@ -141,7 +141,7 @@ def drop_control_characters(text: str) -> str:
 def unify_encoding(text: str) -> str:
     """Return the text in NFC, with ASCII for full-width and styled letters and without idle invisible characters.
 
-    Full-width punctuation stays in Chinese, Japanese and Korean, and where nothing tells the language.
+    Full-width punctuation stays in Chinese, Japanese and Korean, and if nothing tells the language.
     """
     if text.isascii():
         return text

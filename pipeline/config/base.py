@@ -134,7 +134,7 @@ class LaunchConfig(StageConfig):
     """DeepSpeed's list of machines (`worker-1 slots=8`); then its launcher starts the ranks over ssh. Every machine has
     to see the run's folder and the same installation under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
-    """The memory of each GPU in GB, for the plan of memory, where they are not this machine's."""
+    """The memory of each GPU in GB, for the plan of memory, if they are not this machine's."""
 
     @model_validator(mode="after")
     def _is_one_or_the_other(self) -> LaunchConfig:
@@ -268,7 +268,7 @@ def _shown(value: Any) -> str:
 def _follow(path: Sequence[str], root: type[BaseModel]) -> tuple[list[str], list[type[BaseModel]]]:
     """Return a path as a user types it, and the sections that may stand there.
 
-    pydantic puts into the path what tells the members of a union apart, a type or a list, which nobody types.
+    pydantic adds the members of a union, a type or a list, to the path; users do not type these.
     """
     typed: list[str] = []
     sections: list[type[BaseModel]] = [root]

@@ -16,7 +16,7 @@ MAX_SOURCES = 64
 
 
 class ColumnSpec(StageConfig):
-    """A column of the source, and the part of it that is taken."""
+    """A column of the source, and the part of its value that is used."""
 
     column: str
     """The source's column; dots reach into structs and JSON objects (`reward_model.ground_truth`)."""
@@ -26,7 +26,7 @@ class ColumnSpec(StageConfig):
 
 
 class Columns(StageConfig):
-    """The columns of the source by their roles; a preset fills what is not given."""
+    """The columns of the source by their roles. A preset sets the others."""
 
     prompt: ColumnSpec | None = None
     """The problem."""
@@ -39,8 +39,7 @@ class Columns(StageConfig):
     tests: ColumnSpec | None = None
     """Test cases, for code; goes into `verifier_args.tests`."""
     golds: ColumnSpec | None = None
-    """A column with a list of accepted golds, any of which is right; the first is gold where no column of gold is
-    named."""
+    """A column with a list of accepted golds. Without a column of gold, the first one is gold."""
     verifier: ColumnSpec | None = None
     """A column that names each row's verifier; rows may name code by it, which is loaded then."""
     verifier_args: ColumnSpec | None = None
@@ -48,7 +47,7 @@ class Columns(StageConfig):
     other_golds: ColumnSpec | None = None
     """A column with accepted golds in addition to gold: a list, the JSON of one, or one answer."""
     split: ColumnSpec | None = None
-    """A column that says train, or test, validation, dev, ... of rows that are set aside."""
+    """A column with the split: train, or test, validation, dev, ... for held-out rows."""
 
     @model_validator(mode="before")
     @classmethod
@@ -62,13 +61,13 @@ class SourceConfig(StageConfig):
     """The settings that every kind of data source has."""
 
     preset: str | None = None
-    """The shape of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
-    inspect, open-instruct, accepted, truegold.
-    Without one and without `columns`, the preset whose columns fit is taken."""
+    """The format of the source: gsm8k, math, leetcode, humaneval, mbpp, livecodebench, apps, codecontests, verl, trl,
+    inspect, open-instruct, accepted, truegold. Without a preset and `columns`, a preset with matching columns is
+    used."""
     columns: Columns = Columns()
     """Columns that are not to be taken from the preset or guessed."""
     domain: str | None = None
-    """math, code, choice, ...; the preset's where not given."""
+    """math, code, choice, ...; by default that of the preset."""
     verifier: str | None = None
     """A built-in name, an entry point or an import string; the preset's where not given."""
     verifier_args: dict[str, Any] = Field(default_factory=dict)
@@ -78,10 +77,10 @@ class SourceConfig(StageConfig):
     origin: str | None = None
     """The origin of rows that do not state it (a data set, an address); the source's name where not given."""
     last_turn_only: bool = False
-    """Keep the last user message alone, without system messages, earlier turns, pictures and tools. Rows with pictures
-    or tools are rejected otherwise."""
+    """Keep only the last user message, without system messages, earlier turns, pictures and tools. Otherwise rows with
+    pictures or tools are rejected."""
     limit: int | None = Field(default=None, ge=1)
-    """Take only the first so many rows."""
+    """Read only so many rows."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """The share of rows set aside for evaluation, chosen by the hash of their content: never trained on."""
     max_row_bytes: int = Field(default=8 * 2**20, ge=1)
@@ -97,7 +96,7 @@ class FileSource(SourceConfig):
     format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
     """The format of the file; `auto` goes by its suffix."""
     heldout_path: str | None = None
-    """A file of the same shape whose rows are all set aside for evaluation."""
+    """A file of the same format. All its rows are held out for evaluation."""
 
     @property
     def label(self) -> str:
@@ -136,11 +135,11 @@ class DemoSource(StageConfig):
     sft_examples: int = Field(default=24000, ge=64)
     """Texts for the cold start."""
     seed: int = 0
-    """The seed by which the problems, and the places of the defects, are drawn."""
+    """The random seed of the problems and the defects."""
 
 
 class Listing(StageConfig):
-    """The settings of a source that is one of several."""
+    """The settings of a source in a list of sources."""
 
     in_list = True
 
@@ -149,11 +148,11 @@ class Listing(StageConfig):
     quota: float | None = Field(default=None, ge=0, le=1)
     """The source's share of the selection, the default of `select.quotas`."""
     weight: float | None = Field(default=None, gt=0)
-    """How its share of what quotas leave of the selection compares with that of other sources, which have 1."""
+    """Its share of the selection after quotas, relative to other sources, which have 1."""
 
 
 class ListedFile(Listing, FileSource):
-    """A file that is one of several sources."""
+    """A file in a list of sources."""
 
     @property
     def label(self) -> str:
@@ -162,7 +161,7 @@ class ListedFile(Listing, FileSource):
 
 
 class ListedHub(Listing, HubSource):
-    """A Hugging Face dataset that is one of several sources."""
+    """A Hugging Face dataset in a list of sources."""
 
     @property
     def label(self) -> str:
@@ -182,12 +181,12 @@ class SeveralSources(StageConfig):
 
 
 def heldout_label(label: str) -> str:
-    """Return what the rows of a listed source's `heldout_path` are called by."""
+    """Return the source name of the rows of `heldout_path`."""
     return f"{label}/heldout"
 
 
 def _check_sources(sources: tuple[ListedSource, ...]) -> tuple[ListedSource, ...]:
-    """Raise ValueError for sources that cannot be told apart, or whose shares cannot be."""
+    """Raise ValueError for sources with the same name or data, or with impossible shares."""
     labels = [source.label for source in sources]
     for first, source in enumerate(sources):
         for index, other in enumerate(sources[first + 1 :], first + 1):
@@ -209,7 +208,7 @@ def _check_sources(sources: tuple[ListedSource, ...]) -> tuple[ListedSource, ...
 
 
 def _what_is_read(source: ListedSource) -> tuple[Any, ...]:
-    """Return what has to differ between two sources: what is read, and how."""
+    """Return the settings that must differ between two sources: the data, and how it is read."""
     if isinstance(source, ListedFile):
         origin: tuple[Any, ...] = (Path(source.path).expanduser().resolve(),)
     else:

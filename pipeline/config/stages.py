@@ -1,4 +1,4 @@
-"""The configuration of every pipeline stage and of curation as a whole. Defaults are what we would pick ourselves.
+"""The configuration of every pipeline stage, and of curation as a whole.
 
 decontaminate:
   against:
@@ -66,7 +66,7 @@ def _boilerplate(end_of_prompt: str) -> tuple[str, ...]:
 
 
 class CleanConfig(StageConfig):
-    """Text cleaning, what is noted of every row, and bounds."""
+    """Text cleaning, notes on every row, and bounds."""
 
     min_prompt_chars: int = Field(default=8, ge=0)
     """Rows with a shorter prompt are dropped."""
@@ -75,8 +75,8 @@ class CleanConfig(StageConfig):
     max_gold_chars: int = Field(default=2_000, ge=1)
     """Rows with a longer gold are dropped."""
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
-    """ISO 639-1 codes such as `en` and `zh`: rows whose prompt is in another language are dropped. All stay where not
-    given, and a prompt with too few words to tell stays in any case."""
+    """ISO 639-1 codes such as `en` and `zh`. Rows with prompts in other languages are dropped. By default all stay. A
+    prompt with too few words always stays."""
     skip: tuple[EditName, ...] = ()
     """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
     boilerplate: tuple[str, ...] = _boilerplate("start")
@@ -96,8 +96,7 @@ class DedupConfig(StageConfig):
     """Whether the same problem in other words, with the same quantities, is a duplicate. Code rows are only compared
     exactly."""
     confidence: float = Field(default=0.7, ge=0.5, lt=1)
-    """How likely two rows must be the same problem for one of them to go, as a close reading of both says
-    (`near.confirmation`)."""
+    """The probability that two rows are the same problem (`near.confirmation`), from which one of them is dropped."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
     """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
     reworded_conflicts: bool = False
@@ -136,8 +135,8 @@ class AskedModelConfig(StageConfig):
 
 
 class OpinionConfig(StageConfig):
-    """A verifier or a language model that is asked where rules could not read an answer. Its word stands next to the
-    verdict and changes none. A text alone is the name of a verifier, such as `math_verify`."""
+    """A verifier or a language model that is asked if rules could not read an answer. Its opinion is stored next to the
+    verdict, which does not change. A plain text is the name of a verifier, such as `math_verify`."""
 
     verifier: str | None = None
     """A verifier's name or import string."""
@@ -157,7 +156,7 @@ class OpinionConfig(StageConfig):
 
 
 GRADED = "truegold.pipeline.judge.grading:graded"
-"""Stands for the verifier of a term of the reward that a language model grades."""
+"""The verifier of a reward term that a language model grades."""
 
 
 class GraderModelConfig(AskedModelConfig):
@@ -190,7 +189,7 @@ class AuditedOpinionConfig(OpinionConfig):
 
 
 class VerifyGoldConfig(VerdictConfig):
-    """Gold must pass its own verifier before anything is trained on it."""
+    """The check that each gold passes its own verifier."""
 
     workers: int = Field(default=0, ge=0)
     """Processes; 0 takes one per core."""
@@ -213,7 +212,7 @@ class VetTestsConfig(StageConfig):
     mutants: int = Field(default=30, ge=0, le=1000)
     """Faults planted in the worked solution to see how many of them the tests catch."""
     seed: int = 0
-    """The seed by which the planted faults are drawn from the possible ones."""
+    """The random seed that chooses the planted faults."""
     min_cases: int = Field(default=2, ge=1)
     """Cases that have to be left when broken ones are taken out."""
     min_case_share: float = Field(default=0.5, ge=0, le=1)
@@ -223,14 +222,14 @@ class VetTestsConfig(StageConfig):
     max_guess_chance: float = Field(default=0.05, ge=0, le=1)
     """Tests that a guess passes with a greater chance are flagged `guessable`."""
     max_leaked: float = Field(default=0.5, ge=0, le=1)
-    """Tests of which a greater share stands in the prompt are flagged `leaked_cases`."""
+    """Tests are flagged `leaked_cases` if the prompt shows a larger share of them."""
     max_headroom: float = Field(default=0.5, ge=0, le=1)
     """The greatest share of the CPU limit that the worked solution may need; where it needs more, the limit is
     raised."""
     max_repeat_s: float = Field(default=60.0, gt=0)
     """CPU seconds for each sort of repetition: slow solutions are run less often, with fewer planted faults."""
     python: str | None = None
-    """The interpreter whose packages programs may use; truegold's own where not given."""
+    """The interpreter whose packages programs may use; by default truegold's own."""
 
 
 class Fault(StrEnum):
@@ -257,13 +256,13 @@ class WellPosedConfig(AskedModelConfig):
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
     """The kinds of faults that it is asked about, by the reasons that they flag with."""
     known: str | None = None
-    """The measure of the model's word: JSON Lines of problems with `ill_posed` (true or false), about which it is asked
-    first; or the `asked_model.json` of an earlier run with the same model and prompts. Flags have no confidence
-    without."""
+    """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), about which it is asked first,
+    or the `asked_model.json` of an earlier run with the same model and prompts. Without it, flags have no
+    confidence."""
     prior: float = Field(default=0.05, gt=0, lt=1)
     """The share of ill-posed rows that is expected before the model is heard."""
     blocks: tuple[Fault, ...] = ()
-    """The kinds whose flags hold a row back for review, where their measured confidence is .9 or more."""
+    """Kinds of flags that hold a row back for review, if their measured confidence is at least .9."""
 
 
 class FlagConfig(StageConfig):
@@ -347,17 +346,17 @@ class ProfileConfig(VerdictConfig):
     group_size: int = Field(default=8, ge=2)
     """The samples of one group in training; `train.group_size` where it is left out."""
     rows_to_select: int | None = Field(default=None, ge=1)
-    """The rows that selection will take; `select.max_rows` where it is left out. Where neither is set, samples are
-    drawn for selections of a quarter and of half of the rows. A finished profile stays when this changes, or the
-    `quotas`, `zero_share` or `group_size`."""
+    """The number of rows that selection will take; by default `select.max_rows`. If neither is set, samples are drawn
+    for selections of a quarter and of half of the rows. A finished profile stays valid if this, `quotas`, `zero_share`
+    or `group_size` changes."""
     quotas: dict[str, float] = Field(default_factory=dict)
-    """Shares of the selection by `domain:NAME` or `source:NAME`; those of the selection where they are left out."""
+    """Shares of the selection by `domain:NAME` or `source:NAME`; by default those of `select`."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
     """The share of rows without a right sample that selection takes at most; `select.zero_share` where it is left
     out."""
     budget_tokens: int | None = Field(default=None, ge=1)
-    """Sampled tokens after which no further sample is started; what is on its way then comes on top. Rows without a
-    sample are dropped as `not_sampled`."""
+    """No sample starts after so many sampled tokens. Running samples are finished. Rows without a sample are dropped as
+    `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The temperature of sampling, as training will have it."""
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -365,12 +364,12 @@ class ProfileConfig(VerdictConfig):
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """The longest completion."""
     stop_loops: bool = True
-    """End a completion whose last 150 to 190 tokens only repeat a stretch, where vLLM is new enough to notice; counted
-    as `repeating`."""
+    """End a completion whose last 150 to 190 tokens repeat the same text, and count it as `repeating`. Needs a vLLM
+    that can detect this."""
     seed: int = 0
     """The seed that each sample's own seed is made from."""
     logprobs: bool = False
-    """Whether samples.parquet has the log-probability of each token. truegold reads none of them."""
+    """Whether samples.parquet has the log-probability of each token. truegold does not use them."""
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
     """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
     answer. A flag for review, never a drop."""
@@ -383,7 +382,7 @@ class ProfileConfig(VerdictConfig):
     """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
     two models at once."""
     second_opinion: OpinionConfig | None = None
-    """The verifier or model that is asked about samples whose answers rules could not read; no verdict changes."""
+    """The verifier or model that is asked about samples with unread answers. Verdicts do not change."""
 
     def sampling_settings(self) -> dict[str, Any]:
         """Return the settings that decide a sample."""
@@ -395,7 +394,7 @@ class ExportConfig(StageConfig):
     """The curated set as a folder with its data card."""
 
     license: str | None = None
-    """The licence the card states, as Hugging Face names them: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
+    """The licence on the card, by its Hugging Face name: `mit`, `apache-2.0`, `cc-by-4.0`, ..."""
     suspicion: str | None = None
     """A suspicion.parquet of `truegold flag`, from which the card estimates the share of wrong labels; the profile's
     own where not given."""
@@ -409,15 +408,15 @@ class ReportConfig(StageConfig):
     name: str
     """The run's name."""
     stages: tuple[str, ...]
-    """The stages it tells about, in their order."""
+    """The stages in the report, in order."""
     group_size: int = Field(default=8, ge=1)
-    """The samples of one group in training, for the rewards to expect; a run that has trained is read with its own."""
+    """The samples of a training group, for the expected rewards. If the run has trained, its own group size is used."""
     max_rows: int = Field(default=50_000, ge=1)
     """The records in the page; of more, the most suspicious and others at random. All stay in the Parquet tables."""
 
 
 class MatchKind(StrEnum):
-    """How a row stands in an evaluation set, the surest first; the value is the kind in `matches.parquet`."""
+    """How a row matches an evaluation item, the most certain first. The value is `kind` in `matches.parquet`."""
 
     EXACT = "exact"
     OVERLAP = "overlap"
@@ -425,7 +424,7 @@ class MatchKind(StrEnum):
 
 
 class EvalColumns(StageConfig):
-    """The columns of an evaluation set by their roles; one that is left out is guessed by its name."""
+    """The columns of an evaluation set by their roles. Others are guessed by their names."""
 
     prompt: str | None = None
     """The problem."""
@@ -452,12 +451,13 @@ class EvalSetConfig(StageConfig):
 
 
 class DecontaminateConfig(StageConfig):
-    """Training rows that stand in an evaluation set are dropped. Held-out rows stay: nothing is trained on them."""
+    """The comparison with evaluation sets. Training rows that match are dropped. Held-out rows stay, because they are
+    not trained on."""
 
     against: tuple[EvalSetConfig, ...] = Field(min_length=1)
     """The evaluation sets."""
     drop: tuple[MatchKind, ...] = tuple(MatchKind)
-    """The kinds of matches that drop a row. A row of another kind stays, and the ledger says what it matches."""
+    """Kinds of matches that drop a row. Rows with other matches stay, and the ledger records the match."""
 
     @field_validator("against", mode="before")
     @classmethod
@@ -513,7 +513,7 @@ class SelectConfig(StageConfig):
     min_teaching: float = Field(default=0.2, ge=0, le=1)
     """A row is dropped where a smaller share of its groups is expected to teach (neither all wrong nor all right)."""
     min_teaching_share: float = Field(default=0.05, ge=0, le=1)
-    """A selection of whose groups a smaller share is expected to teach is refused."""
+    """The least expected share of groups that teach. A selection below it is refused."""
     may_be_empty: bool = False
     """Whether a selection may be empty, or hardly teach. A run with a section `synth` sets it: rows that hardly ever
     pass may become trainable."""
@@ -522,7 +522,7 @@ class SelectConfig(StageConfig):
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
     """The highest expected pass rate that is taken."""
     min_passes: int = Field(default=0, ge=0)
-    """A row needs so many right samples, such as 1 where its positives are to be trained on."""
+    """The fewest right samples of a row, such as 1 to train on its right samples."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
     """Rows without a right sample may make up this share of the selection, the worthiest ones. Wrong labels and broken
     texts are more frequent among them than elsewhere."""
@@ -530,7 +530,7 @@ class SelectConfig(StageConfig):
     """The histogram of expected pass rates: a name, or bands. Left out: `balanced` as far as rows last where `max_rows`
     makes a choice necessary, and all rows otherwise."""
     quotas: dict[str, float] = Field(default_factory=dict)
-    """Shares of the selection by `domain:NAME` or `source:NAME`; what has no quota shares the rest."""
+    """Shares of the selection by `domain:NAME` or `source:NAME`. Values without a quota share the rest."""
     max_rows: int | None = Field(default=None, ge=1)
     """Rows that are selected at most. Left out: all, or as many as keep the target's shares and the quotas."""
     seed: int = 0
@@ -597,7 +597,7 @@ class CurationConfig(StageConfig):
     clean: CleanConfig = CleanConfig()
     """How texts are cleaned."""
     decontaminate: DecontaminateConfig | None = None
-    """The evaluation sets that no training row may stand in; nothing is compared with any where it is left out."""
+    """The comparison with evaluation sets. By default there is none."""
     dedup: DedupConfig = DedupConfig()
     """The removal of copies and rewordings."""
     verify_gold: VerifyGoldConfig = VerifyGoldConfig()
@@ -609,8 +609,8 @@ class CurationConfig(StageConfig):
     settle: SettleConfig = SettleConfig()
     """How reviewers' decisions are applied."""
     decisions: tuple[str, ...] = ()
-    """The reviewers' decisions: a folder (JSON Lines, one file a reviewer), a file, or a list of them. Where no folder
-    is named, `decisions` in the run's folder is one of them, if it is there."""
+    """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. If no
+    folder is named, `decisions` in the run's folder is used too."""
     parts: PartsConfig = PartsConfig()
     """How tables are cut into parts."""
     max_rejected: float | None = Field(default=None, ge=0, le=1)

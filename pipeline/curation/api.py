@@ -86,7 +86,7 @@ FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the p
 def hold_rows(rows: Rows) -> Rows:
     """Return rows that can be read more than once: what can only be walked through once becomes a list.
 
-    Raises InputError where `rows` are no rows.
+    Raises InputError if `rows` are no rows.
     """
     if isinstance(rows, str | Path | pl.DataFrame | pl.LazyFrame) or _package(rows) == "pandas":
         return rows
@@ -101,7 +101,7 @@ def hold_rows(rows: Rows) -> Rows:
 def write_rows_file(rows: Rows, folder: Path, name: str = "rows") -> Path:
     """Write rows to a file in `folder` and return its path; rows that are a file stay where they are.
 
-    `rows` are as `hold_rows` returns them. Raises InputError where there are none or a file cannot be read.
+    `rows` are as `hold_rows` returns them. Raises InputError if there are none or a file cannot be read.
     """
     if isinstance(rows, str | Path):
         path = Path(rows).expanduser()
@@ -287,7 +287,7 @@ class Flags:
     """Every record that could not become a row: `row, reason, detail, excerpt`."""
     suspicion: pl.DataFrame
     """How likely each row is at fault: `row, id, suspicion, ill_posed, label_wrong, tier, evidence` (JSON) and
-    `suggestion`; null where nothing was looked at."""
+    `suggestion`; null if nothing was looked at."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def deduplicate(
     """Drop exact copies and rewordings of the same problem; the best row of each problem and gold stays.
 
     `prompt`, `gold` and `id` name columns that are not to be guessed; no gold is needed. `template_cap` keeps so many
-    instances of one template at most. Raises InputError where there are no rows or no prompt column.
+    instances of one template at most. Raises InputError if there are no rows or no prompt column.
     """
     if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
         raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")
@@ -405,8 +405,8 @@ def find_flags(
     `samples` are rows of id, system, and answer or response, and of step where they are of a training. `prompt`, `gold`
     and `id` name columns that are not to be guessed, `columns` those of other roles too (`{"solution": "rationale"}`),
     `verifier` the verifier of every row; `last_turn_only` keeps rows whose prompt is more than one message (`curate`).
-    `settings` are those of the section `flag`. Raises InputError where a column is missing, ConfigError for an argument
-    or a role that does not exist.
+    `settings` are those of the section `flag`. Raises InputError if a column is missing, ConfigError for an argument or
+    a role that does not exist.
     """
     check_names(settings, [*FlagConfig.model_fields, *_parameters(find_flags)], "find_flags has no argument")
     named = merge_columns(columns, prompt=prompt, gold=gold, id=id)
@@ -442,8 +442,8 @@ def find_leaks(
     """Find rows that stand in evaluation sets: copies, parts of longer texts, rewordings.
 
     `against` is one evaluation set or several: rows in any form, or a name such as `math500`, which is read from the
-    hub. `prompt`, `gold` and `id` name columns of `rows` that are not to be guessed. Raises InputError where there are
-    no rows, no prompt column or no such evaluation set.
+    hub. `prompt`, `gold` and `id` name columns of `rows` that are not to be guessed. Raises InputError if there are no
+    rows, no prompt column or no such evaluation set.
     """
     rows = hold_rows(rows)
     sets = against if isinstance(against, list | tuple) and not _is_list_of_rows(against) else [against]
@@ -491,8 +491,8 @@ def curate(
     folders stay there, and what has not changed is not run again.
 
     Warns where more than a fifth of the rows is rejected or held back for one reason, with the likely cause. Raises
-    InputError where the rows cannot be read or have no gold, where none is left, or more are lost than `max_rejected`
-    and `max_held` allow; ConfigError for an argument, a role or a setting that does not exist.
+    InputError if the rows cannot be read or have no gold, if none is left, or more are lost than `max_rejected` and
+    `max_held` allow; ConfigError for an argument, a role or a setting that does not exist.
     """
     known_sections = [name for name in CurationConfig.model_fields if name != "data"]
     check_names(sections, [*known_sections, *_parameters(curate)], "curate has no argument")
@@ -546,9 +546,9 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def run_stages(
     stages: Sequence[Stage], run_dir: Path, progress: Progress | None = None, bounds: LossBounds | None = None
 ) -> list[StageResult]:
-    """Run stages one after the other in a folder, which is made where it is not there, and return what they made.
+    """Run stages one after the other in a folder, which is made if it is not there, and return what they made.
 
-    Raises InputError where no row is left or more are lost than `bounds` allow, where there are any.
+    Raises InputError if no row is left or more are lost than `bounds` allow, if there are any.
     """
     run_dir.mkdir(exist_ok=True)
     digests = DigestCache(run_dir / ".digests.json")

@@ -70,7 +70,7 @@ from truegold.verifiers.running.batch import DEADLINE_S
 HACKED_ROWS = 300
 """The rows of a larger set that gaming responses, some forty a row, are tried on, about."""
 BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.DROPPED: 0.1, Check.EDITED: 0.2}
-"""How many rows may violate a check, where it is not none: a whole number of rows, or a share of them as a float."""
+"""How many rows may violate a check, if it is not none: a whole number of rows, or a share of them as a float."""
 VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
 """The checks of programs' tests that take seconds, and say that tests are wrong rather than weak."""
 
@@ -99,7 +99,7 @@ class GateOptions:
     """The settings of a gate."""
 
     fail_on: Sequence[Check] = ()
-    """The checks; all that apply where none is named."""
+    """The checks; all that apply if none is named."""
     against: Sequence[str] = ()
     """Evaluation sets, by name or as files."""
     card: Path | None = None
@@ -126,7 +126,7 @@ class Gated:
     checks: list[Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     bounds: dict[str, int | float] = field(default_factory=dict)
-    """How many rows may violate each check or have each kind, as in `GateOptions`; none where there is no bound."""
+    """How many rows may violate each check or have each kind, as in `GateOptions`; none if there is no bound."""
     error: InputError | None = None
     """Why the data could not be read, where it could not: then nothing was checked."""
 
@@ -188,7 +188,7 @@ class Gated:
 def parse_bound(text: str) -> tuple[str, int | float]:
     """Return the name and the bound that a user typed: `gold=3` rows, or a share, `gold=0.01` or `gold=1%`.
 
-    Raises ConfigError where it is neither.
+    Raises ConfigError if it is neither.
     """
     name, _, value = text.partition("=")
     hint = "A whole number is rows (--max gold=3), a decimal or a percentage a share (--max gold=0.01, --max gold=1%)."
@@ -204,10 +204,11 @@ def parse_bound(text: str) -> tuple[str, int | float]:
 
 
 def why_no_problems(data: Path, source: FileSource) -> str | None:
-    """Return why a file is not a set of problems: its records can be read, and none has a column of prompts; else None.
+    """Return why a file is not a set of problems: its records can be read, and none has a column of prompts, or else
+    None.
 
-    A folder, a file without records and one whose columns `source` names are sets. Raises InputError where the file
-    cannot be read.
+    A folder, a file without records and one whose columns `source` names are sets. Raises InputError if the file cannot
+    be read.
     """
     if data.is_dir() or source.preset is not None or source.columns.prompt is not None:
         return None
@@ -223,7 +224,7 @@ def why_no_problems(data: Path, source: FileSource) -> str | None:
 
 
 def gate(data: Path, options: GateOptions, progress: Progress) -> Gated:
-    """Run the checks. Raises InputError where the data cannot be read at all."""
+    """Run the checks. Raises InputError if the data cannot be read at all."""
     gated = Gated(data, checks=_checks(options), bounds={**BOUNDS, **options.bounds})
     violations = gated.violations
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:

@@ -126,7 +126,7 @@ def is_sampled(row: Row, share: float) -> bool:
 
 
 def why_nothing_is_tested(row: Row) -> str | None:
-    """Return why the tests of a program test nothing; None where they test something."""
+    """Return why the tests of a program test nothing, or None if they test something."""
     verifier = resolve(row["verifier"])
     if not judges_solutions(verifier):
         return None

@@ -405,14 +405,14 @@ def rows_of(stage: str) -> dict[str, Path | Output]:
 
 
 def data_file(path: str) -> Path:
-    """Return the path of a file that the configuration names; raises InputError where it cannot be read."""
+    """Return the path of a file that the configuration names; raises InputError if it cannot be read."""
     file = at_hand(Path(path).expanduser())
     check_file(file)
     return file
 
 
 def _data_path(path: str) -> Path:
-    """Return the path of data: a file, a folder, or a pattern; raises InputError where it cannot be read."""
+    """Return the path of data: a file, a folder, or a pattern; raises InputError if it cannot be read."""
     data = at_hand(Path(path).expanduser())
     check_data(data)
     return data

@@ -54,7 +54,7 @@ EVAL_SETS = {
 def find_local(spec: str) -> Path | None:
     """Return the file or folder that holds an evaluation set, None for one of the hub.
 
-    Raises InputError where there is neither, or the file cannot be read.
+    Raises InputError if there is neither, or the file cannot be read.
     """
     path = _split_folder(spec)[0]
     if spec in EVAL_SETS or (not path.exists() and not path.suffix and _HUB_NAME.fullmatch(spec)):
@@ -71,8 +71,8 @@ def find_local(spec: str) -> Path | None:
 def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
     """Return the problems of a known set, a file, a folder, or a set of the hub, in batches.
 
-    Columns that are not named are known or go by their usual names. Raises InputError where there is no such set or
-    file, SetupError where the hub is needed and cannot be reached.
+    Columns that are not named are known or go by their usual names. Raises InputError if there is no such set or file,
+    SetupError where the hub is needed and cannot be reached.
     """
     path = find_local(spec)
     if path is not None and path.is_file():

@@ -85,7 +85,7 @@ def find_leaks_in_file(
 ) -> dict[str, int]:
     """Write `matches.parquet`, and the records that match nothing and that match in the form of the file `data`.
 
-    Returns what `find_matches` returns. Raises InputError where a file or set cannot be read or has no column for the
+    Returns what `find_matches` returns. Raises InputError if a file or set cannot be read or has no column for the
     prompt.
     """
 
@@ -108,8 +108,8 @@ def find_matches(
 
     With an `encoder` the nearest neighbours of each item are read as well (`near.embedding`).
 
-    `against` has the columns of each evaluation set that are not to be guessed. Raises InputError where no item of a
-    set has a prompt: comparing with it would prove nothing.
+    `against` has the columns of each evaluation set that are not to be guessed. Raises InputError if no item of a set
+    has a prompt: comparing with it would prove nothing.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     builder, grams, squashed, mender = CorpusBuilder(out_dir), GramIndex(), SquashedItems(), SlipMender()

@@ -47,7 +47,7 @@ ITEMS_NAMED = 5
 def decontaminate(
     inputs: Mapping[str, Path], config: DecontaminateConfig, out_dir: Path, progress: Progress
 ) -> StageReport:
-    """Drop the training rows that stand in an evaluation set. InputError where a set cannot be read."""
+    """Drop the training rows that stand in an evaluation set. Raises InputError if a set cannot be read."""
     path = inputs["rows"]
     sets = {entry.set: problem_columns(entry) for entry in config.against}
     find_matches(lambda clean: _batches(path), sets, out_dir, progress)
@@ -97,7 +97,7 @@ def _batches(path: Path) -> Iterator[Batch]:
 def _drops(row: Row, matches: Sequence[Mapping[str, Any]], config: DecontaminateConfig, ledger: Ledger) -> bool:
     """Record what a row matches and say whether the row goes for it.
 
-    The record is of the surest match among those whose kind drops a row, and where there are none among all.
+    The record is of the surest match among those whose kind drops a row, and if there are none among all.
     """
     order = list(MatchKind)
     surest, *others = sorted(

@@ -10,16 +10,15 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
     a   1    1        1         same_problem   true            {"with": "b", "with_row": 2, "score": ...}
     b   2    2 ...
 
-- `row` is the record's number from 1.
-- `cluster` is the row that stands for all records of the same problem, and is equal exactly for those.
-- `template` is the row that stands for the instances of one template; it is empty where there is only one.
-- `relation` (exact, same_problem, same_template, edited_variant, unrelated) of a record that goes is to the one that
-  stays for it, else the closest to any other record. The evidence names that record: `with`.
-- `keep` says whether the record stays, `kept_id` which one stays for it.
+- `row` is the number of the record, from 1.
+- `cluster` is the number of a row; all records of the same problem have the same one.
+- `template` is the number of a row; all instances of a template have the same one. It is empty without other instances.
+- `relation` (exact, same_problem, same_template, edited_variant, unrelated) is the relation of a dropped record to the
+  record that stays for it, and of other records to their closest one. The evidence names that record: `with`.
+- `keep` says whether the record stays, and `kept_id` names the record that stays for it.
 
-Copies whose golds differ all go into `flags.parquet` as `conflicting_labels`; of any cluster the best record of each
-gold stays. The records that stay and those that go are written in the form of the file, as `kept.jsonl` and
-`dropped.jsonl`.
+Copies with different golds are in `flags.parquet` as `conflicting_labels`. The best record of each gold in a cluster
+stays. `kept.jsonl` and `dropped.jsonl` have the records in the format of the file.
 
 Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
@@ -89,8 +88,8 @@ def find_clusters(
 
     Returns how many records there are by what became of them.
 
-    Whatever runs the shards, the result is the same. Temporary files lie in `out_dir` meanwhile. Raises InputError
-    where the file cannot be read or has no column for the prompt.
+    The result is the same for all runners of shards. Temporary files lie in `out_dir` meanwhile. Raises InputError if
+    the file cannot be read or has no column for the prompt.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")

@@ -35,7 +35,7 @@ class _Waiting(NamedTuple):
 
     prompt: str
     tests: str | None
-    """A digest of the program's tests; None where the problem asks for no program."""
+    """A digest of the program's tests, or None if the problem asks for no program."""
     gold: str | None
     solution_chars: int
     is_heldout: bool

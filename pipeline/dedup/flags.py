@@ -87,7 +87,7 @@ def conflict_flag(
 
 
 def translation_evidence(path: Path, translations: Sequence[Translation]) -> dict[int, list[dict[str, Any]]]:
-    """Return the evidence of each row's flags, by its position; the file is only read where there are any."""
+    """Return the evidence of each row's flags, by its position; the file is only read if there are any."""
     named = {row for pair in translations for row in (pair.row, pair.other)}
     shown: dict[int, dict[str, Any]] = {}
     for position, row in enumerate(read_compared_rows(path, _COLUMNS)) if named else ():

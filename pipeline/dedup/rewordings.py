@@ -1,22 +1,21 @@
-"""The second half of stage `dedup`: of the rows that are no exact copies, which are the same problem in other words?
+"""The second half of stage `dedup`: finds rows that are the same problem in other words.
 
     train.jsonl:3  "Tom has 3 red cars and buys 4 more. How many cars has he?"              stays
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
-`compare_rows` takes the outcome of the exact half, and returns an outcome for all rows, with the relation and the
-evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell
-them apart, and their tests are part of the problem. So are questions of choice whose options many others have, such as
-"(A) True, True (B) False, False ...": equal options and equal letters say nothing of their statements.
+`compare_rows` takes the outcome of the first half (exact copies) and returns an outcome for all rows. Dropped rows get
+their relation and evidence. Rows of code are not compared, because they often differ only by a few words in long
+boilerplate, and by their tests. Choice questions with common options, such as "(A) True, True (B) False, False ...",
+are not compared either.
 
-Where a run has several sources, the one that the configuration lists first is the better one:
+If a run has several sources, the source that the configuration lists first is the better one:
 
     maths.parquet:3   "What is 6*7?"  gold 42   stays     flag conflicting_labels, for advice
     scraped.jsonl:9   "What is 6*7?"  gold 48   goes      drop conflict_with_better_source
 
-Of duplicates the better source's row stays (`near.row_quality`). Of copies with golds that differ it does
-too (`overrule`): the source that is listed first is trusted more; a training row that contradicts a held-out one leaves
-as `leaked_heldout`. Where the better source contradicts itself, its rows are held for review as ever. Rewordings with
-other golds are mostly siblings that read alike, so that both stay.
+The row of the better source stays (`near.row_quality`), also if copies have different golds (`overrule`). A training
+row that contradicts a held-out row is dropped as `leaked_heldout`. Copies within one source that contradict each other
+are held for review. Rewordings with different golds are mostly different problems, so both stay.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
 """Rows that are read at a time."""
 SHARED_OPTIONS_ROWS = 4
-"""Options that so many questions have are boilerplate."""
+"""Options are common if so many questions have them."""
 
 
 class Translation(NamedTuple):
@@ -67,13 +66,13 @@ class DedupOutcome:
     """The outcome for each row."""
 
     winner: Ints
-    """The row kept for it, its own position where it stays."""
+    """The position of the row that stays for this row, or its own position."""
     conflict: Ints
     """The number of its conflict, -1 for none."""
     copies_conflict: Marks
     """Whether the conflict is with a copy, and no rewording."""
     relation: npt.NDArray[np.uint8]
-    """The relation of a row that goes to the row kept for it."""
+    """The relation of a dropped row to the row that stays for it."""
     capped: Marks
     """Whether it goes because its template has enough instances."""
     evidence: dict[int, str]
@@ -81,7 +80,7 @@ class DedupOutcome:
     translations: Sequence[Translation] = ()
     """Pairs that an encoder proposed and the reading confirmed; both rows stay."""
     overruled: Marks | None = None
-    """Whether it goes because a better source has another gold (`rewordings`); None where no source is better."""
+    """Whether it goes because a better source has another gold (`rewordings`), or None if no source is better."""
     settled: Marks | None = None
     """Whether its conflict is settled by that."""
 
@@ -94,8 +93,8 @@ class DedupOutcome:
 
     @property
     def kept_translations(self) -> list[Translation]:
-        """The translations among the rows that stay: a row that goes is stood for by the one kept for it, unless that
-        is another instance of its template."""
+        """The translations among the rows that stay. A dropped row is replaced by the row that stays for it, unless
+        this is another instance of its template."""
         kept: list[Translation] = []
         for pair in self.translations:
             row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))
@@ -105,7 +104,7 @@ class DedupOutcome:
         return list(dict.fromkeys(kept))
 
     def drop_evidence(self, position: int) -> dict[str, object]:
-        """Return what the ledger tells of a row that goes, besides which row is kept."""
+        """Return the evidence for the ledger on a dropped row, apart from the kept row."""
         evidence: dict[str, object] = orjson.loads(self.evidence.get(position, "{}"))
         return evidence
 
@@ -168,14 +167,15 @@ def compare_rows(
 
 
 def _shared_options(path: Path) -> frozenset[str]:
-    """Return the arguments of verifiers whose options SHARED_OPTIONS_ROWS questions or more have in common."""
+    """Return the verifier arguments whose options at least SHARED_OPTIONS_ROWS questions share."""
     choices = pl.scan_parquet(path).filter(pl.col("verifier_args").str.contains('"options"', literal=True))
     counts = choices.group_by("verifier_args").agg(pl.col("prompt").n_unique()).collect()
     return frozenset(counts.filter(pl.col("prompt") >= SHARED_OPTIONS_ROWS)["verifier_args"].to_list())
 
 
 def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints) -> list[Translation]:
-    """Return the pairs of texts whose questions agree as pairs of rows: the first row that has each text."""
+    """Return pairs of texts with agreeing questions as pairs of rows. Each text stands for the first row that has
+    it."""
     first_row: dict[int, int] = {}
     for index, text in enumerate(corpus.text.tolist()):
         first_row.setdefault(text, int(positions[index]))
@@ -194,7 +194,7 @@ def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) 
 
 
 def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidence: dict[int, str]) -> DedupOutcome:
-    """Return what happens to all rows, given what happens to those at `positions` that were compared."""
+    """Return the outcome of all rows, from the outcome of the compared rows at `positions`."""
     rows = len(copies.winner)
     winner = np.arange(rows)
     winner[positions] = positions[duplicates.kept_for]
@@ -244,9 +244,8 @@ def read_heldout(rows: Path) -> Marks:
 
 
 def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome:
-    """Let the row of the better source stand for the rows of worse ones that contradict it in a copy.
-
-    A held-out row is better than any training row: what is measured must not change with what is trained on.
+    """Keep the row of the better source if copies in worse sources contradict it. A held-out row is better than any
+    training row, so that the measurement does not depend on the training data.
     """
     ranks = np.where(heldout, ranks - ranks.max(initial=0) - 1, ranks)
     rows = np.arange(len(ranks))

@@ -50,7 +50,7 @@ COPY_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
 def score_planted(files: RunFiles) -> Fields | None:
     """Score the run: `kinds` of defects, the false `alarms`, and the labels that the trained model has `disputed`.
 
-    None where nothing says what was planted. Shares are None where there is nothing to divide by.
+    None if nothing says what was planted. Shares are None if there is nothing to divide by.
     """
     if (kinds := _planted_kinds(files)) is None:
         return None
@@ -87,7 +87,7 @@ def _planted_kinds(files: RunFiles) -> pl.DataFrame | None:
 def _find_hits(files: RunFiles, kinds: pl.DataFrame) -> pl.DataFrame:
     """Return SOURCE_KEY, `reason` and `planted` of every flag and drop before training, each once.
 
-    The drop of a duplicate hits the planted one of the pair, whichever of the two was dropped.
+    The drop of a duplicate hits the planted row of the pair, even if the other one was dropped.
     """
     kept = pl.col("evidence").str.json_path_match("$.kept")
     is_finding = (pl.col("action") == "drop") & ~pl.col("reason").is_in(HELD_REASONS)

@@ -25,7 +25,7 @@ __all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_enc
 def build_encoder(config: AskedEngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
     """Return the encoder of the checkpoint in folder `model`.
 
-    Scripted engines, and those of the types chat and replies, do without a model; raises ConfigError where another has
+    Scripted engines, and those of the types chat and replies, do without a model; raises ConfigError if another has
     none.
     """
     if isinstance(config, ChatEngineConfig | RepliesEngineConfig):

@@ -67,7 +67,7 @@ class Completion:
     """`stop` at a stop token, `length` at `max_tokens` or the model's limit, `repetition` where only a loop would have
     followed, `abort` otherwise."""
     prompt_logprobs: tuple[float, ...] = ()
-    """The log-probability of each token of the prompt but the first, at temperature 1, where they were asked for."""
+    """The log-probability of each token of the prompt but the first, at temperature 1, if they were asked for."""
     counted: int | None = None
     """The tokens that the engine has counted, where it gives none: `token_ids` are the bytes of its text then."""
 
@@ -118,7 +118,7 @@ def score(
 ) -> list[tuple[float, ...]]:
     """Return the natural-log probability of each output's tokens behind its prompt, at temperature 1.
 
-    The engine reads the output as a part of the prompt, and samples one token that nobody needs; an output that leaves
+    The engine reads the output as a part of the prompt, and samples one token, which is ignored; an output that leaves
     no room for it loses its last ones.
     """
     texts = [(*prompt, *output)[: engine.max_model_len - 1] for prompt, output in zip(prompts, outputs, strict=True)]
@@ -157,7 +157,7 @@ def sample_seed(*parts: object) -> int:
 
 
 def check_room(prompts: Sequence[Sequence[int]], max_model_len: int) -> None:
-    """Raise ValueError where a prompt leaves no room for a single new token."""
+    """Raise ValueError if a prompt leaves no room for a single new token."""
     for prompt_index, prompt in enumerate(prompts):
         if len(prompt) >= max_model_len:
             raise ValueError(f"prompt {prompt_index} has {len(prompt)} tokens; max_model_len is {max_model_len}")

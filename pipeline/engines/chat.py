@@ -71,8 +71,8 @@ class ChatEncoder:
         self._check_single_bos()
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the prompt's ids: by the tokenizer's template, or as plain text where there is none. Raises SetupError
-        where the template refuses it."""
+        """Return the prompt's ids: by the tokenizer's template, or as plain text if there is none. Raises SetupError if
+        the template refuses it."""
         messages = _messages(problem, context, self._chat)
         if not self._templated:
             turns = write_out(messages) if any(message["role"] == "assistant" for message in messages) else None

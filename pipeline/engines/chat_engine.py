@@ -96,7 +96,7 @@ class ChatEngine:
         return collect(self.stream(hand_out(prompts, seeds, self.max_model_len), sampling), len(prompts))
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Ask as `Engine.stream` says. Raises ConfigError where log-probabilities are asked for."""
+        """Ask as `Engine.stream` says. Raises ConfigError if log-probabilities are asked for."""
         if sampling.prompt_logprobs:
             raise ConfigError(
                 f"The engine of {self._config.model} gives no log-probabilities.", "Set engine.type to vllm or server."
@@ -176,7 +176,7 @@ class ChatEngine:
         return reply
 
     def _note_refusal(self, refusal: Refusal) -> None:
-        """Count a question that has no answer. Raises SetupError where there is none to any."""
+        """Count a question that has no answer. Raises SetupError if there is none to any."""
         self._usage["refused"] += 1
         if self._usage["refused"] >= ALL_REFUSED and not self._usage["requests"] + self._usage["kept"]:
             raise self._error(str(refusal), "Check the engine's settings: body changes the fields of a request.")

@@ -85,8 +85,7 @@ class Endpoint:
     ) -> bytes:
         """Return the body of the server's reply. take_part: gets each part of it as it arrives, unless it is an error.
 
-        Raises Failure where another try may succeed, Refusal for HTTP 404 and its like, and Unsound for an endless
-        reply.
+        Raises Failure if another try may succeed, Refusal for HTTP 404 and its like, and Unsound for an endless reply.
         """
         url = path if path.startswith("http") else self.url + path
         client = self._idle.pop() if self._idle else self._make_client()
@@ -137,7 +136,7 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 def read_key(variable: str | None) -> str | None:
-    """Return the key in an environment variable; None where none is named, or it is not set.
+    """Return the key in an environment variable, or None if none is named, or it is not set.
 
     Raises ConfigError, which does not show it, for a text that no header can carry.
     """
@@ -152,7 +151,7 @@ def read_key(variable: str | None) -> str | None:
 
 
 def read_json(content: bytes) -> dict[str, Any]:
-    """Return a reply's JSON object. Raises Unsound where it is none, or reports an error."""
+    """Return a reply's JSON object. Raises Unsound if it is none, or reports an error."""
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -173,7 +173,7 @@ def read_replies(path: Path) -> dict[str, dict[str, str | None]]:
 
 def name_model(path: Path, model: str | None = None) -> str:
     """Return whose replies a file has, `model` or its only one; of a file without any, "unanswered". Raises InputError
-    where it has those of several models, or none of `model`."""
+    if it has those of several models, or none of `model`."""
     models = sorted(read_replies(path)) or [model or "unanswered"]
     if model is None and len(models) == 1:
         return models[0]

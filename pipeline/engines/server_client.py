@@ -102,12 +102,12 @@ class Server(Endpoint):
 
     @property
     def typical_s(self) -> float | None:
-        """How long half of the requests take at most, None where that is not known yet."""
+        """How long half of the requests take at most, or None if that is not known yet."""
         return self._quantile(0.5)
 
     @property
     def long_s(self) -> float | None:
-        """How long 95 of 100 requests take at most, None where that is not known yet."""
+        """How long 95 of 100 requests take at most, or None if that is not known yet."""
         return self._quantile(0.95)
 
     def reserve(self) -> None:
@@ -167,7 +167,7 @@ class Server(Endpoint):
         return ProbeAnswer(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), probe.prompt))
 
     async def check_health(self) -> None:
-        """Raise Failure where the server is not healthy, and Unsound where it does not serve the model."""
+        """Raise Failure if the server is not healthy, and Unsound where it does not serve the model."""
         try:
             await self.call("GET", f"{self.root}/health", limit_s=HEALTH_S)
         except Unsound as error:
@@ -192,7 +192,7 @@ class Server(Endpoint):
         self.model, self.max_model_len = name, longest
 
     async def look_up_instance(self) -> str | None:
-        """Return what tells this start of the server from those before, None where the server does not say it.
+        """Return what tells this start of the server from those before, or None if the server does not say it.
 
         The look begins after the call; calls that wait for each other share one.
         """

@@ -17,7 +17,7 @@ from truegold.verifiers import ConfigError
 class ServerList:
     """The servers at `config.url`, `config.urls` or in `config.urls_file`.
 
-    Raises ConfigError where that file cannot be read, or does not name servers.
+    Raises ConfigError if that file cannot be read, or does not name servers.
     """
 
     def __init__(self, config: ServerEngineConfig) -> None:

@@ -88,7 +88,7 @@ class Pool:
         """The futures that `_wait_for_change` waits for; `_wake` ends all of them."""
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
-        """Set where no weights have a majority; every request then raises it."""
+        """Set if no weights have a majority; every request then raises it."""
         self._keepers: list[asyncio.Task[None]] = []
         """The tasks that look at the servers, one at each, and at their list."""
         self.max_model_len = 0
@@ -102,7 +102,7 @@ class Pool:
         return limits + limits // 4 + 1
 
     async def start(self) -> None:
-        """Wait until a server is up; raises SetupError where none is after all tries."""
+        """Wait until a server is up; raises SetupError if none is after all tries."""
         self._follow_list()
         if self._list.may_change:
             self._keepers.append(asyncio.create_task(self._keep_list()))
@@ -122,7 +122,7 @@ class Pool:
         self.model = self._up()[0].model
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the completion of a request, from any server; raises SetupError where none gives it."""
+        """Return the completion of a request, from any server; raises SetupError if none gives it."""
         resume_tokens = self._config.resume_tokens
         is_long = resume_tokens is not None and request.max_tokens > resume_tokens and self._preparation is None
         request = replace(request, is_streamed=is_long and not request.prompt_logprobs)
@@ -157,7 +157,7 @@ class Pool:
                 task.cancel()
 
     async def prepare_again(self, preparation: Preparation) -> None:
-        """Prepare all servers that are up anew, and wait until one is; raises SetupError where none is in time."""
+        """Prepare all servers that are up anew, and wait until one is; raises SetupError if none is in time."""
         for server in self._up():
             try:
                 await preparation.prepare(server)
@@ -211,7 +211,7 @@ class Pool:
             self._send(request, min(others, key=_load), attempts)
 
     def _seconds_until_late(self, attempts: _Attempts) -> float | None:
-        """Return how long to wait for the answer before it is late; None where nothing can be done about it."""
+        """Return how long to wait for the answer before it is late, or None if nothing can be done about it."""
         if len(attempts) > 1 or (len(self.servers) == 1 and not self._list.may_change):
             return None
         late_s = self._config.late_seconds
@@ -230,7 +230,7 @@ class Pool:
             await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (repeated - 1), LONGEST_PAUSE_S))
 
     def _check_failures(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Raise SetupError where the request has failed too often. Servers that are overloaded get more time."""
+        """Raise SetupError if the request has failed too often. Servers that are overloaded get more time."""
         overloads = sum(failure.overload for _, failure in failures)
         most = self._config.retries
         if len(failures) - overloads > most or overloads > OVERLOADS * most:
@@ -243,7 +243,7 @@ class Pool:
     def _outcome(
         self, server: Server, task: asyncio.Task[Completion], failures: list[tuple[Server, Failure]]
     ) -> Completion | None:
-        """Return the completion; None where the request failed, of which the server and `failures` then tell."""
+        """Return the completion, or None if the request failed, of which the server and `failures` then tell."""
         try:
             completion = task.result()
         except Failure as failure:

@@ -89,8 +89,8 @@ def check_reply(
 ) -> tuple[Completion, dict[str, Any]]:
     """Return the completion of a reply, and its choice.
 
-    Raises Failure where the server gave the request up, and Unsound where the reply cannot be trusted. Without an
-    encoder token ids are not compared with the model's vocabulary and with the text.
+    Raises Failure if the server gave the request up, and Unsound where the reply cannot be trusted. Without an encoder
+    token ids are not compared with the model's vocabulary and with the text.
     """
     choice = _only_choice(reply, request.model)
     if choice.get("finish_reason") in GIVEN_UP:
@@ -124,7 +124,7 @@ class StreamedReply:
         """The beginning of a line."""
 
     def take_part(self, part: bytes) -> None:
-        """Take up what has arrived. Raises Failure where the server breaks the reply off, and Unsound for nonsense."""
+        """Take up what has arrived. Raises Failure if the server breaks the reply off, and Unsound for nonsense."""
         *lines, self._rest = (self._rest + part).split(b"\n")
         for line in lines:
             event = line.removeprefix(b"data:").strip()
@@ -140,7 +140,7 @@ class StreamedReply:
         return check_reply({**self._reply, "choices": [self._choice]}, request, encoder)[0]
 
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
-        """Return the tokens but the last of a reply that has broken off, None where they are no beginning of one.
+        """Return the tokens but the last of a reply that has broken off, or None if they are no beginning of one.
 
         The last one may have been meant to end it.
         """

@@ -349,7 +349,7 @@ def _busy_cores() -> float:
 
 
 def _wanting_to_run() -> float | None:
-    """Return how many threads of other processes want to run now, None where the system does not say (Linux does)."""
+    """Return how many threads of other processes want to run now, or None if the system does not say (Linux does)."""
     table = Path("/proc/loadavg")
     if not table.exists():
         return None

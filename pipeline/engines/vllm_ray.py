@@ -77,7 +77,7 @@ class _Worker:
     completions: int = 0
     tokens: int = 0
     is_ready: bool = False
-    """Whether it takes requests; else it starts, or is lost."""
+    """Whether it takes requests, or else it starts, or is lost."""
     losses: list[str] = field(default_factory=list)
     """The reasons for which it was lost."""
 
@@ -196,7 +196,7 @@ class RayEngine:
         return worker
 
     def _check_starts(self) -> None:
-        """Raise SetupError where no engine is ready, and none has been for long."""
+        """Raise SetupError if no engine is ready, and none has been for long."""
         if any(worker.is_ready for worker in self._workers):
             self._had_one = time.monotonic()
         elif time.monotonic() - self._had_one > LONGEST_START_S:
@@ -237,7 +237,7 @@ def _strip(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]
 def resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
     """Return the options of an actor: its GPUs or, on a cluster without any, its CPUs.
 
-    Raises SetupError where the cluster has too few for all engines.
+    Raises SetupError if the cluster has too few for all engines.
     """
     gpus, engines = int(cluster.get("GPU", 0)), config.data_parallel_size
     if not gpus and config.tensor_parallel_size == 1:

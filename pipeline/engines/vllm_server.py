@@ -65,7 +65,7 @@ class ServerEngine:
         return self._stream(take, lambda _: sampling)
 
     def facts(self) -> dict[str, Any]:
-        """Return what each server has done, and why it is not up where it is not."""
+        """Return what each server has done, and why it is not up if it is not."""
         return {"servers": [server.facts() for server in self._pool.servers]}
 
     def close(self) -> None:

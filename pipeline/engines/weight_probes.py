@@ -23,7 +23,7 @@ QUESTION = (
 TOKENS = 4
 """The tokens that a server continues the question with."""
 SAME_TOKENS = 2
-"""The first tokens that show the weights where there are no log-probabilities; later ones may differ by rounding."""
+"""The first tokens that show the weights if there are no log-probabilities; later ones may differ by rounding."""
 SAME_WEIGHTS = 0.25
 """The mean difference of log-probabilities, in nats, above which two servers have different weights."""
 MOST_DIFFERENT = 5.0

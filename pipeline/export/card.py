@@ -1,4 +1,5 @@
-"""The data card of a curated set: what it says, gathered from the run's own tables, and its Markdown for Hugging Face.
+"""The data card of a curated set: collects its facts from the tables of the run, and writes it as a Hugging Face
+README.
 
     ---
     configs: [{config_name: default, data_files: [{split: train, path: data/train.parquet}]}]
@@ -7,8 +8,9 @@
     # gsm8k
     ...
 
-The YAML head's fields are those of `datasets.DatasetInfo`; sizes are in bytes. Without the stage `decontaminate` the
-card says "not run", apart from the run's own held-out rows, which `dedup` always compares.
+The YAML head has the fields of `datasets.DatasetInfo`; sizes are in bytes. Without the stage `decontaminate` the card
+says that decontamination was "not run". Leaks of the run's own held-out rows are always counted, because `dedup` finds
+them.
 """
 
 from __future__ import annotations
@@ -49,10 +51,10 @@ FOLDER = Path(__file__).parent
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 NOT_STATED = "not stated"
-"""The licence that the card counts rows without one under."""
+"""The name under which the card counts rows without a licence."""
 
 RowCounts = dict[str, Counter[str]]
-"""Rows of the set by what they are, under each of COUNTED, and under `flags` by what they are flagged for."""
+"""Counts of rows: for each property in COUNTED by its values, and for `flags` by reason."""
 COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
 
 
@@ -62,7 +64,7 @@ class SplitFile:
 
     name: str
     path: str
-    """Relative to the set's folder."""
+    """The path within the folder of the set."""
     rows: int
     bytes: int
     """The size of its columns in memory (Arrow)."""
@@ -93,52 +95,52 @@ class Matches:
     against: str
     kind: str
     rows: int
-    """The matching rows of the data."""
+    """Rows of the data that match an item."""
     in_train: int
-    """Those of them that are still in the set to train on, because their kind does not drop them."""
+    """Matching rows that are in the training split, because this kind of match drops no rows."""
     in_heldout: int
-    """Those of them that are held out."""
+    """Matching rows that are held out."""
 
 
 @dataclass(frozen=True)
 class Decontamination:
-    """The set's decontamination, as far as it is known."""
+    """The result of decontamination."""
 
     is_run: bool
-    """Whether the data was compared with evaluation sets at all."""
+    """Whether the data was compared with evaluation sets."""
     sets: Mapping[str, int]
     """The evaluation sets with their numbers of items."""
     matches: tuple[Matches, ...]
     leaked_heldout: int
-    """The rows that were dropped because of a held-out one."""
+    """The number of rows that were dropped because they leak a held-out row."""
 
 
 @dataclass(frozen=True)
 class DataCard:
-    """Everything the card says. It counts rows, but edits in `edits`."""
+    """The facts on the card. All counts are of rows, except those in `edits`."""
 
     name: str
     truegold: str
     configuration: str
-    """A digest over the resolved configuration and code version of every stage."""
+    """A digest of the configuration and the code version of every stage."""
     license: str | None
     features: Mapping[str, str]
     splits: tuple[SplitFile, ...]
     records_in: int
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of what was rejected, dropped or left in reserve. With the splits it adds up to
-    `records_in`."""
+    """(stage, reason, rows) of rows that were rejected, dropped or left in reserve. These and the rows of the splits
+    add up to `records_in`."""
     by_source: tuple[SourceAccount, ...]
-    """The same by source; none where there is a single one."""
+    """The same by source. Empty if there is only one source."""
     edits: tuple[tuple[str, str, int], ...]
     """(stage, reason, edits)."""
     cut: tuple[str, ...]
     """The phrases that were cut off many prompts, a sentence each."""
     flags: Mapping[str, int]
-    """Rows of the set that carry a flag, by reason: advice, or kept by a reviewer."""
+    """Rows of the set with a flag, by reason. Such a flag only advises, or a reviewer kept the row."""
     counts: Mapping[str, Mapping[str, int]]
-    """Rows by what they are, as in COUNTED: by the verifier's name, version and, for imported code, digest of its file;
-    by the licence that they or their source state; and so on."""
+    """Counts of rows for each property in COUNTED, such as the verifier (with its version, and the digest of its file
+    if it is imported) or the licence."""
     label_errors: LabelErrors
     decontamination: Decontamination
 
@@ -157,7 +159,8 @@ def gather_card(
     tables: list[Path],
     inputs: Mapping[str, Path],
 ) -> DataCard:
-    """Gather the card of the exported `tables`. RuntimeError where rows went missing (`report.accounting`)."""
+    """Collect the facts of the card from the exported `tables`. Raises RuntimeError if rows are missing
+    (`report.accounting`)."""
     account = count_rows_by_end(files)
     configuration = {
         name: {key: record[key] for key in ("fn", "version", "config")} for name, record in files.records.items()
@@ -207,7 +210,7 @@ def _edits(files: RunFiles) -> tuple[tuple[str, str, int], ...]:
 
 
 def reasons_by_row(files: RunFiles) -> dict[RowKey, list[str]]:
-    """Return the reasons of each flagged row's flags, each once, in alphabetical order."""
+    """Return the reasons of each flagged row, without repetition and in alphabetical order."""
     if (flags := files.flags(after_training=False)) is None:
         return {}
     grouped = flags.group_by(KEY).agg(pl.col("reason").unique().sort()).collect(engine="streaming")
@@ -230,7 +233,7 @@ def _leaked_heldout(files: RunFiles) -> int:
 
 
 def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: int) -> Decontamination:
-    """Read the run's table of matches, where it has one, against the exported `rows`."""
+    """Count the matches of a run with evaluation sets. `rows` are the exported rows."""
     if table is None:
         return Decontamination(False, {}, (), leaked_heldout)
     matched = pl.scan_parquet(table).select("id", "row", "against", "kind")
@@ -260,7 +263,7 @@ def write_head(head: Mapping[str, Any]) -> str:
 
 
 def _front_matter(card: DataCard) -> dict[str, Any]:
-    """Return the YAML head; `datasets` checks `num_examples` against the files when it loads the folder."""
+    """Return the YAML head. `datasets` checks `num_examples` when it loads the folder."""
     rows = sum(split.rows for split in card.splits)
     head: dict[str, Any] = {
         "configs": [
@@ -287,7 +290,7 @@ def _front_matter(card: DataCard) -> dict[str, Any]:
     if card.license:
         head["license"] = card.license
     elif stated:
-        # One licence is the set's where every row has it; a mixture has no name on the hub.
+        # The set has a licence if all rows have the same one. The hub has no name for a mixture.
         head["license"] = stated[0] if len(card.counts["licenses"]) == 1 else "other"
     return head
 

@@ -74,8 +74,8 @@ class RunCompletions:
 def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
     """Return the completions of a run, in memory no more than are taken.
 
-    Stages that the run has no more, as its manifest says, count for nothing. Raises InputError where the folder is no
-    run that has drawn any, where they are turns of dialogues, or where stages drew from different prompts.
+    Stages that the run has no more, as its manifest says, count for nothing. Raises InputError if the folder is not a
+    run with completions, if they are turns of dialogues, or if stages sampled from different prompts.
     """
     stages = read_manifest(run_dir)
     origins = [origin for origin in choice.origins if origin in stages]

@@ -1,11 +1,11 @@
-"""Writes a curated set in the format of a trainer, and reads it back as the trainer will.
+"""Writes a curated set in the format of a trainer, and checks it by reading it as the trainer does.
 
     convert(Path("runs/gsm8k"), FORMATS["verl"], Path("out"), ...)   out/train.parquet, out/test.parquet, out/README.md
     check(Path("out/train.parquet"), FORMATS["verl"])     Checked(1319, ("published schema", "verl 0.9.1"), ())
 
-The data may lie on the disk in any of these shapes (`tables_of`):
+The data may be any of these (`tables_of`):
 
-    runs/gsm8k                      the tables that its stage `export` has written
+    runs/gsm8k                      the tables of its stage `export`
     out, with data/train.parquet    such tables
     out, with train.jsonl           a set in a trainer's format, read back
     train.jsonl                     any file that `ingest` reads
@@ -75,10 +75,10 @@ from truegold.verifiers import (
 from truegold.verifiers.code.suite.row_tests import Unusable
 
 TYPES = {"pass_rate": pa.float64(), "suspicion": pa.float64(), "posterior": PROFILE_SCHEMA.field("posterior").type}
-"""Columns that have their type also where no row has a value."""
+"""Columns that have their type also if no row has a value."""
 ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
-"""So many records that do not fit are described."""
+"""The most invalid records that are described."""
 
 _ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
 
@@ -90,15 +90,15 @@ class Written:
     splits: dict[Path, int] = field(default_factory=dict)
     """The rows of each split's file."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Records of a file that could not become rows, and rows of which the format would lose something, by reason."""
+    """Records that could not become rows, and rows that do not fit the format, by reason."""
     first_rejects: list[dict[str, Any]] = field(default_factory=list)
     """The first of them of each reason, as `ingest` writes it."""
     incomplete: Counter[str] = field(default_factory=Counter)
-    """Rows without the completions that the format needs, by what they lack."""
+    """Rows without the needed completions, by what they lack."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
     """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
     notes: list[str] = field(default_factory=list)
-    """Further notes on what was written."""
+    """Further notes."""
     needs_reward: int = 0
     """Rows that need truegold's own reward at the target (`Format.remark`)."""
     moved: int = 0
@@ -108,7 +108,7 @@ class Written:
     origins: Counter[str] = field(default_factory=Counter)
 
     def count(self, row: ExportRow, form: Format) -> None:
-        """Count a row by who judges it and whose it is."""
+        """Count a row by its verifier, licence and origin."""
         self.needs_reward += bool(form.remark) and form.needs_reward(row)
         self.moved += row.own_value("split") not in (None, row.split)
         self.verifiers[row.row["verifier"]] += 1
@@ -123,7 +123,7 @@ class Written:
         self.rejected[error.reason] += 1
 
     def describe_losses(self) -> str:
-        """Return what was left out, in a sentence."""
+        """Return a sentence on rows that were left out."""
         lost = [f"rejected: {describe_reasons(self.rejected)}"] if self.rejected else []
         lost += [f"rows with {what}: {count:,}" for what, count in self.incomplete.items()]
         firsts = [f"{first['reason']}: {first['detail']}" for first in self.first_rejects]
@@ -133,7 +133,7 @@ class Written:
         return f"Left out: {'; '.join(lost) or 'nothing'}.{why}"
 
     def lines(self, form: Format) -> list[str]:
-        """Return what the command says of what was written, and of what was not."""
+        """Return the lines of the command on written and omitted rows."""
         rows = sum(self.splits.values())
         lines = [f"{path}: {count:,} rows" for path, count in self.splits.items()]
         lines += describe_rejects(self.rejected, rows + sum(self.rejected.values()), self.first_rejects)
@@ -174,9 +174,9 @@ def convert(
     """Write the rows of `data` into `out_dir`.
 
     `source` says how a file is read, where `data` is one; its verifier, licence, origin and limit are those of a run or
-    an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError
-    where there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what
-    are truegold's own tables.
+    an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError if
+    there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what are
+    truegold's own tables.
     """
     refuse_input(out_dir, data)
     _refuse_other_set(out_dir, form)
@@ -257,7 +257,7 @@ _WRITTEN_FOR = "Written by truegold for {}."
 
 
 def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
-    """Yield the rows, and behind them those that only have a positive because synthesis made it."""
+    """Yield the rows, and then rows that have a positive only from synthesis."""
     seen: set[RowKey] = set()
     for row in rows:
         seen.add(row_key(row))
@@ -266,7 +266,7 @@ def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
 
 
 def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Iterator[Row]:
-    """Yield the rows with the verifier, licence and origin that the source states, as those of a file have already."""
+    """Yield the rows with the verifier, licence and origin of their source."""
     for row in rows:
         if source.verifier is not None:
             arguments = orjson.loads(row["verifier_args"] or "{}")
@@ -280,7 +280,7 @@ def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Ite
 
 
 def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[Row]:
-    """Yield the rows whose gold the verifier that the user has named can read, and reject the others."""
+    """Yield rows whose gold the user's verifier can read, and reject the others."""
     resolved = resolve(verifier)
     if judges_solutions(resolved) or gold_response(resolved, "1") is None:
         yield from rows
@@ -300,7 +300,7 @@ def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[R
 def _export_rows(
     row: Row, system: str | None, form: Format, drawn: RunCompletions | None, written: Written
 ) -> Iterator[ExportRow]:
-    """Yield what of a row becomes a record each: the row itself, or one for each of its completions or pairs."""
+    """Yield the records of a row: the row itself, or one for each of its completions or pairs."""
     values = dict(row)
     flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
     plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
@@ -321,7 +321,7 @@ def _export_rows(
 
 
 def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:
-    """Return the card as the text of a README.md; `curated_card` is that of the set it was made of, if there is one."""
+    """Return the card as the text of a README.md. curated_card: the card of the original set, if there is one."""
     licenses = [name for name in written.licenses if name != NOT_STATED]
     files = [{"split": path.stem, "path": path.relative_to(out_dir).as_posix()} for path in written.splits]
     head: dict[str, Any] = {
@@ -345,7 +345,7 @@ def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Pa
 
 
 def check(path: Path, form: Format) -> Checked:
-    """Read a split by the target's published schema, and by its own code where that is installed."""
+    """Check a split against the trainer's schema, and with its own code if it is installed."""
     rows, mistakes = 0, []
     for rows, record in enumerate(_records(path), 1):
         try:
@@ -360,7 +360,7 @@ def check(path: Path, form: Format) -> Checked:
         try:
             loaded = form.load(path)
         except Exception as error:
-            # An exception of the target's code is what its user would see.
+            # Any exception of the trainer's code is a mistake that its user would see.
             mistakes.append(f"{readers[-1]}: {type(error).__name__}: {error}")
         else:
             if loaded != rows:
@@ -394,7 +394,7 @@ class _SplitFile:
         if not self._batch:
             return
         if self._parquet is None:
-            # Columns that are empty throughout have a type as well.
+            # Empty columns need a type too.
             schema = pa.schema([_typed(column) for column in pa.Table.from_pylist(self._batch).schema])
             self._parquet = pq.ParquetWriter(self._aside, schema, compression="zstd")
         self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
@@ -439,7 +439,7 @@ def _package_name(out_dir: Path) -> str:
 
 
 def _version(package: str | None) -> str | None:
-    """Return the version of an installed package; None where it is not installed."""
+    """Return the version of an installed package, or None if it is not installed."""
     try:
         return None if package is None else version(package)
     except PackageNotFoundError:
@@ -451,7 +451,7 @@ def tables_of(
 ) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and how many records could not become rows, by reason.
 
-    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError where
+    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError if
     there is no set, or more of it is rejected than `bounds` allow.
     """
     if finished := finished_tables(data):
@@ -475,14 +475,14 @@ def tables_of(
 
 
 def finished_tables(data: Path) -> list[Path]:
-    """Return truegold's own tables of a run or an exported set; none of other data."""
+    """Return truegold's own tables of a run or an exported set. Empty for other data."""
     folder = data / "export" if (data / "export").is_dir() else data
     # train.parquet comes before heldout.parquet.
     return sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)
 
 
 def _refuse_columns(folder: Path, source: FileSource) -> None:
-    """Raise ConfigError where the source says of truegold's own tables how they are to be read."""
+    """Raise ConfigError if the source says of truegold's own tables how they are to be read."""
     settings = {"preset": source.preset, **dict(source.columns), "last_turn_only": source.last_turn_only or None}
     if named := [name for name, value in settings.items() if value is not None]:
         raise ConfigError(
@@ -511,7 +511,7 @@ def _splits_in(folder: Path) -> list[Path]:
 
 
 def _split_files(folder: Path) -> list[Path]:
-    """Return the splits of a set in a trainer's format, which lie in the folder or in the package within it."""
+    """Return the splits of a set in a trainer's format, from its folder or the package in it."""
     if not (files := _splits_in(folder)):
         hint = "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV."
         if others := data_files(folder):

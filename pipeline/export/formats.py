@@ -83,12 +83,12 @@ class ExportRow:
 
     @property
     def prompt(self) -> str | list[Message]:
-        """The prompt as a text, or as a conversation where there is more than one message."""
+        """The prompt as a text, or as a conversation if there is more than one message."""
         return self.messages if len(self.messages) > 1 else self.row["prompt"]
 
     @cached_property
     def perfect_response(self) -> str:
-        """A response that earns the full score; empty where none can be made up."""
+        """A response that earns the full score; empty if none can be made up."""
         return gold_response(resolve(self.row["verifier"]), self.row["gold"], self.row["solution"]) or ""
 
     @property
@@ -163,7 +163,7 @@ def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
 
 
 Record = Callable[[ExportRow, int], Mapping[str, Any]]
-"""A function from a row and its number in the split to its record. It raises Unusable where the format would lose
+"""A function from a row and its number in the split to its record. It raises Unusable if the format would lose
 something of the row."""
 
 
@@ -178,7 +178,7 @@ class Format:
     schema: type[BaseModel]
     """The fields that a record has by the target's documentation and code."""
     package: str | None = None
-    """The target's package, where there is one to install."""
+    """The target's package, if there is one to install."""
     load: Callable[[Path], int] | None = None
     """The target's own reader of a split, which returns the number of rows and raises where a file does not fit."""
     companions: Mapping[str, str] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class Format:
     completions: Literal["none", "right", "pairs"] = "none"
     """The completions that a record has in addition to its row: none, a right one, or a right one and a wrong one."""
     remark: str = ""
-    """The remark on rows that need truegold's own reward there; empty where no other reward reads the format."""
+    """The remark on rows that need truegold's own reward there; empty if no other reward reads the format."""
     needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
     """Whether a row does."""
     record: Record = field(init=False)
@@ -369,9 +369,9 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     `index` and `split` are those of the row's own columns or `extra_info`, a split where it means the file's; else rows
     are numbered. `data_source` is the origin that a row states (a column such as `data_source`), else its file's name.
     `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
-    ground truth of a program is its verifier's arguments. `compute_score.py` beside the data is what
-    `reward.custom_reward_function.path` names: verl itself knows no other data sources than its own. Source: verl's
-    examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
+    ground truth of a program is its verifier's arguments. `reward.custom_reward_function.path` names `compute_score.py`
+    next to the data, because verl only knows its own data sources. Source: verl's examples/data_preprocess/gsm8k.py and
+    utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],
@@ -420,9 +420,9 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "datasource": "gsm8k_train.jsonl", "id": "9f0c...", "truegold": "{...}"}
 
     Nothing but the label reaches OpenRLHF's reward function, so that the label is JSON text with gold, verifier and
-    arguments, which `truegold.verifiers.adapters.openrlhf` reads; `reward_func.py` beside the data is what
-    `--reward.remote_url` (in older versions `--remote_rm_url`) names. Source: OpenRLHF's datasets/prompts_dataset.py
-    and utils/agent.py.
+    arguments, which `truegold.verifiers.adapters.openrlhf` reads; `--reward.remote_url` (in older versions
+    `--remote_rm_url`) names `reward_func.py` next to the data. Source: OpenRLHF's datasets/prompts_dataset.py and
+    utils/agent.py.
     """
     label = {"gold": row.row["gold"], **row.verifier_columns, "problem": problem_of(row.row), "id": row.row["id"]}
     return {

@@ -2,7 +2,7 @@
 
     export/README.md             the card; its YAML head is what `datasets.load_dataset("runs/NAME/export")` goes by
     export/data/train.parquet    the rows worth training on, or those that curation left where nothing is selected
-    export/data/heldout.parquet  the rows set aside for evaluation, where there are any
+    export/data/heldout.parquet  the rows set aside for evaluation, if there are any
     export/card.json             the card's numbers
 
 The inputs are the tables of rows, under `rows` or under `selected` and `heldout`; the `stage.json` of every earlier
@@ -38,12 +38,12 @@ FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
 """The reasons of the flags that a row carries: it was only advised against, or a reviewer kept it."""
 
 PROVENANCE_FIELDS = (pa.field("license", pa.string()), pa.field("origin", pa.string()))
-"""Whose a row is; the licence is null where nothing is stated."""
+"""Whose a row is; the licence is null if nothing is stated."""
 
 
 @stage_function(version=5)
 def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write the set and its card. InputError where `suspicion` lacks a column."""
+    """Write the set and its card. Raises InputError if `suspicion` lacks a column."""
     tables = [inputs[name] for name in ("rows", "selected", "heldout") if name in inputs]
     stages = [name for name, path in inputs.items() if path.name == RECORD]
     progress.start("writing the curated set")

@@ -110,7 +110,7 @@ def likelihood_ratio(ill_posed: tuple[float, float], sound: tuple[float, float])
 
 
 def load_measured(path: Path, name: str) -> MeasuredModel:
-    """Read what was measured of the model `name`. Raises ConfigError where it was another model, or other prompts."""
+    """Read what was measured of the model `name`. Raises ConfigError if it was another model, or other prompts."""
     try:
         measured = json.loads(path.read_bytes())
         counts = [

@@ -1,19 +1,19 @@
-r"""The two questions about a problem that a model is asked, and the reading of its replies.
+r"""The two questions about a problem for a model, and the parser of its replies.
 
-    find_prompt("A square has sides 3 and 4. ...", "12")      the first: what is wrong with the problem
+    find_prompt("A square has sides 3 and 4. ...", "12")      the first: what is wrong with the problem?
     read_faults("contradiction: \"sides 3 and 4\" | a square has equal sides\nANSWER: none", problem)
                                   ->  FaultReply((QuotedFault(CONTRADICTION, "sides 3 and 4", ...),), answer=None)
     read_faults("NONE\nANSWER: 12", problem)            ->  FaultReply((), answer="12")
-    defence_prompt(problem, "12", faults)                     the second: can the problem be defended against that
+    defence_prompt(problem, "12", faults)                     the second: can you defend the problem?
     read_defence("... so it is 12.\nSOUND: 12")          ->  "12"
     read_defence("FAULTY")                              ->  ""
 
-A fault counts where its quotation stands in the problem, so that a model that invents one, or finds the same in every
-problem, finds nothing. Replies are read as models write them: with thoughts and prose before them, in Markdown, as
-JSON, with the names of kinds in other words or in Chinese. What cannot be read is None: a refusal, an empty reply, ":".
+A fault counts only if its quotation is in the problem, so invented faults do not count. Replies may have thoughts and
+prose before them, may be Markdown or JSON, and may name kinds in other words or in Chinese. A reply that cannot be read
+is None: a refusal, an empty reply, ":".
 
-The problem stands between marks that it cannot know. Of gold the form alone is shown, "-3.5 km" as "-#.# km", so that
-the model's own answer is its own.
+The problem is sent between random marks. The model sees only the form of gold, "-3.5 km" as "-#.# km", so that gold
+does not influence its answer.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ MAX_GOLD_CHARS = 300
 MAX_CLAIM_CHARS = 400
 """Characters of a quotation, and of the reason next to it, that a prompt shows."""
 SHOWN_FAULTS = 3
-"""The second question is about so many of the faults found."""
+"""The most faults in the second question."""
 TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
 """The prompts, and the kinds of faults with their names."""
 PROMPTS_DIGEST = digest_json({**TEXTS, "kinds": {kind: entry["text"] for kind, entry in TEXTS["kinds"].items()}})[:12]
-"""Names these prompts: what was measured with other ones says nothing about them."""
+"""A digest of the prompts. Measurements with other prompts are not valid."""
 
 _NONCE_CHARS = 12
 _THOUGHTS = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>", re.IGNORECASE)
@@ -109,18 +109,18 @@ class FaultReply:
     """The content of a reply to the first question."""
 
     faults: tuple[QuotedFault, ...]
-    """The faults whose quotations stand in the problem, each kind once."""
+    """The faults with a quotation from the problem, one of each kind."""
     answer: str | None
-    """The model's own answer; None where it gives none."""
+    """The model's own answer, or None if it gives none."""
     unquoted: int = 0
-    """The number of faults whose quotations do not stand in the problem."""
+    """The number of faults without a quotation from the problem."""
 
 
 def find_prompt(problem: str, gold: str | None, kinds: Sequence[Fault]) -> str | None:
-    """Return the first question; None where there is nothing to ask.
+    """Return the first question, or None if there is nothing to ask.
 
     A problem that is longer than a prompt shows is not asked about, since what is cut off may be what seems to be
-    missing. The kind about gold is left out where there is none.
+    missing. The kind about gold is left out if there is none.
     """
     shown = _shown_problem(problem)
     if shown is None:
@@ -153,7 +153,7 @@ def defence_prompt(problem: str, gold: str | None, faults: Sequence[QuotedFault]
 
 
 def gold_form(gold: str | None) -> str:
-    """Return what a prompt shows of gold: "-3.5 km" as "-#.# km"."""
+    """Return the form of gold for a prompt: "-#.# km" for "-3.5 km"."""
     return re.sub(r"\d", "#", neutralise((gold or "")[:MAX_GOLD_CHARS]))
 
 
@@ -178,9 +178,8 @@ def _gold_part(nonce: str, form: str) -> str:
 
 
 def read_faults(reply: str | None, problem: str) -> FaultReply | None:
-    """Return what a reply to the first question says; None where it cannot be read.
-
-    Of several statements on a kind the last one counts, and none before "NONE", since thoughts come before findings.
+    """Return the faults in a reply to the first question, or None if it cannot be read. The last statement on each kind
+    counts, and statements before "NONE" do not.
     """
     statements: dict[Fault, str] = {}
     answer, is_read = None, False
@@ -203,8 +202,8 @@ def read_faults(reply: str | None, problem: str) -> FaultReply | None:
 
 
 def read_defence(reply: str | None) -> str | None:
-    """Return the answer that a reply to the second question defends the problem with, "" where it gives the problem up;
-    None where it cannot be read."""
+    """Return the answer that a reply to the second question defends the problem with, "" where it gives the problem up,
+    or None if it cannot be read."""
     text = _spoken(reply)
     for line in reversed((text or "").splitlines()):
         if (match := _DEFENCE.match(line.strip())) is not None:
@@ -214,7 +213,7 @@ def read_defence(reply: str | None) -> str | None:
 
 
 def _spoken(reply: str | None) -> str | None:
-    """Return the reply behind its thoughts; None where it ended in them."""
+    """Return the reply behind its thoughts, or None if it ended in them."""
     if reply is None:
         return None
     reply = reply[-MAX_REPLY_CHARS:]
@@ -226,7 +225,7 @@ def _spoken(reply: str | None) -> str | None:
 
 def _json_as_lines(text: str) -> str:
     """Return a reply in JSON, by kind or with a list of faults, as the lines asked for; others as they are."""
-    # LaTeX stands in strings with single backslashes: "\frac" is not a form feed.
+    # LaTeX in JSON strings often has single backslashes: "\frac" is not a form feed.
     source = _OTHER_ESCAPE.sub(lambda match: match[0] if len(match[0]) == 2 else r"\\", text)
     try:
         reply = json.loads(source[source.find("{") : source.rfind("}") + 1])
@@ -255,7 +254,7 @@ def _value_text(value: object) -> str:
 
 
 def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]:
-    """Return the quotation that stands in the problem, "" where none does, and the reason."""
+    """Return the quotation from the problem, or "", and the reason."""
     before, bar, why = evidence.partition("|")
     spans = [next(filter(None, match.groups())) for match in _QUOTED.finditer(evidence)]
     whole = before.strip().strip('"“”«»「」『』`*')
@@ -266,8 +265,9 @@ def _split_evidence(evidence: str, problem: str, kind: Fault) -> tuple[str, str]
 
 
 def is_quotation(text: str, problem: str, kind: Fault) -> bool:
-    """Return whether words stand in the problem, in that order; "..." leaves some out. Signs do not matter, and neither
-    do commands of LaTeX. A single word is a quotation only of what is not defined or there, a number of anything."""
+    """Tell whether words are in the problem, in this order; "..." leaves some out. Signs and LaTeX commands do not
+    matter. A single word is a quotation only for a notion that is not defined or a thing that is missing; a number
+    always is."""
     single = kind in (Fault.UNDEFINED_NOTION, Fault.MISSING_REFERENCE)
     for strip in (False, True):
         whole = _tokens(problem, strip=strip)

@@ -5,7 +5,7 @@ The row `{"prompt": "A square has sides 3 and 4 ...", ...}` gets a row in `flags
     {"reason": "model_contradiction", "detector": "well_posed", "confidence": null, "blocks": false,
      "evidence": "{\"model\": \"Qwen3-8B\", \"measured\": null, \"quotation\": \"sides 3 and 4\", ...}", ...}
 
-One call a row asks for faults, each with words of the problem as evidence. A second call is made only where there are
+One call a row asks for faults, each with words of the problem as evidence. A second call is made only if there are
 some: it defends the problem, and a fault counts where the defence fails.
 
     first reply                              second reply     outcome
@@ -123,7 +123,7 @@ class Asked:
 
     @property
     def first_fault(self) -> QuotedFault:
-        """The fault that was put first to the defence: one of gold only where there is no other."""
+        """The fault that was put first to the defence: one of gold only if there is no other."""
         return next((fault for fault in self.faults if fault.kind is not Fault.GOLD_OF_OTHER_KIND), self.faults[0])
 
 

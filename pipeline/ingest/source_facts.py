@@ -119,7 +119,7 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 
 _Shown = str | Literal[False] | None
-"""The fault that a row shows, as an example; None where it shows none, False where it could not."""
+"""The fault that a row shows, as an example, or None if it shows none, False where it could not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class _Repeated:
 
     @property
     def least_options(self) -> int:
-        """The least number of options that is usual; 0 where no number is."""
+        """The least number of options that is usual; 0 if no number is."""
         if not self.option_counts:
             return 0
         usual, _ = self.option_counts.most_common(1)[0]
@@ -208,7 +208,7 @@ class _Tally:
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, fact: str, row: _Sample, example: str | None) -> None:
-        """Count a row that could show a fault, and does where there is an example."""
+        """Count a row that could show a fault, and does if there is an example."""
         self.judged[fact] += 1
         if example is not None:
             self.rows[fact].append(row.source_row)
@@ -370,7 +370,7 @@ _ROW_FACTS: Mapping[str, Callable[[_Sample, _Repeated], _Shown]] = {
     "options_twice": _options_twice,
     "options_lost": _options_lost,
 }
-"""Facts that each row shows by itself: an example where it does, None where it does not, False where it could not."""
+"""Facts that each row shows by itself: an example where it does, or None if it does not, False where it could not."""
 
 
 def _statements(prompt: str) -> list[str]:
@@ -385,7 +385,7 @@ def _statements(prompt: str) -> list[str]:
 
 
 def _foreign_words(row: _Sample, repeated: _Repeated) -> str:
-    """Return the words of a gold, where none of them stands in any prompt of the source."""
+    """Return the words of a gold, if none of them stands in any prompt of the source."""
     words = re.findall(r"[^\W\d_]{3,}", re.sub(r"\\[A-Za-z]+", " ", row.gold.lower()))
     return " ".join(words) if words and not repeated.words.intersection(words) else ""
 

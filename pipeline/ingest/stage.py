@@ -255,7 +255,7 @@ class _Rejects:
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
         self.lost: LossCount[tuple[str, Reject, Values]] = LossCount()
-        """Rejects by reason, the first of each with their values, which are empty where none could be read."""
+        """Rejects by reason, the first of each with their values, which are empty if none could be read."""
         self.gold_column: str | None = None
         """The column of golds of the source that is read."""
         self.begin()

@@ -82,9 +82,9 @@ def judge_identity(config: OpinionConfig) -> dict[str, Any]:
 
 
 def audit_judge(unread: Sequence[tuple[Item, bool | None]], opinion: SecondOpinion, progress: Progress) -> JudgeAudit:
-    """Put unread responses, each with whether it is right where that is known, and hostile ones to an opinion.
+    """Put unread responses, each with whether it is right if that is known, and hostile ones to an opinion.
 
-    Raises InputError where there are too few.
+    Raises InputError if there are too few.
     """
     wrong = [(item, "unread") for item in _wrong_ones(unread)]
     if len(wrong) < MIN_UNREAD:
@@ -203,7 +203,7 @@ def write_audit(
 def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
     """Return the verifiers whose unread answers a training may pay by this opinion.
 
-    Raises ConfigError where its audit is not there, has not passed, or was about another judge, prompt or verifier.
+    Raises ConfigError if its audit is not there, has not passed, or was about another judge, prompt or verifier.
     """
     path, remedy = Path(config.audit).expanduser(), "Audit it: truegold verifiers audit-judge OPINION --data RESPONSES"
     try:

@@ -95,7 +95,7 @@ def load_grader(config: GraderConfig, replies: Path | None = None) -> Grader:
 
 
 def make_question(item: Item, config: GraderConfig) -> str | None:
-    """Return the prompt about a response; None where it says nothing."""
+    """Return the prompt about a response, or None if it says nothing."""
     response = final_part(item.response)
     if len(response) > MAX_RESPONSE_CHARS:
         half = MAX_RESPONSE_CHARS // 2
@@ -119,7 +119,7 @@ def _neutral_lines(text: str) -> str:
 
 
 def read_grade(reply: str, scale: int) -> float | None:
-    """Return the grade of a reply's last line as a share of the scale: `SCORE: 7`, `7/10`; None where none stands there
+    """Return the grade of a reply's last line as a share of the scale: `SCORE: 7`, `7/10`, or None if none stands there
     plainly, or one beyond the scale."""
     match = _GRADE.fullmatch(last_line(reply) or "")
     if match is None or (match[2] is not None and int(match[2]) != scale):

@@ -1,15 +1,15 @@
-"""A language model that is asked whether two answers say the same (`truegold.verifiers.model_judge`).
+"""Asks a language model whether an answer and the gold mean the same (`truegold.verifiers.model_judge`).
 
     Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
     Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
     Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
 
-A row is sent if it has no score, its reason is among `reasons`, and its gold and its answer are worth a question; all
-others come back as they were. Any engine will do. What a judge decided stays marked in the evidence, so that a report
-can count it apart.
+Only rows without a score are sent, if their reason is in `reasons` and they have a gold and an answer to ask about. All
+other verdicts are returned unchanged. Any engine works. The evidence marks verdicts of the judge, so that a report can
+count them separately.
 
-Verdicts of 0 are not covered: a judge that only ever adds passes is what a policy learns to please. `judge.opinions`
-asks about them, and leaves them as they are. Neither is the choice of a judge; measure yours on labelled rows first.
+The judge never raises a score of 0, because a policy would learn to please it. (`judge.opinions` asks about such
+verdicts without changing them.) Measure your judge on labelled rows before you use it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from truegold.verifiers.extract import final_part
 from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, make_question, read_reply
 
 SHOWN_CHARS = 500
-"""The evidence keeps the end of a reply, where the verdict stands."""
+"""The evidence keeps the last characters of a reply, which hold the verdict."""
 
 
 class ModelComparison(NamedTuple):
     """A model's verdict on an answer and gold."""
 
     same: bool | None
-    """None where it has not said the same in both orders."""
+    """None if the replies in the two orders differ."""
     replies: tuple[str | None, str | None]
-    """The ends of both replies; None for one that was cut off."""
+    """The ends of both replies. None for a reply that was cut off."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Judge:
     config: AskedModelConfig
 
     def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
-        """Return the verdicts on all items in order, those without a score judged by the model where it can."""
+        """Return a verdict for each item, in order. The model judges items without a score, if it can."""
         assert isinstance(self.config, JudgeConfig)
         reasons, judged = self.config.reasons, list(verdicts)
         asked = [n for n, verdict in enumerate(verdicts) if verdict.score is None and verdict.reason in reasons]
@@ -62,7 +62,7 @@ class Judge:
         return judged
 
     def compare(self, asked: Sequence[Item], verdicts: Sequence[Verdict]) -> list[ModelComparison | None]:
-        """Return whether each item's answer says the same as its gold; None where that cannot be asked."""
+        """Return for each item whether its answer means the same as its gold, or None if it cannot be asked."""
         questions = [_question(item, verdict) for item, verdict in zip(asked, verdicts, strict=True)]
         seeds = [
             (sample_seed(self.config.seed, "judge", question), sample_seed(self.config.seed, "judge", question, 1))
@@ -76,7 +76,7 @@ class Judge:
         return comparisons
 
     def report_costs(self, progress: Progress) -> list[Mapping[str, Any]]:
-        """Return what the engine was asked and what that cost, and note it."""
+        """Return and log the number and the cost of the requests."""
         return report_costs([self.engine.facts()], progress)
 
     def close(self) -> None:
@@ -85,20 +85,20 @@ class Judge:
 
 
 def load_judge(config: AskedModelConfig, replies: Path | None = None) -> Judge:
-    """Start the judge's engine. replies: where one of the type chat keeps its replies."""
+    """Start the judge's engine. replies: the folder in which an engine of type `chat` keeps replies."""
     model = Path(config.model) if config.model else None
     return Judge(*build_engine(config.engine, config.chat, model, replies), config)
 
 
 def _question(item: Item, verdict: Verdict) -> tuple[str, str] | None:
-    """Return both prompts about an item's answer; None where nothing is to be asked."""
+    """Return both prompts about an item's answer, or None if there is nothing to ask."""
     answer = _answer(item.response, verdict)
     question = None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
     return None if question is None else (question.gold_first, question.answer_first)
 
 
 def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
-    """Return what the replies say. One of None was cut off."""
+    """Return the verdict of two replies. A reply that was cut off is None."""
     replies = (gold_first, answer_first)
     same = decide(*(None if reply is None else read_reply(reply) for reply in replies))
     first, second = (reply and reply[-SHOWN_CHARS:] for reply in replies)
@@ -106,9 +106,8 @@ def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
 
 
 def _answer(response: str, verdict: Verdict) -> str | None:
-    """Return the answer that a verdict is about, or that the response commits to.
-
-    Of a response that was not read it is the end behind the thinking: as many whole lines as an answer may be long.
+    """Return the answer of a verdict, or the answer that the response commits to. If the response is unread, return its
+    last whole lines after the thinking, up to the longest allowed answer.
     """
     if verdict.reason is not Reason.UNREAD:
         committed = committed_answer(response) if verdict.extracted is None else None
@@ -123,7 +122,7 @@ def _answer(response: str, verdict: Verdict) -> str | None:
 
 
 def _judged(verdict: Verdict, comparison: ModelComparison, name: str) -> Verdict:
-    """Return the verdict as the comparison decides it, marked as asked in any case."""
+    """Return the verdict after the comparison. Its evidence says that the judge was asked."""
     same, replies = comparison
     evidence = {
         **verdict.evidence,

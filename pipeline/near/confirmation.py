@@ -1,7 +1,7 @@
-"""Confirms pairs that may be the same problem by reading both texts: what differs between them, and how likely it is.
+"""Decides whether two texts are the same problem, by a close reading of their differences.
 
-    "the area of the triangle" / "the height of the triangle"    a term that is asked for was exchanged
-    "Find $x$" / "Find $y$"                                      a symbol that is asked for was exchanged
+    "the area of the triangle" / "the height of the triangle"    another term is asked for
+    "Find $x$" / "Find $y$"                                      another symbol is asked for
     "distinguishable balls" / "indistinguishable balls"          two terms of one family
 
     golds        a pair is the same problem from                     then
@@ -9,27 +9,26 @@
     unknown      `Cuts.drop`                                         one row goes
     different    `Cuts.conflict`                                     both stay, flagged for review
 
-Golds that differ say nothing about the texts, since a wrong label is what is looked for. They are a reason to ask more
-of the texts than of pairs without gold where a corpus is full of siblings: in Chinese school books, one story is asked
-about in many ways (CHINESE_CONFLICT).
+Different golds are no evidence on the texts, because wrong labels are what we look for. But in a corpus with many
+similar problems a pair with different golds needs a higher probability. Chinese school books, for example, ask many
+questions about one story (CHINESE_CONFLICT).
 
-0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`), and so are
-   other questions of one passage or table (`asked`).
-1. Near copies, which have most of their words in common, are the same problem when they have the same sentences, in any
-   order but that of steps, of the same clauses. Equal golds excuse one word exchanged for another.
-2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for
-   each column of `columns`. Terms weigh more in exercises, which are short and have few words but terms, than in
-   stories (`exercise` is 1 for a text without words, 0 from STORY_WORDS on).
+0. Texts that differ only in mathematical signs are different problems, such as `⌊x⌋` and `⌈x⌉` (`squashed`). So are
+   different questions about one passage or table (`asked`).
+1. Near copies share most of their words. They are the same problem if they have the same sentences with the same
+   clauses. Sentences may change their order, steps may not. With equal golds, one word may be replaced by another.
+2. Other texts get a logistic score. WEIGHTS (CONFLICT_WEIGHTS if golds differ) are log-odds for each column of
+   `columns`. Terms weigh more in short exercises than in stories (`exercise` is 1 for a text without words, 0 from
+   STORY_WORDS on).
 
 The weights were fitted by logistic regression (L2, signs fixed) on the development half of: rewordings by language
 models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
 same corpus whose golds differ (`docs/explain/duplicates.md`). The weight of `directions_differ` is a rule, not fitted.
 
-Reading takes a tenth of a millisecond a text. Pairs are read in groups that share no text, in processes where there
-are many, and only as far as a cluster depends on them:
+Reading a text takes a tenth of a millisecond. Only pairs that a cluster depends on are read:
 
     links           founders   read                          not read
-    a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: both go for a, whatever they are to each other
+    a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: both are dropped for a anyway
 """
 
 from __future__ import annotations
@@ -80,21 +79,21 @@ SAME_GOLD = np.float32(1.0)
 CHINESE_CONFLICT = np.float32(-1.6)
 """The log-odds that different golds add for Chinese texts."""
 BATCH = 2_000
-"""Pairs whose differences are scored at a time."""
+"""The number of pairs that are scored at a time."""
 STORY_WORDS = 20
-"""A text of so many words is a story."""
+"""The fewest words of a story."""
 COPY_SCORE = np.float32(4)
 """The log-odds of near copies that are the same problem."""
 OTHER_SCORE = np.float32(-6)
 """The log-odds of near copies that are not, and of texts that ask for opposed quantities or measure others."""
 EXCUSED_WORDS = 2
-"""Words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
+"""The most words that only one of two near copies may have if golds are equal: one word replaced by another."""
 
 MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
 """The most that each difference counts."""
 WEIGHTS: dict[str, float] = FITTED["differences"]
 CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
-"""The weights for pairs whose golds differ, which are nearly all siblings."""
+"""The weights for pairs with different golds, nearly all of which are different problems."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +117,8 @@ DEFAULT_CUTS = Cuts()
 def confirm_links(
     links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
-    """Return the links after a close reading; of those of "same problem", the ones that fail it get another relation.
-
-    `texts` is how many texts the pairs come from (`measures.relate`); without it, all of the corpus.
+    """Return the links after a close reading. Links of "same problem" that fail it get another relation. texts: the
+    number of texts that the pairs come from (`measures.relate`); by default the whole corpus.
     """
     return _confirm(links, corpus, comparer, texts or len(corpus.features), None, cuts)
 
@@ -204,7 +202,7 @@ def _number_components(left: Ints, right: Ints, texts: int) -> Ints:
 
 @dataclass(frozen=True)
 class PairGroup:
-    """Pairs that may be the same problem, as arrays of one entry for each pair, and their texts, by number."""
+    """Pairs that may be the same problem, as arrays with an entry for each pair, and their texts by number."""
 
     texts: list[str]
     golds: list[str | None]
@@ -219,11 +217,11 @@ class PairGroup:
     story: Floats
     """The score of each pair as a rewording (`measures.same_story_score`)."""
     decisive: Floats
-    """How many words that no other may stand for differ (`Comparer.count_decisive_words`)."""
+    """The number of different words without a synonym in the other text (`Comparer.count_decisive_words`)."""
 
 
 def read_group(group: PairGroup, cuts: Cuts) -> tuple[npt.NDArray[np.uint8], Floats]:
-    """Return the `Relation` of each pair of a group, UNRELATED for those that need no reading, and its score."""
+    """Return the `Relation` and the score of each pair of a group. Pairs that need no reading are UNRELATED."""
     reader = _GroupReader(group, cuts)
     if group.rank is None:
         reader.read(np.arange(len(group.left)))
@@ -234,7 +232,7 @@ def read_group(group: PairGroup, cuts: Cuts) -> tuple[npt.NDArray[np.uint8], Flo
 
 
 def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
-    """Read the pairs of which at least one text founds a cluster (`clusters`)."""
+    """Read the pairs in which at least one text founds a cluster (`clusters`)."""
     forward = rank[group.left] < rank[group.right]
     better, worse = np.where(forward, group.left, group.right), np.where(forward, group.right, group.left)
     taken = np.zeros(len(rank), dtype=bool)
@@ -301,7 +299,7 @@ class _GroupReader:
         return exchanged
 
     def _read_copies(self, pairs: Ints) -> None:
-        # Near copies in which other words differ than those that a copy may exchange need no reading.
+        # Near copies with other differences than the allowed ones need no reading.
         most_words = np.where(self.agreement[pairs] > 0, EXCUSED_WORDS, 0)
         pairs = pairs[self._group.decisive[pairs] <= most_words]
         self._score_copies(pairs, [self._pair(pair) for pair in pairs.tolist()])
@@ -370,7 +368,7 @@ def columns(differences: Sequence[Differences], measures: Measures, story: Float
 
 
 def score_stories(differences: Sequence[Differences], measures: Measures, story: Floats, golds_differ: Marks) -> Floats:
-    """Return the log-odds of pairs that are no near copies; `golds_differ` marks those with other weights."""
+    """Return the log-odds of pairs that are not near copies. golds_differ: the pairs that use CONFLICT_WEIGHTS."""
     score = np.where(golds_differ, np.float32(CONFLICT_WEIGHTS["bias"]), np.float32(WEIGHTS["bias"]))
     for name, column in columns(differences, measures, story).items():
         score += np.where(golds_differ, np.float32(CONFLICT_WEIGHTS[name]), np.float32(WEIGHTS[name])) * column

@@ -46,7 +46,7 @@ class Corpus:
     text_gold: Ints
     """The gold of each text's rows, NO_GOLD where they differ or have none."""
     gold_row: Ints
-    """A row of each text that has a gold, -1 where none has."""
+    """A row of each text that has a gold, -1 if none has."""
     texts: TextFile
     """The distinct texts as they were written."""
 

@@ -116,7 +116,7 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
 
     It is 0 for copies: both have the same tokens in the same order, but for the order of sentences and of the clauses
-    of a sentence, where nothing tells of steps ("then").
+    of a sentence, if nothing tells of steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (

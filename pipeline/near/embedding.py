@@ -147,7 +147,7 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
 
 
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:
-    """Tell whether one text translates the other; None where their numbers say so and their questions do not."""
+    """Tell whether one text translates the other, or None if their numbers say so and their questions do not."""
     if left.is_chinese == right.is_chinese:
         return False
     here, there = left.forms.get(ReadKind.QUANTITY, set()), right.forms.get(ReadKind.QUANTITY, set())

@@ -1,16 +1,16 @@
-r"""Turns texts into the arrays that they are compared by: words, quantities, the question; bounded memory, in bulk.
+r"""Turns texts into sparse tables of features (words, quantities, the question), in bulk and in bounded memory.
 
     add(["Tom has 3 apples. How many?"])  ->  row 0 of four sparse tables:
-    words      tom, has, apple, how, many     every distinct stem, stopwords included; the value is ASKED for those of
-                                              the question (the last sentence with a question mark, else the last one)
+    words      tom, has, apple, how, many     every distinct stem, with stopwords; words of the question have a higher
+                                              value (the last sentence with a question mark, else the last one)
     numbers    3 (weight 1.0)                 quantities with their weights, added up; formulas count as quantities
     contexts   3-apple, 3-has                 each quantity with the content words next to it (hashes)
     orders     -                              each quantity with the next one (hashes)
 
-Chinese is compared by pairs of neighbouring characters in place of words.
+Chinese has pairs of neighbouring characters instead of words.
 
-A row takes about 300 bytes on disk for a problem of 250 characters, and 20 in memory; the texts themselves are not
-held. While the texts of one chunk are counted, those of the next are cut in a second thread.
+A problem of 250 characters takes about 300 bytes on the disk and 20 in memory; texts are not kept. While the texts of
+one chunk are counted, a second thread cuts those of the next.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ TRAITS = {
     TokenKind.HAN: WORDLIKE | CONTENT | HAN,
 }
 QUANTITY_SIGN = "#"
-"""Quantities and formulas are features too; this sign tells "#3" from a word."""
+"""The prefix of quantities and formulas among the features: "#3"."""
 
 WIDTH = 2**31 - 1
 """Columns of every table: features are numbered, or hashed, below."""
 ASKED_FLAG = 2**32
-"""A word of the question counts so much, any other 1: no text has so many words. The sums of a text tell which words
-are asked for: 3 is three times elsewhere, ASKED_FLAG + 2 once in the question and twice elsewhere."""
+"""The count of a word in the question; elsewhere it is 1. The sum shows where a word is: 3 means three times elsewhere,
+ASKED_FLAG + 2 once in the question and twice elsewhere."""
 CHUNK = 20_000
 """Texts that are counted at a time."""
 CUT_BATCH = 40_000
 """Texts of up to TYPICAL_BYTES that are cut at a time; of longer texts fewer."""
 TYPICAL_BYTES = 500
-"""A text counts as one more for each time that it has so many bytes."""
+"""A longer text counts as several texts, one for each so many bytes."""
 
 ASKED = 2
 """The value of a word that the question has."""
@@ -77,7 +77,7 @@ STRONG = 0.35
 """Quantities of a smaller weight are no reason to compare: a rewording may drop them."""
 FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
-"""A quantity and a content word are next to each other where they are at most so many tokens apart."""
+"""A quantity and a content word are neighbours if they are at most so many tokens apart."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """Takes the tokens of a chunk: the text and a hash of each token, ascending by text, and the number of texts."""
@@ -96,7 +96,7 @@ class Features:
     orders: csr_array
     """[texts, hashes] of 1."""
     stems: list[str]
-    """The stem (or `#` and a quantity) that each feature number of `words` and `numbers` stands for."""
+    """The stem, or `#` and a quantity, of each feature number."""
     is_stop: arrays.Marks
     """The stems that are stopwords or signs."""
     tokens: npt.NDArray[np.int32]
@@ -114,16 +114,13 @@ class Features:
         return len(self.tokens)
 
     def take(self, numbers: arrays.Ints) -> Features:
-        """Return what is known of some of the texts. What was counted stays."""
+        """Return the features of some of the texts. Counts of features stay those of all texts."""
         tables = {name: getattr(self, name)[numbers] for name in ("words", "numbers", "contexts", "orders")}
         return replace(self, **tables, tokens=self.tokens[numbers], code=self.code[numbers])
 
 
 class Lexicon:
-    """Numbers features as they come (stems, quantities, formulas, pairs of characters) and knows those of each token.
-
-    Its tables grow by a value for each token, for each quantity of a token, or for each formula.
-    """
+    """Numbers features (stems, quantities, formulas, pairs of characters), and stores the features of each token."""
 
     def __init__(self) -> None:
         self.stems: list[str] = []
@@ -145,9 +142,9 @@ class Lexicon:
         self.token_hash = arrays.Growing(np.uint64)
         """A hash of each token's stem, or of its first quantity where it has some."""
         self.formula_feature = arrays.Growing(np.int32)
-        """The feature of each formula, -1 where there is nothing to compare."""
+        """The feature of each formula, -1 if there is nothing to compare."""
         self._features: dict[str, int] = {}
-        # Chinese characters, some 20,000 at most, and of each token the position of its character among them.
+        # Chinese characters, at most some 20,000, and the position of each token's character among them.
         self._characters: list[str] = []
         self._character = arrays.Growing(np.int32)
 
@@ -200,7 +197,7 @@ def _hash_text(text: str) -> int:
 
 
 def stable_hashes(stems: Sequence[str]) -> arrays.Hashes:
-    """Return a 64-bit hash of each stem that does not depend on what else was read."""
+    """Return a 64-bit hash of each stem. It does not depend on other texts."""
     return np.fromiter(map(_hash_text, stems), np.uint64, len(stems))
 
 
@@ -208,7 +205,7 @@ class FeatureBuilder:
     """Takes texts in order (`add`) and makes their features (`finish`, once)."""
 
     def __init__(self, scratch: Path | None = None) -> None:
-        """`scratch` is a folder for temporary files; one of the system where not given."""
+        """scratch: a folder for temporary files; by default one of the system."""
         self._lexicon = Lexicon()
         self._listener: Listener | None = None
         self._cutter = Cutter()
@@ -349,7 +346,8 @@ class FeatureBuilder:
     def _order_features(
         self, row: arrays.Codes, token: arrays.Ints, quantities: arrays.Ints
     ) -> tuple[arrays.Codes, arrays.Codes]:
-        """Return rows and features of each quantity (they stand at `quantities`) with the next one of its text."""
+        """Return rows and features of each quantity with the next quantity of its text. quantities: the positions of
+        quantities."""
         hashes = self._lexicon.token_hash.array[token[quantities]]
         same_text = row[quantities[1:]] == row[quantities[:-1]]
         return row[quantities[1:]][same_text], _hash_pair(hashes[:-1], hashes[1:])[same_text]
@@ -388,7 +386,7 @@ def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
     first, last = starts[:-1], _question_ends(traits, row, starts)
     has_sentence = last >= first
     first, last = first[has_sentence], last[has_sentence]
-    # The sums of 1 where a question starts and -1 behind its end: those of 0 0 1 0 -1 are 0 0 1 1 0.
+    # Cumulative sums of 1 at the start of a question and -1 after its end: 0 0 1 0 -1 becomes 0 0 1 1 0.
     change = np.zeros(len(traits) + 1, dtype=np.int8)
     change[_sentence_starts(traits, first, last)] += 1
     change[last + 1] -= 1
@@ -426,7 +424,7 @@ def _hash_pair(left: arrays.Hashes, right: arrays.Hashes) -> arrays.Codes:
 
 
 def _to_table(row: arrays.Codes, feature: arrays.Codes, values: npt.NDArray[Any], rows: int) -> csr_array:
-    """Return the values as a table; those of a feature that occurs twice in a row add up."""
+    """Return the values as a table. Repeated features of a row are added up."""
     from scipy.sparse import csr_array
 
     return csr_array((values, (row, feature)), shape=(rows, WIDTH))
@@ -447,14 +445,14 @@ def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, r
 
 
 def _add_counts(counts: arrays.Ints, features: arrays.Codes) -> arrays.Ints:
-    """Return the counts with those of more features."""
+    """Return the counts after adding more features."""
     more = np.bincount(features, minlength=len(counts))
     more[: len(counts)] += counts
     return more
 
 
 class _GrowingTable:
-    """A table that rows are appended to, whose entries lie on disk."""
+    """A table on the disk that rows are appended to."""
 
     def __init__(self, dtype: npt.DTypeLike, scratch: Path | None) -> None:
         self._values, self._columns = arrays.OnDisk(dtype, scratch), arrays.OnDisk(np.int32, scratch)

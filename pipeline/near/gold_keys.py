@@ -56,7 +56,7 @@ def shown_gold(golds: str | None) -> str | None:
 
 
 def gold_form(gold: str | None) -> str | None:
-    """Return the form in which golds are compared, None where there is none: "1,000.0" and "$1000$" are "1000"."""
+    """Return the form in which golds are compared, or None if there is none: "1,000.0" and "$1000$" are "1000"."""
     form = "" if gold is None else normalise_for_id(gold).casefold()
     if not form:
         return None

@@ -1,4 +1,4 @@
-r"""Golds of one problem: which are the same, which differ, and which row stays for each. This is the one place for it.
+r"""Compares the golds of rows with the same problem, and chooses the row that stays for each gold.
 
     42 · 42.0               the same, by their forms (`gold_keys.gold_form`)
     x \ge 1 · [1, \infty)   the same, says the math verifier
@@ -8,7 +8,8 @@ r"""Golds of one problem: which are the same, which differ, and which row stays 
     x=t, y=2t · x=y/2       undecided: what is free has another name on each side
     1/2, or 0.5 · 0.5       the same: both rows accept 0.5
 
-Rows whose golds are undecided both stay, and are not flagged. A row without gold goes in favour of one with gold.
+If it is undecided whether two golds differ, both rows stay without a flag. A row without gold is dropped if a row with
+gold is in the cluster.
 """
 
 from __future__ import annotations
@@ -28,18 +29,20 @@ from truegold.verifiers import Verdict, equivalent
 from truegold.verifiers.gold import is_placeholder
 
 MAX_GOLDS = 8
-"""Different golds of one problem that are compared; more are neither the same nor a conflict of their own."""
+"""The most different golds of a problem that are compared. Further golds are ignored: they are neither the same nor a
+conflict."""
 MAX_PAIRS = 64
-"""Pairs of accepted golds that are compared of two rows; of more only a same one is found."""
+"""Two rows that accept several golds are compared pair by pair, up to so many pairs. With more pairs, only equal golds
+are found."""
 MAX_WORDS = 3
-"""An answer in words is compared with another as long as it has no more of them: "odd" and "even", "on Monday"."""
+"""Answers in words are compared up to so many words: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
-"""Rungs of the math verifier that have read both sides as mathematics."""
+"""Steps of the math verifier that prove it has read both sides as mathematics."""
 
 _LAYOUT = re.compile(r"\\[a-zA-Z]+|[{}$\\]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
-r"""A letter of an equation, such as the t of "x=2t"; not those of `\sin`."""
+r"""A letter that stands alone in an equation, such as the t of "x=2t", but not the letters of `\sin`."""
 _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
 
 
@@ -54,7 +57,7 @@ class GoldComparison(IntEnum):
 def compare_golds(left: str, right: str) -> GoldComparison:
     """Compare the accepted golds of two rows, each as `gold_keys.accepted_text` joins them.
 
-    One gold that both accept makes them the same. They differ where each pair of golds does.
+    The golds are the same if both rows accept one gold. They differ if all pairs of golds differ.
     """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)
@@ -68,7 +71,7 @@ def compare_golds(left: str, right: str) -> GoldComparison:
 
 @lru_cache(2**14)
 def _compare(left: str, right: str) -> GoldComparison:
-    """Compare two golds by the math verifier; without words that both sides can be told by, nothing is decided."""
+    """Compare two golds with the math verifier. If their words cannot be compared, the result is undecided."""
     verdicts = (equivalent(left, gold=right), equivalent(right, gold=left))
     if any(verdict.score == 1.0 for verdict in verdicts):
         return GoldComparison.SAME
@@ -82,7 +85,7 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Whether two golds that are not equal can differ: both are choices, both a few words, or both neither."""
+    """Tell whether two unequal golds can be called different: both are choices, both are a few words, or neither."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
@@ -95,7 +98,8 @@ def _are_comparable(left: str, right: str) -> bool:
 
 
 def _name_other_parameters(left: str, right: str) -> bool:
-    """Whether both golds are equations with letters that the other has not: solutions in other parameters."""
+    """Tell whether both golds are equations with letters that the other lacks, such as solutions with different
+    parameters."""
     if "=" not in left or "=" not in right:
         return False
     return set(_LETTER.findall(left)) != set(_LETTER.findall(right))
@@ -106,17 +110,18 @@ class UnifiedGolds:
     """The golds of rows in clusters, after they have been compared."""
 
     gold: Ints
-    """A number for each row's gold, equal within a cluster for golds that are the same, NO_GOLD for none."""
+    """A number for the gold of each row. Equal golds of a cluster have equal numbers; rows without gold have
+    NO_GOLD."""
     contradicted: Ints
-    """The clusters in which two golds are known to differ."""
+    """The clusters with two golds that differ."""
 
 
 def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
-    """Compare the different golds of each cluster. `gold` has a number for each form, `texts` what is written."""
+    """Compare the golds of each cluster. gold: a number for each spelling of a gold. texts: the spellings."""
     with_gold = np.flatnonzero(gold != NO_GOLD)
     order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]
     new = run_starts(cluster[order]) | run_starts(gold[order])
-    # There is a row here for each gold of each cluster.
+    # One row for each gold of each cluster.
     first = order[new]
     starts = np.flatnonzero(run_starts(cluster[first]))
     counts = np.diff(starts, append=len(first))
@@ -138,7 +143,7 @@ def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return which earlier gold each gold is the same as, if any, and whether any two are known to differ."""
+    """Return for each gold an equal gold before it, if there is one, and whether two of the golds differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False
@@ -154,7 +159,7 @@ def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
 
 
 def fill_missing_golds(gold: Ints, cluster: Ints, best_first: Ints) -> Ints:
-    """Return the golds, with that of the cluster's best row that has one for rows that have none."""
+    """Return the golds, where rows without gold get the gold of the best row of their cluster."""
     main = np.full(len(gold), NO_GOLD, dtype=np.int64)
     with_gold = best_first[gold[best_first] != NO_GOLD][::-1]
     main[cluster[with_gold]] = gold[with_gold]
@@ -162,7 +167,7 @@ def fill_missing_golds(gold: Ints, cluster: Ints, best_first: Ints) -> Ints:
 
 
 def best_of_each_gold(cluster: Ints, gold: Ints, rank: Ints) -> Ints:
-    """Return for each row the best one of its cluster and gold."""
+    """Return for each row the best row with the same cluster and gold."""
     order = np.lexsort((rank, gold, cluster))
     heads = np.flatnonzero(run_starts(cluster[order]) | run_starts(gold[order]))
     kept_for = np.empty(len(gold), dtype=np.int64)

@@ -1,19 +1,18 @@
-"""Measures pairs of texts, millions of them at a time, and says from the measures what the two may be to each other.
+"""Measures millions of pairs of texts in bulk, and decides by the measures which relation the two may have.
 
     original      "Tom has 3 red cars and buys 4 more. How many cars has he?"
     same_problem  "After Tom, who owned three red cars, bought 4 others, what is the number of his cars?"
     same_template "Tom has 5 red cars and buys 9 more. How many cars has he?"
     edited        "Tom has some red cars and buys 4 more. How many cars has he?"
 
-1. Quantities that only the left text has *and* others that only the right one has: never the same problem.
-2. Texts that are nearly copies may be the same problem when no quantity and few words differ.
-3. Other texts may be when the logistic score does not say that they are not: many rare words, the question and the
-   quantities in common. Programming tasks are told apart by a few words among long boilerplate, and have no quantities:
-   for them there is no such score.
+1. If each text has quantities that the other lacks, they are never the same problem.
+2. Near copies may be the same problem if no quantity and few words differ.
+3. Other texts may be the same problem if a logistic score is high enough: they share many rare words, the question and
+   the quantities. Programming tasks have no such score, because they differ by a few words in long boilerplate and have
+   no quantities.
 4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
 
-Measures know no order, no case and no single letters. Whether a pair that may be the same problem is, both texts decide
-(`confirmation`).
+Measures ignore order, case and single letters. So both texts of a possible pair are then read closely (`confirmation`).
 
 The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings
 by language models against all other candidate pairs, alone, together with edited and renumbered variants, and among
@@ -54,32 +53,32 @@ from truegold.pipeline.text.quantities import SPELLING_MARGIN
 BATCH = 20_000
 """Pairs measured at a time: some 20 MB."""
 FITTED: Mapping[str, dict[str, Any]] = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
-"""The weights of this score and of that of a close reading (`confirmation`), with their biases."""
+"""The weights and biases of this score, and of the score of a close reading (`confirmation`)."""
 WEIGHTS: dict[str, float] = FITTED["measures"]
 FEW_WORDS = 0.35
 """Below this cosine each missing word counts again."""
 MUCH_SURFACE = 0.55
-"""Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
+"""Above this overlap of all words a difference is an edit rather than a rewording, which changes many words."""
 FITTED_TEXTS = (1_000, 100_000)
-"""The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
+"""The weights were fitted for this range of numbers of texts. Outside of it the nearest end is used."""
 LEAST_SCORE = -0.5
 """The lowest log-odds of pairs that may be the same problem; below, a close reading changes nothing."""
 REPLACED = 0.6
-"""Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
+"""Missing quantities on both sides count as replaced from this weight on. A number in words has a larger weight."""
 FEW_CHANGED = 6
-"""Words that carry meaning and that only one of two near copies has: with more they are no copies."""
+"""The most meaningful words that only one of two near copies has."""
 SAME_NUMBERS = 0.3
 """Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
 RELATED = 0.5
 """Overlap of all words from which texts that are not the same problem are still of one family."""
 RELATED_WORDS = 0.6
-"""Cosine of the words from which they are."""
+"""The cosine of the words from which two texts are related."""
 ROUNDING = 0.01
 """Rounding changes a score by less."""
 Agreement = npt.NDArray[np.int8]
 """For each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise."""
 MAX_SHOWN = 8
-"""Quantities named on either side; a text may hold thousands."""
+"""The most quantities that the evidence lists for each text."""
 MAX_CHARS = 40
 """Characters shown of each quantity; a formula may have thousands."""
 
@@ -91,21 +90,21 @@ class Measures:
     words: Floats
     """The cosine of the word sets, each word weighted by its rarity (inverse document frequency)."""
     evidence: Floats
-    """How much the shared words tell: the sum of their rarities (1 for the rarest of words), not bounded by 1."""
+    """The weight of the shared words: the sum of their rarities (1 for the rarest words). It may exceed 1."""
     surface: Floats
     """The Jaccard overlap of all distinct words, function words included: high for edits, lower for rewordings."""
     changed: Floats
-    """How many distinct words only one of the two has, harmless function words left out; not bounded by 1."""
+    """The number of distinct words that only one of the two has, without function words."""
     asked: Floats
     """The cosine of the questions alone."""
     numbers: Floats
     """The weighted overlap of the quantities, shrunk: shared / (all + 1), so that one shared number is 1/2."""
     telling: Floats
-    """How much the shared quantities tell: the sum of their weights times their rarity, not bounded by 1."""
+    """The weight of the shared quantities: the sum of their weights times their rarities. It may exceed 1."""
     contexts: Floats
     """The cosine of the sets of quantities with the words next to them."""
     order: Floats
-    """The cosine of the sets of quantities with the next one, smoothed: 1 where neither text has two quantities."""
+    """The cosine of the sets of quantities with the next one, smoothed: 1 if neither text has two quantities."""
     only_left: Floats
     """The weight of the quantities that only the left text has, 1.0 for each plain number; not bounded by 1."""
     only_right: Floats
@@ -113,7 +112,7 @@ class Measures:
     length: Floats
     """The shorter text's number of words over the longer text's."""
     code: Floats
-    """1 where one of the two is about a program, else 0."""
+    """1 if one of the two is about a program, else 0."""
 
     def __len__(self) -> int:
         return len(self.words)
@@ -186,7 +185,8 @@ class Comparer:
         return self._meaningful_words[left] - sum_runs(shared.indptr, self._has_meaning[shared.indices])
 
     def count_decisive_words(self, left: Ints, right: Ints) -> Floats:
-        """Return how many distinct words only one of left[i] and right[i] has, without those that others stand for."""
+        """Return the number of distinct words that only one of left[i] and right[i] has, without words that have a
+        synonym in the other."""
         shared = self._words[left].multiply(self._words[right])
         both = sum_runs(shared.indptr, self._is_decisive[shared.indices])
         return self._decisive_words[left] + self._decisive_words[right] - 2 * both
@@ -259,9 +259,8 @@ class Relation(IntEnum):
 
 
 def same_story_score(measures: Measures, texts: int) -> Floats:
-    """Return the logistic score (log-odds) that two texts that are no near copies tell the same problem.
-
-    `texts` is how many texts the pair comes from.
+    """Return the logistic score (log-odds) that two texts are the same problem, if they are not near copies. texts: the
+    number of all texts.
     """
     smaller_only = np.minimum(measures.only_left, measures.only_right)
     larger_only = np.maximum(measures.only_left, measures.only_right)

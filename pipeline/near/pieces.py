@@ -125,7 +125,7 @@ class ReadFormula(NamedTuple):
     has_operation: bool
     tokens: tuple[ReadToken, ...]
     end: str
-    """The mark of the end of a sentence that stands inside: "?" in "$x = ?$"; empty where there is none."""
+    """The mark of the end of a sentence that stands inside: "?" in "$x = ?$"; empty if there is none."""
 
 
 class ProsePart(NamedTuple):

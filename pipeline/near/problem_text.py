@@ -42,7 +42,7 @@ class ReadText:
     mathematics: str
     """All of the text's mathematics without layout, one part after the other."""
     drawing: str
-    """A digest of the drawings, empty where there is none."""
+    """A digest of the drawings, empty if there is none."""
     is_chinese: bool
     text: str
     """The text in one layout, without drawings."""
@@ -129,7 +129,7 @@ class _Reader:
         self._clause_starts: set[int] = set()
         """The beginning of a clause, by a word such as "if"."""
         self.asked = slice(None)
-        """The tokens of the last question; all of them where nothing asks."""
+        """The tokens of the last question; all of them if nothing asks."""
         self._sentence = _Sentence(0)
 
     def read(self, text: str) -> None:

@@ -16,8 +16,8 @@ from truegold.pipeline.running.ray_cluster import joined_cluster, map_on_ray
 
 
 def on_ray(address: str | None) -> ShardRunner:
-    """Return a runner on the Ray cluster of this address, None as in `join_cluster`; it raises SetupError where there
-    is none."""
+    """Return a runner on the Ray cluster of this address, None as in `join_cluster`; it raises SetupError if there is
+    none."""
 
     def run_shards(searcher: Searcher) -> Iterator[Links]:
         with joined_cluster(address, "--ray") as ray:

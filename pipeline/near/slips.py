@@ -3,10 +3,9 @@
     known    triangle, apples, marbles, from
     text     "A trinagle has ...", "Tom buys 3 aplpes ..."   ->  "A triangle has ...", "Tom buys 3 apples ..."
 
-A word that no known text has becomes a known one from which it differs in two neighbouring letters that changed
-places, or in a letter that stands twice. A word that some known text has stays. A real word becomes another one
-("trail", "trial") only where no known text has it: all that it could do is to tell two texts apart that are otherwise
-the same.
+A word that no known text has becomes a known one from which it differs in two neighbouring letters that changed places,
+or in a letter that stands twice. A word that some known text has stays. A real word becomes another one ("trail",
+"trial") only if no known text has it: all that it could do is to tell two texts apart that are otherwise the same.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-r"""Finds texts that hold another one letter for letter, despite other layout and letters that look alike.
+r"""Finds texts that contain another text letter for letter, despite another layout and letters that look alike.
 
     an item     "A triangle has sides of 3 cm, 4 cm and 5 cm. What is its two-digit area?"
     squashed    atrianglehassidesof#3#cm#4#cmand#5#cmwhatisitstwodigitarea
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
     squashed    the same; one а is Cyrillic
 
-What goes: spaces, line ends, punctuation, markup, hyphens between words, case, and the difference between a letter and
-its look-alike in Cyrillic, or in Greek within a word; accents, where leaks are looked for. What stays: letters, numbers
-(1 2 is not 12) and mathematical signs, however they are written: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`.
-Both sides are squashed alike, so that texts in Cyrillic or Greek are compared as well.
+Squashing removes spaces, line ends, punctuation, markup, hyphens between words, case, and in a search for leaks
+accents. It replaces letters that look alike (Cyrillic, and Greek within a word). It keeps letters, numbers (1 2 is not
+12) and mathematical signs, in one spelling: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`. Both sides are squashed,
+so texts in Cyrillic or Greek are compared too.
 
-Texts that have the same letters and digits and other signs are other problems (`differ_in_signs`).
+Texts with the same letters and digits but other signs are different problems (`differ_in_signs`).
 
-An item is known by one window of WINDOW bytes: texts that have the same window are searched for the whole item. Of
-texts nothing is kept but the pairs.
+Each item is looked up by one window of WINDOW bytes. Texts with this window are searched for the whole item. Only the
+pairs are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WINDOW = 32
 BATCH = 10_000
 """Texts that are squashed at a time."""
 WINDOWS = 8
-"""Windows of an item, of which the one is looked for that the fewest items have."""
+"""The number of windows of an item from which the rarest one is chosen."""
 LEAST_BYTES = 40
 """Squashed items of fewer bytes are not looked for: a longer problem may hold such a question by chance."""
 CHUNK_TEXTS = 1_000
@@ -56,13 +56,13 @@ _SIGNS = {
     **{"°": " degrees ", "△": "triangle"},
 }
 _GREEK_SIGNS = "αρκυχντηγ"
-"""Greek letters that look like Latin ones and are symbols of their own where they stand alone."""
+"""Greek letters that look like Latin ones. Alone, they are symbols."""
 _TO_ASCII = str.maketrans(
     CYRILLIC | {greek: latin for greek, latin in GREEK.items() if greek not in _GREEK_SIGNS} | _SIGNS
 )
 _GREEK_TO_LATIN = str.maketrans(GREEK)
 _GREEK_IN_WORD = re.compile(rf"(?i)\b(?!(?:sin|cos|tan|cot|sec|csc|log|ln)[{_GREEK_SIGNS}]\b)[a-z{_GREEK_SIGNS}]{{3,}}")
-"""A word in which Greek letters stand for Latin ones: not the α of "2αx" or "sinα"."""
+"""A word in which Greek letters replace Latin ones. The α of "2αx" or "sinα" does not."""
 _RAISED_RUN = re.compile("[⁰¹²³⁴-ⁿⁱ]+")
 _LOWERED_RUN = re.compile("[₀-₉]+")
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
@@ -88,7 +88,7 @@ _LATEX = (
     (r"\\neq?(?-u:\b)", "<>"),
     (r"\\div(?-u:\b)", "/"),
 )
-"""Ways of writing a formula in LaTeX, and what is compared in their stead, as in a text without LaTeX."""
+"""LaTeX commands, each with the plain text that is compared instead."""
 _SYMBOLS = {
     f"\\{name}": symbol
     for name, symbol in (
@@ -115,7 +115,7 @@ _UNITS = (
 )
 """Units that are spelled out, and their short forms."""
 _UNIT = r"met(?:er|re)|kilogram|inch|feet|foot|miles per|per ?cent"
-"""This matches in every text in lower case that has one of them."""
+"""A quick test that matches every lower-case text with a unit."""
 _BRACED = r"\{\s*(\d+|[a-z]?)\s*\}"
 _OPERAND = r"\d|(?-u:\b)[a-z]{1,2}(?-u:\b)"
 _BETWEEN_LETTERS = r"(?-u:\b)([a-z])\s*,\s*([a-z])(?-u:\b)"
@@ -135,15 +135,13 @@ _FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("[×·]", ((r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),)),
     (r"=\s*(?:[?_(]|$)", ((r"=\s*(?:\?|_+|\(\s*\)|$)", " "),)),
 )
-"""Patterns of texts that need changes, with the changes.
-
-Braces of one sign say nothing, and go. Marks that do are kept: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not
-23, a:b not ab. "=?" at the end of a sum goes.
+"""Patterns of texts that need changes, with the changes. Braces around one sign are removed. Marks with a meaning are
+kept: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not 23, a:b not ab. "=?" at the end of a sum is removed.
 """
 _BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
 """A word that is broken with a hyphen at the end of a line; "kilo-" and "meter" are one unit."""
 _VECTORS = r"\\vec|vector|overrightarrow|向量|mathbf|boldsymbol"
-"""This matches in a text in which a · b may be another product than a × b."""
+"""Matches a text about vectors, in which a · b may differ from a × b."""
 _SEGMENTS = r"(?-u:\b)([A-Z]{2,3})\s*[-\u2212]\s*([A-Z]{2,3})(?-u:\b)"
 """A difference, as of segments or angles; of longer words it is a hyphen."""
 _HYPHEN = r"(\p{L}{2}|#)\s*-+\s*(\p{L}{2})"
@@ -155,8 +153,8 @@ _PARTED = (
     (_HYPHEN, "${1}${2}"),
     (r"(?-u:\b)([a-z])\s*-([a-z]{4}|th(?-u:\b))", "${1}${2}"),
 )
-"""Changes to a text in lower case, in this order: grouping commas, decimal points, numbers, and hyphens;
-twice, for those of "dd-mm-yyyy"."""
+"""Changes of a lower-case text, in this order: grouping commas, decimal points, numbers, and hyphens (twice, for
+"dd-mm-yyyy")."""
 FORM_REQUEST = (
     r"(?i)([.?!$\n)\]}])\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
     r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?) ?"
@@ -164,12 +162,12 @@ FORM_REQUEST = (
 )
 """This matches a last sentence that asks for a form of the answer: "Express your answer as a common fraction."."""
 ANSWERS = ["answer", "solution", "value"]
-"""Parts of words, one of which stands in each such sentence."""
+"""Parts of words; each request for a form has one of them."""
 _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
-"""The characters of ASCII that go. Of the others NUL ends a text, 1 to 8 are marks within numbers and formulas."""
+"""ASCII characters that are removed. NUL, which ends a text, and 1 to 8, marks within numbers and formulas, stay."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
 """Characters beyond ASCII that go: all but letters, digits, accents and mathematical signs."""
 _ACCENTS = re.compile("((?<!\\w)\\w[\u0302-\u0304\u0307](?!\\w))|[\u0300-\u0337\u0339-\u036f]+")
@@ -186,7 +184,7 @@ _MAY_BE_GRID = r"(?m)^(?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*[._*@~](?:[^\p{L}\
 _GRID_LINE = re.compile(r"(?=\s*\S)(?:[\d_]|[^\w\\$=]|[^\W\d_](?![^\W\d_]))+")
 """A line of signs, numbers and single letters: "#..#.", "_ 3 _ _"."""
 CELLS_OF_GRID = 2
-"""So many cells one line of a grid has, at least."""
+"""The fewest cells in a line of a grid."""
 _CELLS = re.compile(_CELL)
 _CELL_SIGNS = str.maketrans("._*@~", "[]|%^")
 """Signs that are kept in the stead of signs that go elsewhere."""
@@ -242,7 +240,7 @@ def _holds_without_signs(here: tuple[str, str], there: tuple[str, str]) -> bool:
 
 
 def _without_brackets(squashed: str) -> str:
-    """Return a squashed text without commas, braces, and brackets around words and long lists, which say little."""
+    """Return a squashed text without commas, braces, and brackets around words and long lists."""
     return _LIST.sub(r"\1", re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS)))
 
 
@@ -251,7 +249,7 @@ def _bare(squashed: str) -> str:
 
 
 def _change(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Change the texts in which a pattern matches."""
+    """Change the texts that match a pattern."""
     return change_marked(texts, texts.str.contains(pattern).to_numpy(), change)
 
 
@@ -278,7 +276,7 @@ def _plain(text: str, fold_accents: bool) -> str:
 
 
 def _keep_cells(text: str) -> str:
-    """Return the text with other signs for those of a grid, which are data: two lines of cells or more."""
+    """Return the text with the cells of a grid (at least two lines) as signs that are kept, because they are data."""
     lines = []
     for is_grid, group in groupby(text.split("\n"), lambda line: _GRID_LINE.fullmatch(line) is not None):
         block = list(group)
@@ -299,13 +297,12 @@ class LayoutCopies:
     left: Ints
     right: Ints
     whole: Marks
-    """Whether they are with the requests for a form of the answer at their ends; else without these."""
+    """Whether they are with the requests for a form of the answer at their ends, or else without these."""
 
 
 class SquashedKeys:
-    """Takes texts in order (`add`), and pairs those that are the same when they are squashed (`copies`).
-
-    Layout leaves digits alone, so that only texts which share all their digits with another one are squashed.
+    """Takes texts in order (`add`), and pairs those that are equal when squashed (`copies`). Only texts that share all
+    their digits with another text are squashed.
     """
 
     def __init__(self) -> None:
@@ -318,7 +315,8 @@ class SquashedKeys:
         self._digits.extend(pl.Series(parts, dtype=pl.Binary).hash(seed=7).to_numpy())
 
     def copies(self, read: Callable[[list[int]], list[str]]) -> LayoutCopies:
-        """Return the pairs of all texts, which `read` gives by their numbers; of a large group those of its first."""
+        """Return the pairs of equal texts. `read` gives texts by their numbers. In a large group, all are paired with
+        the first."""
         _, inverse, counts = np.unique(self._digits.array, return_inverse=True, return_counts=True)
         numbers = np.flatnonzero(counts[inverse] > 1)
         pairs = [np.zeros((0, 2), dtype=np.int64)]
@@ -340,7 +338,7 @@ class SquashedKeys:
 
 
 def _keys_of_both(texts: pl.Series) -> tuple[Hashes, Hashes]:
-    """Return a key of each text, and one of each without the request for a form at its end."""
+    """Return a key of each text, and a key of each text without a request for a form at its end."""
     keys = _keys(texts)
     without = keys.copy()
     requests = np.flatnonzero(texts.str.contains_any(ANSWERS, ascii_case_insensitive=True).to_numpy())
@@ -437,7 +435,7 @@ class SquashedItems:
 
 
 def _holds(squashed: bytes, text: str, item: bytes, last_word: str) -> bool:
-    """Whether a text holds an item whose last word does not go on there, as "the value of x" does in "... of xy"."""
+    """Tell whether a text contains an item as whole words: "the value of x" is not in "the value of xy"."""
     start = squashed.find(item)
     if start < 0:
         return False

@@ -33,7 +33,7 @@ class UnifiedText(NamedTuple):
 
     text: str
     drawing: str
-    """A digest of the drawings, empty where there are none."""
+    """A digest of the drawings, empty if there are none."""
 
 
 def unify_layout(text: str) -> UnifiedText:

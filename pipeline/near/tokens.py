@@ -1,11 +1,11 @@
-"""Cuts texts into tokens and formulas, and says what each distinct token means, once, however often it occurs.
+"""Cuts texts into tokens and formulas, and interprets each distinct token once.
 
     "tom has 3 apples, ann has 5."  pieces  tom · has · 3 · apples, · ann · has · 5.
                                     tokens  tom · has · 3 · apples · ann · has · 5 · .
 
-Pieces come from splitting at spaces, which costs a tenth of what the regular expression for tokens costs, and only
-pieces that have not come before go through that. A text in which a token may go over a space ("two hundred", "5 %",
-"3 1/2") is one piece. Tokens are therefore those that cutting the whole text gives.
+Texts are first split at spaces into pieces, which is ten times faster than the regular expression for tokens. Only new
+pieces are cut into tokens. If a token of a text may contain a space ("two hundred", "5 %", "3 1/2"), the whole text is
+one piece. So the tokens are the same as without pieces.
 
 `TOKENS` is one regular expression for polars (Rust, no look-around): texts are cut in bulk, in threads. `interpret`
 gives a token its word stem (the feature that texts are compared by), its quantities, and its kind.
@@ -29,7 +29,7 @@ from truegold.pipeline.text.quantities import Quantity, chinese_quantities, digi
 from truegold.verifiers.written_numbers import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 
 MAX_CHARS = 20_000
-"""Of a longer text only so much is compared."""
+"""Only so many characters of a text are compared."""
 MAX_PIECES = 2**26
 """Bytes of pieces that are remembered; then all are forgotten and learnt anew."""
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
@@ -42,7 +42,7 @@ TOKENS = (
     rf"|(?:{_HAN_NUMERAL}+|\d+)分之(?:{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?|\d+)|{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?"
     r"|\\?\p{Latin}+(?:['’]\p{Latin}+)?|\p{Han}|\p{L}+|[?？]|[.!。！]|[=+*/^<>≤≥≠√π∞-]"
 )
-"""Numbers before words before signs: at each place the first alternative that fits is taken.
+"""Numbers, then words, then signs: the first alternative that matches is used.
 
 Word boundaries are those of ASCII: for any other text the Unicode ones cost ten times as much as all the rest.
 """
@@ -50,7 +50,7 @@ TOKEN_WITH_SPACE = (
     r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
     rf"|{RUN_WITH_SPACE}"
 )
-"""This matches in every text in which one of `TOKENS` has whitespace in it, and in few others."""
+"""A quick test that matches each text in which a token may contain whitespace."""
 CLEANED = (
     (r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}", " ${1}/${2} "),
     (r"\\[dt]?frac\s*(\d)\s*(\d)", " ${1}/${2} "),
@@ -62,12 +62,12 @@ CLEANED = (
 )
 """Ways of writing the same formula; they are rewritten before the text is cut."""
 CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
-"""Units that begin with a numeral, and what is cut in their place: "二十千克" is 20, not 20,000."""
+"""Units that begin with a numeral, each with its replacement: "二十千克" is 20, not 20,000."""
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """This matches in every text that has a formula."""
 FORMULA_CHARS = 300
 ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
-"""Formulas set in LaTeX; `formula_form` sorts out what a pair of dollar signs encloses by accident."""
+"""LaTeX formulas. `formula_form` rejects texts that are between dollar signs by accident."""
 FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
 """Formulas of up to FORMULA_CHARS. It takes ten times as long as ANY_FORMULAS and is used only where ANY_FORMULAS has
 matched a longer stretch, in which an unpaired dollar sign may have swallowed others."""

@@ -73,7 +73,7 @@ class DrawPlan(Protocol):
         """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
-        """Take in the verdict on a sample; None where samples are not judged."""
+        """Take in the verdict on a sample, or None if samples are not judged."""
 
 
 class Drawing:

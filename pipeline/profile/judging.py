@@ -77,7 +77,7 @@ class Judging:
         self._queue.append(HandedIn(draw, completion, ended))
 
     def wait(self) -> None:
-        """Wait until there are verdicts to collect; not at all where nothing is being judged."""
+        """Wait until there are verdicts to collect; not at all if nothing is being judged."""
         if self._verdicts is not None:
             self._verdicts.exception()
 

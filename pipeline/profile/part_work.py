@@ -77,7 +77,7 @@ class ProfileParts:
                 yield kept.prompt, sample
 
     def judged(self, row: int, sample: int) -> tuple[float | None, str | None] | None:
-        """Return score and answer of a sample that was judged; None where it was not."""
+        """Return score and answer of a sample that was judged, or None if it was not."""
         kept = self._verdicts.get(row, {}).get(sample)
         return None if kept is None else (kept.score, kept.answer)
 

@@ -49,7 +49,7 @@ class DroppedRow(Row):
     """A row of a finished part."""
 
     drop_reason: str | None
-    """The reason for which the row is not profiled; None where it is."""
+    """The reason for which the row is not profiled, or None if it is."""
 
 
 @dataclass

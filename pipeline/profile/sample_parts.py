@@ -4,7 +4,7 @@
     index-000000-000007-8.bin        the samples of eight parts, sorted by key, and where each one lies
 
 Two neighbouring indexes of about one size become one, so that there are few of them. They are made of the parts, and
-are made again where they are missing.
+are made again if they are missing.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SampleParts:
             self._take_in(index)
 
     def find(self, key: SampleKey) -> int | None:
-        """Return where a sample lies; None where there is none."""
+        """Return where a sample lies, or None if there is none."""
         high, low = _hash(key)
         for index in reversed(self._indexes):
             entry = int(np.searchsorted(index.high, high))

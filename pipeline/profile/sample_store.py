@@ -74,7 +74,7 @@ class SampleStore:
         return key in self._lines or self._parts.find(key) is not None
 
     def add(self, prompt: str, sample: int, completion: Completion) -> None:
-        """Keep a sample. Raises ValueError where there is one already, which may have been judged."""
+        """Keep a sample. Raises ValueError if there is one already, which may have been judged."""
         if (prompt, sample) in self:
             raise ValueError(f"sample {sample} of prompt {prompt} is kept already")
         record = {
@@ -90,7 +90,7 @@ class SampleStore:
             self._log.clear()
 
     def read(self, prompt: str, sample: int) -> Completion:
-        """Return a sample. Raises KeyError where there is none."""
+        """Return a sample. Raises KeyError if there is none."""
         if (position := self._lines.get((prompt, sample))) is None:
             if (location := self._parts.find((prompt, sample))) is None:
                 raise KeyError((prompt, sample))

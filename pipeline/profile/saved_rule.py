@@ -1,4 +1,6 @@
-"""The rule that a pilot has shown, as a file: what decides how many samples any other row gets.
+"""Saves the stopping rule of a profile as a JSON file, and loads it again. The rule (`stopping_rule.py`) is learned
+from a pilot: random rows that are sampled first. It says with which chance a problem with so many passes gets further
+samples.
 
 {"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
  "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
@@ -19,30 +21,31 @@ from truegold.pipeline.rates.posterior import Group
 from truegold.pipeline.running.disk import write_whole
 
 Cell = tuple[str, str]
-"""A source and a domain."""
+"""The source and the domain of a row."""
 StratumKey = tuple[Group, frozenset[str]]
-"""The group whose prior a row has, and the quotas that it counts for."""
+"""The group whose pass rates are the row's prior, and the quotas of the selection that the row may fill."""
 
 NAMES = {True: "pilot", False: "others"}
-"""The names of the allocations: for rows of the pilot, and for others."""
+"""The names of the two allocations in the file: one for rows of the pilot, one for all other rows."""
 EXPECTED = ("expected_samples", "expected_teaching", "teaching_by_all")
-"""The fields of an allocation in addition to levels and chances."""
+"""The fields of an allocation that the file has under `expected`."""
 
 
 @dataclass(frozen=True)
 class SavedRule:
-    """The stopping rule at the moment when it was there for all rows."""
+    """The stopping rule that a pilot gave. It does not change afterwards."""
 
     allocations: Mapping[bool, Allocation]
-    """The rule for rows of the pilot (True) and for others; none where nothing could be judged."""
+    """The rule for rows of the pilot (True) and for other rows (False). Empty if no sample of the pilot could be
+    judged."""
     strata: Mapping[Cell, StratumKey]
     """The stratum of each source and domain."""
     planned: Mapping[int, int]
-    """The samples of the pilot's rows, by their numbers in the file."""
+    """How many samples each row of the pilot gets, by the number of the row in its file."""
     training_rows: int
 
     def write(self, path: Path) -> None:
-        """Write the rule to a file."""
+        """Write the rule to a JSON file."""
         keys = list(self.allocations[False].chances) if self.allocations else []
         strata = [
             {
@@ -72,7 +75,7 @@ class SavedRule:
 
     @classmethod
     def read(cls, path: Path) -> SavedRule | None:
-        """Return the rule in a file, None where there is no file."""
+        """Return the rule in a file, or None if there is no file."""
         if not path.exists():
             return None
         record: dict[str, Any] = orjson.loads(path.read_bytes())

@@ -68,7 +68,7 @@ class Selection:
     group_size: int
     """The samples of a group in training."""
     rows: int | None
-    """The rows that it takes at most; None where that is not known."""
+    """The rows that it takes at most, or None if that is not known."""
     quotas: Mapping[str, float] = field(default_factory=dict)
     """Shares of the selection by `domain:NAME` or `source:NAME`."""
     zero_share: float = 1.0
@@ -254,7 +254,7 @@ class Schedule:
             self._go_on(waiting)
 
     def _make_rules(self) -> None:
-        """Make the rules by all that is known of the pilot; there are none where nothing was judged."""
+        """Make the rules by all that is known of the pilot; there are none if nothing was judged."""
         counts: dict[Cell, Counter[tuple[int, int]]] = {}
         for sampled in self._pilot.values():
             if sampled.judged:
@@ -286,7 +286,7 @@ class Schedule:
 
     @property
     def allocation(self) -> Allocation | None:
-        """The stopping rule for rows of which nothing is known yet; None where none was made."""
+        """The stopping rule for rows of which nothing is known yet, or None if none was made."""
         return self._rules.get(False)
 
     def _settle(self, sampled: SampledRow) -> None:

@@ -261,5 +261,5 @@ def _spent_by_decision(problems: pl.DataFrame) -> dict[str, dict[str, int]]:
 
 
 def _rounded(values: pl.Series) -> float | None:
-    """Return the mean of the values, None where there are none."""
+    """Return the mean of the values, or None if there are none."""
     return round(math.fsum(values) / len(values), 4) if len(values) else None

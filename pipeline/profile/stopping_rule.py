@@ -1,12 +1,12 @@
-"""The stopping rule of a profile: which problems get further samples, so that the best of them are found.
+"""The stopping rule of a profile: decides which problems get further samples, so that selection finds the best ones.
 
     after 4 samples, half of the rows will be selected:   1 to 3 passes -> enough, they will be selected
-                                                          0 passes      -> two more, of which one may pass
+                                                          0 passes      -> two more, because one may pass
 
-A selection takes the rows of which most groups will teach (`Mixture.teaching_share`): a share of all rows (a cut), and
-of each quota. A further sample is worth something where it may change which rows those are. A problem is in a state,
-its judged samples and passes, and from each state it goes on with a chance. Those chances are found by which problems
-get the fewest samples, while the selected rows teach nearly as much as those that all samples would select:
+A selection takes the rows with the highest share of groups that teach (`Mixture.teaching_share`): a share of all rows
+(a cut), and of each quota. A further sample is useful if it may change the selection. The state of a problem is its
+numbers of judged samples and passes. In each state a problem gets further samples with some chance. These chances
+minimise the number of samples, while the selected rows teach nearly as much as if all problems had all samples:
 
     minimise    sum over states s of  going on[s] * samples of a step
     such that   ended[s] + going on[s] = reached[s], which follows from the problems that went on to s
@@ -15,9 +15,9 @@ get the fewest samples, while the selected rows teach nearly as much as those th
                 their teaching share >= that by all samples - max(MISSED * what these add to the first ones', LEAST)
 
 It is a linear program over the chances of all states (a constrained Markov decision process: Altman 1999, "Constrained
-Markov Decision Processes", chapter 3; solved by HiGHS, in scipy). A chance that is neither 0 nor 1 is drawn from the
-row's id and its samples: where many rows are alike, some of them are looked at more closely. Nothing of this depends on
-the order in which samples arrive.
+Markov Decision Processes", chapter 3; solved by HiGHS, in scipy). A chance between 0 and 1 is decided by a hash of the
+row's id and samples, so that only some of many equal rows get further samples. The order of arriving samples does not
+matter.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ MISSED = 0.07
 LEAST = 0.005
 """The part of the teaching share that may be missed where all samples add hardly anything to it."""
 NEARBY = 1.25
-"""The rule serves selections of so many times more and fewer rows, too: the share of rows that are worth it varies."""
+"""The rule also serves selections of so many times more or fewer rows."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
-"""The selections that the rule serves where nothing is known of the one to come."""
+"""The selections that the rule serves if nothing is known of the one to come."""
 MOST_STRATA = 12
-"""Groups of rows that have chances of their own, at most; the smallest ones share theirs."""
+"""The most strata (groups of rows with their own chances). The smallest ones share theirs."""
 TOLERANCE = 1e-9
 
 
 class PassRateBand(StrEnum):
-    """A band of pass rates, by what they mean for training; each ends where the next begins (BOUNDS)."""
+    """A band of pass rates, named by their meaning for training, with BOUNDS between the bands."""
 
     DEAD = "dead"
     HARD = "hard"
@@ -63,7 +63,7 @@ class PassRateBand(StrEnum):
 
 
 def decide(known: Mixture) -> tuple[PassRateBand, float]:
-    """Return the band that a pass rate, of which so much is known, most probably lies in, and how probable that is."""
+    """Return the most probable band of a pass rate with this posterior, and its probability."""
     probabilities = np.diff(known.below(np.array([0.0, *BOUNDS, 1.0])))
     best = int(probabilities.argmax())
     return tuple(PassRateBand)[best], float(probabilities[best])
@@ -71,7 +71,7 @@ def decide(known: Mixture) -> tuple[PassRateBand, float]:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Problems whose pass rates have one distribution, and that count for the same quotas."""
+    """Problems with the same prior and the same quotas."""
 
     prior: Mixture
     counts: Counts
@@ -81,12 +81,12 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Allocation:
-    """The stopping rule for the problems of one data set, and what is to be expected of it."""
+    """The stopping rule for a data set, with its expected results."""
 
     levels: tuple[int, ...]
     """The samples at which a problem may end, from the first ones to all."""
     chances: Mapping[Any, Mapping[int, Array]]
-    """The chance with which a problem goes on, by stratum, level and passes. Shapes [level + 1]."""
+    """The chance of further samples, by stratum, level and passes. Shapes [level + 1]."""
     expected_samples: float
     """The samples a problem, on average."""
     expected_teaching: float
@@ -99,8 +99,8 @@ class Allocation:
         return next((level for level in self.levels if level > planned), planned)
 
     def is_enough(self, stratum: Hashable, judged: int, passes: int, draw: random.Random) -> bool:
-        """Return whether a problem needs no further samples. One of an unknown stratum is taken as of the last one, and
-        one with an unusual number of judged samples as one of the level below with the same share of passes."""
+        """Tell whether a problem needs no further samples. An unknown stratum counts as the last one. An unusual number
+        of judged samples counts as the level below, with the same share of passes."""
         chances = self.chances.get(stratum) or list(self.chances.values())[-1]
         level = max((each for each in self.levels if each <= judged), default=self.levels[0])
         known_passes = passes if level == judged else round(passes * level / judged)
@@ -114,9 +114,8 @@ def find_levels(first: int, most: int) -> tuple[int, ...]:
 
 
 def find_cuts(selected: float | None) -> tuple[tuple[float, ...], ...]:
-    """Return the shares of selected rows that the rule serves; those of one tuple on average.
-
-    selected: the share that will be selected, as far as it is known.
+    """Return the shares of selected rows that the rule serves; it serves the average of each tuple. selected: the share
+    that will be selected, or None.
     """
     if selected is None:
         return ANY_CUTS
@@ -243,7 +242,7 @@ class _Program:
         return Allocation(self._levels, by_stratum, expected, float(selected.mean()), float(np.mean(by_all)))
 
     def _flow(self) -> tuple[Array, Any]:
-        """Return the samples of going on from each state, and the matrix of what is reached."""
+        """Return the cost in samples of continuing from each state, and the matrix of reached states."""
         from scipy.sparse import coo_array, eye_array, hstack
 
         # Nothing goes on from the last level.
@@ -304,7 +303,7 @@ class _Program:
         return ended
 
     def _best(self, ended: Array) -> Array:
-        """Return the teaching share of the best selection of each cut, where so many problems have ended in each
+        """Return the teaching share of the best selection for each cut, given the number of problems that ended in each
         state. Shape [cuts]."""
         rows, bounds = self._selection()
         size, cuts = self._size, len(self._cuts)

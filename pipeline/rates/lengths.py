@@ -27,7 +27,7 @@ LengthCounts = Mapping[int, int]
 
 
 def quantile_length(lengths: LengthCounts) -> int | None:
-    """Return the length that QUANTILE of the right completions do not exceed, None where there is none."""
+    """Return the length that QUANTILE of the right completions do not exceed, or None if there is none."""
     total, seen = sum(lengths.values()), 0
     for length in sorted(lengths):
         seen += lengths[length]
@@ -37,7 +37,7 @@ def quantile_length(lengths: LengthCounts) -> int | None:
 
 
 def propose_max_tokens(lengths: LengthCounts) -> int | None:
-    """Return the limit that right completions of these lengths need, None where there is none."""
+    """Return the limit that right completions of these lengths need, or None if there is none."""
     longest = quantile_length(lengths)
     return None if longest is None else math.ceil(MARGIN * longest)
 

@@ -1,32 +1,33 @@
-r"""Estimates pass rates from judged samples: their distribution in a data set, and what is known of each problem's.
+r"""Estimates pass rates from judged samples: their distribution in a data set (the prior), and the pass rate of each
+problem (its posterior).
 
     0 passes of 8, where most problems are either easy or hopeless   ->  mean .00, 90 % at 0
     0 passes of 8, where most pass about half of the time            ->  mean .24, 90 % in .02 to .41
 
-Of each problem only c passes of n judged samples are known, and 0 of 8 is not a pass rate of 0. The pass rates of a set
-of problems are taken as distributed like a mixture of Beta distributions (`Mixture`), and so is what is known of one:
+A problem with c passes of n judged samples does not have the pass rate c / n: 0 of 8 may be bad luck. So the prior is a
+mixture of Beta distributions (`Mixture`), and the posterior of a problem is one too:
 
     prior       sum over j of  w_j Beta(a_j, b_j)
     posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
 
-For a group of G further samples each component has the shares of a beta-binomial distribution (Skellam 1948, "A
+For a group of G further samples, each component has the shares of a beta-binomial distribution (Skellam 1948, "A
 probability distribution derived from the binomial distribution by regarding the probability of success as variable
-between the sets of trials"), and the mixture has their mean:
+between the sets of trials"). The mixture has their weighted mean:
 
     share of ones        E[p]           = a / (a + b)
     all wrong, dead      E[(1 - p)^G]   = B(a, b + G) / B(a, b)
     all right, saturated E[p^G]         = B(a + G, b) / B(a, b)
 
-One Beta distribution of the same mean and variance would not do: where a problem is as probably hopeless as like
-Beta(10, 10), 49 % of its groups of eight teach, and that would foretell 58 %.
+A single Beta distribution with the same mean and variance is not enough. If a problem is hopeless or like Beta(10, 10)
+with equal probability, 49 % of its groups of eight teach; a single distribution predicts 58 %.
 
-The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never and
-always pass, and between them Beta distributions that are evenly spaced in log-odds, near enough to each other to make
-up any density and narrow enough for a peak. Their weights have the greatest likelihood of all counts (empirical Bayes),
-by expectation maximisation (Dempster, Laird and Rubin 1977). How many samples a problem got may depend on what its
-earlier ones showed: the likelihood does not change by that.
+The components of the prior are the same for all data sets: a spike at 0 and one at 1, for problems that never or always
+pass, and between them Beta distributions that are evenly spaced in log-odds. Their weights maximise the likelihood of
+all counts (empirical Bayes), by expectation maximisation (Dempster, Laird and Rubin 1977). The number of samples of a
+problem may depend on its earlier samples; this does not change the likelihood.
 
-A source or a domain of GROUP_ROWS problems has a prior of its own (`Priors`), shrunk towards that of all problems.
+A source or a domain with at least GROUP_ROWS problems has its own prior (`Priors`), shrunk towards the prior of all
+problems.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Counts = Mapping[tuple[int, int], int]
 """Problems by their judged samples and passes."""
 Group = tuple[str | None, str | None]
-"""Source and domain of problems; None stands for all of them."""
+"""Source and domain of problems. None stands for all sources or domains."""
 
 
 class Component(TypedDict):
-    """A component of what is known of a pass rate, as tables keep it."""
+    """A component of a posterior, as it is stored in tables."""
 
     weight: float
     a: float
@@ -59,17 +60,17 @@ class Component(TypedDict):
 SPIKE = (0.002, 200.0)
 """Beta(.002, 200) is a problem that never passes, Beta(200, .002) one that always does."""
 AT_AN_END = 0.01
-"""A component with a smaller parameter lies at 0 or at 1."""
+"""A component with a smaller parameter is a spike at 0 or 1."""
 LOG_ODDS = 5.0
 SPACING = 0.4
 DEVIATION = 0.25
-"""The other components lie from -5 to 5 in log-odds, .4 apart, with standard deviations of .25."""
+"""The other components are between -5 and 5 in log-odds, .4 apart, with standard deviations of .25."""
 FIRST_PROBLEMS = 8.0
 """Problems that are taken to have any pass rate, in addition to the counted ones: a few rows show no shape."""
 GROUP_ROWS = 200
-"""The problems from which a source or a domain has a prior of its own."""
+"""The fewest problems of a source or domain with its own prior."""
 GROUP_PROBLEMS = 20.0
-"""Problems that are taken to be as those of all sources and domains, in addition to a group's own."""
+"""The weight of the prior of all problems in the prior of a group, as a number of problems."""
 MOST_ROUNDS = 2000
 SETTLED = 1e-7
 """Expectation maximisation ends when no weight changes by more."""
@@ -79,7 +80,8 @@ NEAR_AN_END = 0.01
 """Intervals that come so near to 0 or 1 reach it."""
 NEGLIGIBLE = 1e-4
 FINENESS = 500
-"""Ends of intervals are looked for in so many steps between 0 and 1, without components of a smaller weight."""
+"""Ends of intervals are searched on a grid of so many steps between 0 and 1. Components with a smaller weight are left
+out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Beta:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Beta distributions with weights: the pass rates of a set of problems, or what is known of that of one."""
+    """Beta distributions with weights: a prior or a posterior of pass rates."""
 
     weights: Array
     """The share of each component; together 1. Shape [components]."""
@@ -110,7 +112,7 @@ class Mixture:
 
     @classmethod
     def from_components(cls, components: Iterable[Component] | None) -> Mixture | None:
-        """Return the mixture that a table keeps, None where it has no component."""
+        """Return the mixture that a table keeps, or None if it has no component."""
         records = list(components or ())
         if not records:
             return None
@@ -184,11 +186,11 @@ class Mixture:
             ends = np.interp(known[starts] + level, known, steps)
             shortest = int((ends - steps[starts]).argmin())
             low, high = float(steps[starts[shortest]]), float(ends[shortest])
-        # A few samples do not tell what lies so near to an end from what is there.
+        # A few samples cannot distinguish a rate so near to an end from the end itself.
         return (0.0 if low < NEAR_AN_END else low), (1.0 if high > 1 - NEAR_AN_END else high)
 
     def merge(self, most: int) -> Mixture:
-        """Return a mixture of at most so many components. Neighbours that differ least become one of their mean and
+        """Return a mixture with at most so many components. The most similar neighbours are joined, keeping mean and
         variance."""
         order = np.argsort(self.a / (self.a + self.b), kind="stable")
         parts = [Mixture(self.weights[[i]], self.a[[i]], self.b[[i]]) for i in order if self.weights[i] > 0]
@@ -204,7 +206,7 @@ class Mixture:
 
 
 def _join(left: Mixture, right: Mixture) -> Mixture:
-    """Return two components as the one of their mean and variance. Its weight is the sum of theirs."""
+    """Return one component with the mean, variance and weight of two components together."""
     total = left.weights + right.weights
     both = Mixture(*(np.concatenate([getattr(part, name) for part in (left, right)]) for name in ("weights", "a", "b")))
     both = Mixture(both.weights / total, both.a, both.b)
@@ -213,7 +215,7 @@ def _join(left: Mixture, right: Mixture) -> Mixture:
 
 
 def _likelihood(a: Array, b: Array, judged: float | Array, passes: float | Array) -> Array:
-    """Return how probable `passes` passes of `judged` samples, in a given order, are by Beta(a, b)."""
+    """Return the probability of `passes` passes in `judged` samples, in a given order, under Beta(a, b)."""
     from scipy.special import betaln
 
     likelihood: Array = np.exp(betaln(a + passes, b + judged - passes) - betaln(a, b))
@@ -241,7 +243,7 @@ def teaching_shares(weights: Array, a: Array, b: Array, group_size: float | Arra
 
 
 def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Return the mean of each mixture, the variance of a single sample where the pass rate is known, E[p (1 - p)], and
+    """Return three moments of each mixture: the mean, the variance of a sample at a known pass rate, E[p (1 - p)], and
     the variance of the pass rate. Shapes [..., components]; the results have no last axis."""
     strength = a + b
     mean = (weights * a / strength).sum(axis=-1)
@@ -251,9 +253,10 @@ def moments(weights: Array, a: Array, b: Array) -> tuple[Array, Array, Array]:
 
 
 def stack_mixtures(known: Sequence[Mixture | None]) -> tuple[Array, Array, Array]:
-    """Return weights, a and b of the components of each mixture; where there is none, any pass rate is as probable.
+    """Return the weights, a and b of the components of each mixture. Without a mixture all pass rates are equally
+    probable.
 
-    Shapes [mixtures, components]; components that one has less than another have the weight 0.
+    Shapes [mixtures, components]. Mixtures with fewer components are filled with the weight 0.
     """
     most = max((len(mixture.weights) for mixture in known if mixture is not None), default=1)
     weights, a, b = np.zeros((len(known), most)), np.ones((len(known), most)), np.ones((len(known), most))
@@ -280,7 +283,7 @@ A, B = _make_components()
 
 
 def _any_rate() -> Array:
-    """Return weights by which every pass rate between 0 and 1 is about as probable."""
+    """Return weights for which all pass rates between 0 and 1 are about equally probable."""
     means = A / (A + B)
     density = means * (1 - means)
     density[[0, -1]] = 0.0
@@ -289,11 +292,11 @@ def _any_rate() -> Array:
 
 
 def fit_prior(counts: Counts, parent: Mixture | None = None) -> Mixture | None:
-    """Return the distribution of greatest likelihood, None where nothing was judged.
+    """Return the distribution of greatest likelihood, or None if nothing was judged.
 
-    It is shrunk towards `parent`, the distribution of a larger set of problems, where there is one.
+    It is shrunk towards `parent`, the distribution of a larger set of problems, if there is one.
     """
-    # In an order of their own: a killed profile has to end with the same prior to the last bit.
+    # Sorted, so that a killed profile ends with exactly the same prior.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
     if not cells:
         return None
@@ -324,7 +327,7 @@ class Priors:
     _posteriors: dict[tuple[Group, int, int], Mixture] = field(default_factory=dict, repr=False, compare=False)
 
     def group(self, source: str, domain: str) -> Group:
-        """Return the group by whose distribution a row is read: the smallest that has one of its own."""
+        """Return the smallest group of a row that has its own prior."""
         for group in ((source, domain), (source, None), (None, domain)):
             if group in self.groups:
                 return group
@@ -335,7 +338,7 @@ class Priors:
         return self.groups.get(group, self.whole)
 
     def after(self, source: str, domain: str, judged: int, passes: int) -> Mixture:
-        """Return what is known of the pass rate of a row after `passes` of `judged` samples."""
+        """Return the posterior of a row with `passes` passes in `judged` samples."""
         key = self.group(source, domain), judged, passes
         if key not in self._posteriors:
             self._posteriors[key] = self.of_group(key[0]).after(judged, passes)
@@ -343,7 +346,7 @@ class Priors:
 
 
 def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
-    """Return the distributions of problems that are counted by source and domain; None where nothing was judged.
+    """Return the distributions of problems that are counted by source and domain, or None if nothing was judged.
 
     A source or a domain with GROUP_ROWS judged problems has one of its own, shrunk towards that of all, and so has a
     domain of a source, shrunk towards that of its source.
@@ -373,8 +376,8 @@ def fit_priors(counts: Mapping[tuple[str, str], Counts]) -> Priors | None:
 
 
 def expected_shares(known: Iterable[tuple[Mixture, int]], group_size: int) -> tuple[float, float, float]:
-    """Return the shares of ones, of dead groups and of saturated groups to expect of problems, from pairs of what is
-    known of a pass rate and of how many problems it is known."""
+    """Return the expected shares of ones, of dead groups and of saturated groups. The problems are given as pairs of a
+    posterior and the number of problems that have it."""
     total = ones = dead = saturated = 0.0
     for mixture, rows in known:
         total += rows

@@ -84,7 +84,7 @@ class Story:
 def explain(run_dir: Path, row_id: str) -> Story:
     """Return the story of the rows of an id, or of a row by its source.
 
-    Raises InputError, with one line that helps, where nothing or more than one id goes by that name.
+    Raises InputError, with one line that helps, if nothing or more than one id goes by that name.
     """
     files = open_finished(run_dir)
     name = row_id.strip()
@@ -102,7 +102,7 @@ def explain(run_dir: Path, row_id: str) -> Story:
 def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
     """Return the rows, as they came in, that a name means: the first digits of an id, the source's own id, FILE:17.
 
-    Raises InputError, with one line that helps, where no rows or rows of several ids go by that name.
+    Raises InputError, with one line that helps, if no rows or rows of several ids go by that name.
     """
     source_and_row, is_prefix = _SOURCE_AND_ROW.fullmatch(name), _ID_PREFIX.fullmatch(name.lower()) is not None
     is_named = pl.lit(False)

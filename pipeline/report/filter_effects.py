@@ -89,7 +89,7 @@ class Flagged:
 
 
 def count_flagged(files: RunFiles) -> Flagged | None:
-    """Return the counts of flagged rows; None where the run has no flags table yet."""
+    """Return the counts of flagged rows, or None if the run has no flags table yet."""
     if (flags := files.flags(after_training=True)) is None:
         return None
     rows = flags.group_by(KEY).agg(pl.col("blocks").any())

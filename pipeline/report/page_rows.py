@@ -1,19 +1,19 @@
-"""The rows of the page: every record of a run with where it ended, packed for the page's table.
+"""The rows of the report page: every record of a run with its outcome, packed for the table of the page.
 
     outcome "dropped", stage "dedup", reason "exact_duplicate"      in dropped.parquet of that stage
     outcome "held for review", stage "settle", reason "held_for_review"
     outcome "selected", stage "select", reason ""
-    outcome "rejected", stage "ingest", reason "invalid_json"       never became a row: a line of rejects.jsonl
+    outcome "rejected", stage "ingest", reason "invalid_json"       not a row: a line of rejects.jsonl
 
-Rows stand as they were when they ended, the most suspicious first. Tables are scanned; of more than MAX_RECORDS records
-only the texts of those shown are read. The page gets columns for its table, and blocks of cards (`row_cards`):
+Each row is shown as it was when it left the data, the most suspicious first. With more than MAX_RECORDS records, only
+the texts of those shown are read. The page gets columns for its table, and blocks of cards (`row_cards`):
 
     index    {"rows": 1000, "records": 1000, "columns": {"id": [...], "outcome": [0, 0, 1, ...], ...},
               "names": {"outcome": ["dropped", "selected"], ...}, "cuts": {...}}
     blocks   [[card of row 0, card of row 1, ...], ...], BLOCK_ROWS cards each
 
-Each is JSON, deflated and in base64, so that no text of the data stands in the page as such. The page unpacks it by the
-browser's `DecompressionStream`.
+Both are JSON, deflated and in base64, so no text of the data is part of the page's code. The browser unpacks them
+(`DecompressionStream`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, 
 from truegold.pipeline.text.shown_text import cut, visible
 
 MAX_RECORDS = 50_000
-"""The records of one page: a browser holds so many. Of more, the most suspicious are shown, and others at random."""
+"""The most records of a page. With more records, the most suspicious ones are shown, and a random sample of the
+others."""
 
 BLOCK_ROWS = 200
 """The cards that are unpacked together."""
@@ -65,7 +66,7 @@ EVIDENCE_SOURCES = ("samples", "model", "rules", "doubts", "wording")
 """The sources of suspicion (`suspicion.joined`)."""
 
 FLAGGING_STAGES = ("well_posed", "flag")
-"""The stages whose rows `settle` gets, the last one that a run has."""
+"""The stages before `settle`; it gets the rows of the last one in the run."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class EndedRows:
     """The records that are shown."""
 
     rows: pl.DataFrame
-    """One line for each row: KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by, seen."""
+    """A line for each row: KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by, seen."""
     rejects: tuple[Fields, ...]
     """The lines of rejects.jsonl."""
     records: int
@@ -103,7 +104,7 @@ def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: R
 
 
 def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
-    """Return a run as it was before `settle`, and all of it but what tells of reviewers' decisions."""
+    """Return a run as it was before `settle`, and the whole run without reviewers' decisions."""
     if "settle" not in files:
         return files, files
     stages = list(files.folders)
@@ -112,7 +113,7 @@ def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
 
 
 def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
-    """Return the table, under the run's folder, in which a row stands as the page shows it."""
+    """Return the path, within the run, of the table that has the row as the page shows it."""
     if row["seen"] is not None:
         return f"{next(name for name in FLAGGING_STAGES if name in files)}/rows.parquet"
     if row["outcome"] in ("dropped", "held for review", "in reserve"):
@@ -141,9 +142,8 @@ def _scan_ends(files: RunFiles) -> pl.LazyFrame:
 
 
 def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
-    """Return the rows with `seen`, what tells the state of those that a reviewer may decide about (`content_key`).
-
-    These are the rows that `settle` gets. They are shown as it gets them, before any reviewer has fixed their gold.
+    """Return the rows with `seen`, a key of the content (`content_key`) for rows that a reviewer may decide about.
+    These are the rows before `settle`, with their original gold.
     """
     stage = next((name for name in FLAGGING_STAGES if name in files), "flag")
     table = files.table(stage, "rows.parquet")
@@ -164,11 +164,11 @@ def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) 
 
 
 def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
-    """Return the rows with how likely each is at fault, the likeliest first, then flagged ones, then the others: in
-    the order of the data, or where not all can be shown in that of their ids, which are hashes and draw at random.
+    """Return the rows with `fault`, the probability of a fault, in order: the highest first, then flagged rows, then
+    the others. The others are in the order of the data, or if not all can be shown, in the random order of their ids.
 
-    `fault` is the larger of the row's suspicion and of how often a flag is right that holds the row back; `fault_by`
-    names that flag's reason, or the source of evidence that raises the suspicion most.
+    `fault` is the row's suspicion, or the precision of the flag that holds it back if this is larger. `fault_by` is the
+    reason of this flag, or the strongest evidence of the suspicion.
     """
     ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
     suspicion, rule = pl.col("suspicion"), pl.col("rule")
@@ -184,7 +184,7 @@ def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFram
 
 
 def _suspicion(files: RunFiles) -> pl.LazyFrame:
-    """Return what is known of each row, and the source that says most against it: the last stage that knows counts."""
+    """Return the suspicion of each row, and its strongest evidence, from the last stage that has it."""
     texts = dict.fromkeys(("tier", "suggestion", "told_by"), pl.String)
     frames = [pl.LazyFrame(schema={**KEY_TYPES, "suspicion": pl.Float64, **texts})]
     logs = {
@@ -246,7 +246,7 @@ class PageRows:
     prompts: Sequence[str] = field(default=(), repr=False)
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts in which the page draws maths."""
+        """Yield the texts in which the page renders mathematics."""
         yield from self.prompts
         for card in self.cards:
             yield card.get("solution") or ""
@@ -265,7 +265,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
     cards = gather_cards(files, rows, cuts)
     for row, card in zip(rows.iter_rows(named=True), cards, strict=True):
         if long := _long_texts(row, cuts):
-            # The page says where the whole texts lie.
+            # The page names the table with the whole texts.
             card["cut"] = long | {"table": _table_of(row, files)}
     columns: dict[str, list[Any]] = {
         "id": rows["id"].to_list(),
@@ -302,9 +302,8 @@ def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
 
 
 def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
-    """Return the texts of a row as the page shows them, none of them cut; None where the run has no such row.
-
-    source_key: where it came from, for rows of one content that cleaning may have made different.
+    """Return the uncut texts of a row as the page shows them, or None if the run has no such row. source_key: the
+    source of the row, because cleaning may change rows with the same content differently.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
     named = _scan_ends(before).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
@@ -338,7 +337,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _code(values: Iterable[str | None], codes: Codes) -> list[int | None]:
-    """Return the code of each value, adding to `codes` those that are new."""
+    """Return the code of each value. New values are added to `codes`."""
     return [
         None if value is None else codes.setdefault(cut(visible(value), NAME_CHARS), len(codes)) for value in values
     ]
@@ -373,7 +372,7 @@ def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
 def _add_rejects(
     rejects: Sequence[Fields], columns: dict[str, list[Any]], codes: dict[str, Codes], cards: list[Fields], chars: int
 ) -> None:
-    """Add the rejected records to the columns: their excerpts stand for their prompts, and they have no id."""
+    """Add the rejected records to the columns. Their excerpts are shown as prompts, and they have no id."""
     for reject in rejects:
         known = {
             "prompt": cut(visible(reject["excerpt"]), chars),

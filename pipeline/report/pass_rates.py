@@ -29,7 +29,7 @@ MAX_STEPS = 10
 
 @dataclass(frozen=True)
 class Distribution:
-    """Pass rates of one group of problems, before or after training. Rates are None where nothing was judged."""
+    """Pass rates of one group of problems, before or after training. Rates are None if nothing was judged."""
 
     problems: int
     judged_problems: int
@@ -49,7 +49,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class ProblemGroup:
-    """The same problems before and after; `after` is None where they were not profiled again."""
+    """The same problems before and after; `after` is None if they were not profiled again."""
 
     name: str
     note: str
@@ -77,7 +77,7 @@ def measure_pass_rates(files: RunFiles) -> tuple[ProblemGroup, ...]:
 
 
 def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
-    """Return the pass rates of a profile, None where there are no problems."""
+    """Return the pass rates of a profile, or None if there are no problems."""
     if profile is None:
         return None
     rate, (expected, doubt) = pl.col("pass_rate"), _expected_rate(profile)

@@ -51,7 +51,7 @@ def explain_reason(reason: str) -> str:
 
 
 def exemplify_reason(reason: str) -> str:
-    """Return an example of a reason, or what it means where there is none."""
+    """Return an example of a reason, or what it means if there is none."""
     texts = explain_reasons().get(reason, {})
     return f"Such as: {texts['example']}" if "example" in texts else texts.get("means", "")
 

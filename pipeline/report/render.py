@@ -86,17 +86,17 @@ class ReviewSettings:
     token: str
     """Every call of the page to its server bears it."""
     guidelines: str | None = None
-    """The guidelines of the review, as plain text; GUIDELINES where it is None."""
+    """The guidelines of the review, as plain text; GUIDELINES if it is None."""
     blind: bool = False
     """Whether the decisions of other reviewers are hidden."""
     queue: tuple[tuple[str, str, int], ...] | None = None
-    """The keys (id, source, source_row) of the rows to read, in order; None where the reviewer chooses in the page."""
+    """The keys (id, source, source_row) of the rows to read, in order, or None if the reviewer chooses in the page."""
     drawn: str = "suspicious"
     """How the queue was drawn, as decisions keep it: `suspicious`, or `random:SEED`."""
 
 
 def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
-    """Return the page of a run that lies on disk. InputError where it is not a run, or has no rows yet."""
+    """Return the page of a run that lies on disk. Raises InputError if it is not a run, or has no rows yet."""
     return render(gather_run(run_dir, is_blind=review is not None and review.blind), review)
 
 
@@ -267,7 +267,7 @@ class ChartLine:
     points: str
     """The value of SVG's `points` attribute."""
     dots: tuple[tuple[float, float], ...]
-    """The coordinates of dots, where there are any."""
+    """The coordinates of dots, if there are any."""
 
 
 @dataclass(frozen=True)

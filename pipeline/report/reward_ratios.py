@@ -1,10 +1,10 @@
-"""The rewards to expect in training from problems whose pass rates were measured, by source, domain and verifier.
+"""Estimates the rewards that a training will see, by source, domain and verifier, from measured pass rates.
 
     gsm8k.jsonl   rows 900   ones .62   dead .06   saturated .21   informative .73     groups of 8 samples
 
-What a group of further samples will show is read from each problem's posterior (`rates.posterior`), which the profile
-has made with the pass rates of all problems of its kind: those of a selection go back towards the mean on the next
-samples. Samples that could not be judged carry no reward; their share is shown as well.
+The estimate uses the posterior of each problem's pass rate (`rates.posterior`), because the pass rates of selected
+problems tend to be nearer to the mean in new samples. Samples that could not be judged have no reward; their share is
+shown too.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 BY = ("source", "domain", "verifier")
-"""The columns by whose values problems are grouped."""
+"""The columns by which problems are grouped."""
 EVERYTHING = "all"
 """The name of the group of all problems."""
 GROUPS_SHOWN = 20
-"""The most sources, domains and verifiers that the page shows; the table has all of them."""
+"""The page shows at most so many sources, domains and verifiers. The table has all of them."""
 
 
 @dataclass(frozen=True)
 class RewardRatio:
-    """The rewards to expect of one group of problems. Shares are None where nothing was judged."""
+    """The expected rewards of problems with the same source, domain or verifier. Shares are None if no sample was
+    judged."""
 
     by: str
-    """The property that the problems share: `source`, `domain` or `verifier`; `all` for all problems."""
+    """The property by which the problems are grouped: `source`, `domain` or `verifier`. `all` for all problems."""
     name: str
     """The name of the source, domain or verifier."""
     when: str
-    """`profiled`, before selection, or `selected`, after it."""
+    """`profiled` for the problems before selection, `selected` for the selected ones."""
     rows: int
     judged_rows: int
     """The rows with a judged sample."""
@@ -43,20 +44,19 @@ class RewardRatio:
     """The share of all samples that could not be judged."""
     ones: float | None
     zeros: float | None
-    """The shares of judged rewards, which add up to 1."""
+    """The shares of rewards 0 and 1 among the judged samples."""
     dead: float | None
     saturated: float | None
     informative: float | None
-    """The shares of training groups that are all wrong, all right or neither, which add up to 1."""
+    """The shares of groups that are all wrong (dead), all right (saturated), or mixed (informative)."""
     group_size: int
 
 
 def measure_reward_ratios(
     profile: pl.LazyFrame, rows: pl.LazyFrame, selected: pl.LazyFrame | None, group_size: int
 ) -> list[RewardRatio]:
-    """Return the ratios of a profile's training rows: of all of them, then by each of BY, largest group first.
-
-    `rows` are the profiled rows, `selected` those that were chosen, None where nothing has been selected.
+    """Return the expected rewards of all training rows, then by each column of BY, largest group first. rows: the
+    profiled rows. selected: the selected rows, or None without a selection.
     """
     counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes", "posterior")
     table = counts.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
@@ -109,19 +109,16 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, group_size: int) 
 
 @dataclass(frozen=True)
 class Rewards:
-    """The rewards to expect of groups of `group_size` samples."""
+    """The expected rewards with groups of `group_size` samples."""
 
     group_size: int
     ratios: tuple[RewardRatio, ...]
     shown: tuple[RewardRatio, ...]
-    """The rows of the page's table: all problems, then by source, domain and verifier where there are several."""
+    """The rows of the table on the page. Sources, domains and verifiers are listed if there are several."""
 
 
 def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:
-    """Return the rewards to expect, None where the run has no pass rates.
-
-    A run that has trained is read with its own group size.
-    """
+    """Return the expected rewards, or None without pass rates. If the run has trained, its group size is used."""
     profile, rows = files.table("profile", "profile.parquet"), files.table("profile", "rows.parquet")
     if profile is None or rows is None:
         return None

@@ -1,8 +1,8 @@
-"""Cards of rows: what the page shows of a row beyond its line in the table.
+"""The cards of rows: the details of a row on the report page.
 
     flags with evidence, answers with votes, samples, how the verifier reads gold and answers, neighbours, ledger
 
-All tables are read once for the rows that the page shows. What a stage or a verifier keeps as JSON is put into words:
+All tables are read once for the rows of the page. JSON of stages and verifiers is put into words:
 
     {"measured": {"precision": 0.86, "right": 28, "rows": 43, "corpora": 7}, "options": "A and C"}
         [["measured", "right in 28 of 43 rows of 7 corpora, 86 % of a corpus in the mean"], ["options", "A and C"]]
@@ -35,7 +35,7 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import verify_one
 
 SUSPICION_STAGES = ("suspect", "profile", AFTER_TRAINING)
-"""The stages that tell how likely a label is at fault; what a later one tells rests on more samples."""
+"""The stages that compute suspicions. A later one has more samples."""
 FACT_CHARS = 600
 """The characters that are shown of one fact."""
 MOST_PARTS = 12
@@ -43,8 +43,7 @@ MOST_PARTS = 12
 NEIGHBOURS_SHOWN = 6
 """The neighbours that a card shows side by side with its row."""
 ROWS_READ = 300
-"""The rows whose answers are read by their verifier: the most suspicious. A verdict may take long where algebra is
-needed."""
+"""The number of most suspicious rows whose answers are read by their verifier. A verdict may take long."""
 ANSWERS_READ = 3
 """The answers of such a row that are read."""
 ANSWERS_SHOWN = 8
@@ -58,8 +57,8 @@ _SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
 )
-"""The names of evidence in words (`names`), what the rungs of the ladder of `verifiers/math` do (`rung`), and where an
-answer stood in its response (`form`)."""
+"""Evidence in words: its names (`names`), the rungs of `verifiers/math` (`rung`), and the forms of answers in responses
+(`form`)."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ CUTS = (
 FEWEST = TextCuts(prompt=800, completion=300, samples=2)
 """The cuts for a page of more."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
-"""The cuts for a row whose whole texts are asked for: none."""
+"""The cuts for a row with whole texts: none."""
 
 
 def cuts_for(rows: int) -> TextCuts:
@@ -99,7 +98,7 @@ def middle_cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return visible(text)
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
-    # What is left out need not be made visible.
+    # Texts that are cut off need no changes.
     return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
 
 
@@ -110,7 +109,7 @@ def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
 
 
 def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fields]:
-    """Return the card of each row, in their order; what is not known of a row has no key."""
+    """Return the card of each row, in order. Unknown facts have no key."""
     keys = rows.select(KEY)
     flags = _flags(files, keys)
     answers = _answers(files, keys, cuts)
@@ -142,7 +141,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def _judging(row: Mapping[str, Any], cuts: TextCuts) -> Fields:
-    """Return what a row is judged by in addition to its gold: its tests, or the settings of its verifier."""
+    """Return the tests of a row, or the settings of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
         return {"tests": shown_tests(row["verifier_args"], cuts.prompt)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
@@ -219,7 +218,7 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 
 def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
-    """Return the records of each row in the order of the stages, and those records whose evidence names other rows."""
+    """Return the records of each row in the order of the stages, and the records whose evidence names other rows."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
     for stage, table in files.tables(LEDGER_FILE):
@@ -247,7 +246,7 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
 
 
 def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, Fields]:
-    """Return what samples, rules and an asked model tell of each row."""
+    """Return the evidence of samples, rules and an asked model on each row."""
     return {
         row_key(record): read_evidence(record["evidence"])
         for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES)
@@ -318,7 +317,7 @@ def _verifier(name: str) -> Verifier:
 
 
 def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> list[list[str]]:
-    """Return the names and texts of what the evidence holds; keys in `without` are shown elsewhere."""
+    """Return the names and texts of the evidence. Keys in `without` are shown elsewhere."""
     return [
         [EVIDENCE_WORDS["names"].get(name, visible(name).replace("_", " ")), describe(name, value)]
         for name, value in evidence.items()
@@ -377,7 +376,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 
 
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
-    """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
+    """Return how a verifier read gold and answer, and how it compared them, or None if the evidence does not say."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
     hows = [EVIDENCE_WORDS[name].get(str(evidence.get(name)), "") for name in ("rung", "form")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]

@@ -65,7 +65,7 @@ def _call(entry_point: str, case: CallCase) -> str:
 
 
 def _settings(suite: Suite) -> list[list[str]]:
-    """Return what a suite says beyond its cases, where it is not the usual."""
+    """Return what a suite says beyond its cases, if it is not the usual."""
     checker = getattr(suite.tests, "checker", None)
     known = {
         "language": None if suite.language == "python" else suite.language,

@@ -150,7 +150,7 @@ class Difference:
 def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
     """Compare two runs, naming so many `examples` of ids for each kind of change.
 
-    Raises InputError where a folder is no run, or has no rows yet.
+    Raises InputError if a folder is not a run, or has no rows yet.
     """
     whole_first, whole_second = open_finished(first_dir), open_finished(second_dir)
     common = [stage for stage in whole_first.records if stage in whole_second]
@@ -447,7 +447,7 @@ def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 
 def diff_page(first_dir: Path, second_dir: Path) -> str:
-    """Return the difference of two runs as a page. InputError where a folder is not a run, or has no rows yet."""
+    """Return the difference of two runs as a page. Raises InputError if a folder is not a run, or has no rows yet."""
     first, second = first_dir.resolve().name, second_dir.resolve().name
     names = (first, second) if first != second else (str(first_dir), str(second_dir))
     title = " beside ".join(names)

@@ -90,7 +90,7 @@ class StageLine:
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections of the report; None where the run has nothing to say on one."""
+    """The sections of the report, or None if the run has nothing to say on one."""
 
     name: str
     run_dir: str
@@ -111,7 +111,7 @@ class Sections:
     edits: tuple[EditCount, ...]
     stages: tuple[StageLine, ...]
     labels: LabelErrors | None
-    """The share of wrong labels among the rows at the end; None where nothing tells it."""
+    """The share of wrong labels among the rows at the end, or None if nothing tells it."""
     verifier: str
     """The verifier of most rows."""
     verifier_card: Fields | None
@@ -119,7 +119,7 @@ class Sections:
     provenance: RunOrigin
     rows: PageRows
     completions: str | None
-    """The completions of the training, packed; None where it has not trained."""
+    """The completions of the training, packed, or None if it has not trained."""
 
     @property
     def run_key(self) -> str:
@@ -143,7 +143,7 @@ class Sections:
 
     @property
     def synthesis(self) -> StageLine | None:
-        """The stage that made positives, where there is one."""
+        """The stage that made positives, if there is one."""
         return next((stage for stage in self.stages if stage.name == "synth"), None)
 
     @property
@@ -155,7 +155,7 @@ class Sections:
 def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> Sections:
     """Read what the report shows; what reviewers decided is not in the rows where the reader is to be blind to it.
 
-    Raises RuntimeError where rows went missing.
+    Raises RuntimeError if rows went missing.
     """
     run_dir = files.folders["ingest"].parent
     card = run_dir / VERIFIER_CARD
@@ -186,7 +186,8 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
 
 
 def gather_run(run_dir: Path, *, is_blind: bool = False) -> Sections:
-    """Read what the report shows of a run that lies on disk. InputError where it is not a run, or has no rows yet."""
+    """Read what the report shows of a run that lies on disk. Raises InputError if it is not a run, or has no rows
+    yet."""
     files = open_finished(run_dir)
     stages = tuple(name for name in files.folders if name != "report")
     config = ReportConfig(name=run_dir.resolve().name, stages=stages)
@@ -216,7 +217,7 @@ def _read_provenance(files: RunFiles) -> RunOrigin:
 
 
 def _most_used_verifier(files: RunFiles) -> str:
-    """Return the verifier of most rows as they came in, `math` where there are none."""
+    """Return the verifier of most rows as they came in, `math` if there are none."""
     if (rows := files.table("ingest", "rows.parquet")) is None:
         return "math"
     counted = rows.group_by("verifier").agg(pl.len()).sort(["len", "verifier"], descending=[True, False])

@@ -122,7 +122,7 @@ class SharedTexts(StrEnum):
 
 
 def shared_page(run_dir: Path, texts: SharedTexts) -> str:
-    """Return the page of a run as it may be given away. InputError where it is not a run."""
+    """Return the page of a run as it may be given away. Raises InputError if it is not a run."""
     open_finished(run_dir)  # A folder that is not a run is refused here: an error below would name the copy.
     with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
         copy = Path(folder) / run_dir.resolve().name

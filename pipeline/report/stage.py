@@ -29,7 +29,8 @@ REWARD_RATIO_FILE = "reward_ratio.parquet"
 
 @stage_function(version=11)
 def report(inputs: Mapping[str, Path], config: ReportConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Report on the stages in `config.stages`, by the `stage.json` of each. RuntimeError where rows went missing."""
+    """Report on the stages in `config.stages`, by the `stage.json` of each. Raises RuntimeError if rows went
+    missing."""
     progress.start("reading the run")
     sections = gather(RunFiles.open(inputs, config.stages), config)
     progress.start("writing the page")

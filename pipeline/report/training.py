@@ -94,7 +94,7 @@ class GuardAlarm:
     guard: str
     action: str
     metric: str | None
-    """The metric that it watches; None where an error has ended the run."""
+    """The metric that it watches, or None if an error has ended the run."""
     value: float | None
     causes: str
     remedy: str
@@ -134,7 +134,7 @@ class Training:
 
 
 def read_training(files: RunFiles) -> Training | None:
-    """Return what the run's training left, None where it has not trained."""
+    """Return what the run's training left, or None if it has not trained."""
     if (folder := files.training) is None:
         return None
     is_finished = "train" in files
@@ -157,8 +157,8 @@ def read_training(files: RunFiles) -> Training | None:
 
 
 def describe_waiting(folder: Path) -> list[dict[str, Any]]:
-    """Return mean and most of who waited and of how old groups were, over the steps of a training in `folder` whose
-    rollouts ran beside its updates; nothing for others."""
+    """Return the mean and the maximum of waiting times and of the age of groups, for an asynchronous training in
+    `folder`. Empty for other trainings."""
     lines = [line for line in read_whole_lines(folder / "metrics.jsonl") if WAITING[0] in line]
     values = {name: [line[name] for line in lines if name in line] for name in (*WAITING, *STALENESS)}
     return [
@@ -220,7 +220,7 @@ def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list
 
 
 def pack_completions(training: Path | None) -> str | None:
-    """Return the packed completions of a training's folder; None where it has none."""
+    """Return the packed completions of a training's folder, or None if it has none."""
     steps = _steps_of(training) if training is not None else []
     if not steps:
         return None

@@ -125,7 +125,7 @@ def _plain(reason: str | None) -> str:
 
 
 def _difference(gold: str, answer: str) -> str | None:
-    """Return how two texts of one value differ; None where they do not."""
+    """Return how two texts of one value differ, or None if they do not."""
     gold, answer = gold.strip(), answer.strip()
     if gold == answer:
         return None

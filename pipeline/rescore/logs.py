@@ -90,7 +90,7 @@ class LoggedRollout:
     """The question, without a chat template where the log tells it apart."""
     completion: str
     reward: float | None
-    """The logged reward; None where nothing could be judged."""
+    """The logged reward, or None if nothing could be judged."""
     advantage: float | None = None
     gold: str | None = None
     """The gold as logged; a set that is named with the logs counts first."""
@@ -108,9 +108,9 @@ class LoggedRollout:
 def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[LoggedRollout]:
     """Yield the rollouts of log files and of folders with log files, in the order of files.
 
-    `reward` names TRL's column of the reward, where there are several. Records that cannot be read, or that have
-    another shape than their file, are left out, and counted nowhere. Raises InputError where there are no logs, or
-    where a file has no record that can be read.
+    `reward` names TRL's column of the reward, if there are several. Records that cannot be read, or that have another
+    shape than their file, are left out, and counted nowhere. Raises InputError if there are no logs, or where a file
+    has no record that can be read.
     """
     files = list(chain.from_iterable(map(_files_of, paths)))
     for path in files:
@@ -139,7 +139,7 @@ def _rollouts_beside(inputs: Path) -> Path:
 
 
 def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
-    """Return what NeMo-Gym's file of inputs next to a log says of each rollout; nothing where there is none.
+    """Return what NeMo-Gym's file of inputs next to a log says of each rollout; nothing if there is none.
 
     A rollout and its input have the same indices of task and rollout.
     """
@@ -248,7 +248,7 @@ def _read_verl(values: Values) -> Iterator[Fields]:
 
 
 def _read_nemo_gym(inputs: Mapping[tuple[str, ...], Fields], values: Values) -> Iterator[Fields]:
-    """Read a rollout; what it does not say itself comes from its input, where there is one."""
+    """Read a rollout; what it does not say itself comes from its input, if there is one."""
     asked = {name: value for name, value in _asked(values).items() if value not in (None, "", "{}")}
     yield {
         **inputs.get(_join_key(values), {"prompt": ""}),

@@ -87,11 +87,11 @@ class DecidedRow:
 
     decision: str
     row: Row | None
-    """The row with the gold that they stand for; None where they dropped it."""
+    """The row with the gold that they stand for, or None if they dropped it."""
 
 
 Decide = Callable[[Row], DecidedRow | None]
-"""Returns the decision about a row; None where nothing stands."""
+"""Returns the decision about a row, or None if nothing stands."""
 
 
 def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
@@ -106,7 +106,7 @@ class KnownRows:
     """
 
     def __init__(self, data: Path | None, decide: Decide) -> None:
-        """Read the set: a run, an exported set, or any file. Raises InputError where it cannot be read."""
+        """Read the set: a run, an exported set, or any file. Raises InputError if it cannot be read."""
         self._rows: dict[str, Row] = {}
         self._by_end: dict[str, list[str]] = {}
         self._by_prompt: dict[str, Row | None] = {}
@@ -120,7 +120,7 @@ class KnownRows:
         self._ends = sorted(set(map(len, self._by_end)), reverse=True)
 
     def row_of(self, rollout: LoggedRollout) -> Row | None:
-        """Return the row that a rollout answers; None where the set has none."""
+        """Return the row that a rollout answers, or None if the set has none."""
         question = rollout.question
         if question not in self._by_prompt:
             self._by_prompt[question] = self._rows.get(question) or self._row_within(question)
@@ -135,7 +135,7 @@ class KnownRows:
         return self._decisions[row["id"]]
 
     def item(self, rollout: LoggedRollout, verifier: str | None) -> Item | None:
-        """Return what is asked of a verifier about a rollout; None where nothing is known to judge it by.
+        """Return what is asked of a verifier about a rollout, or None if nothing is known to judge it by.
 
         `verifier` judges in place of the row's own, with its arguments, where it is another one.
         """
@@ -179,7 +179,7 @@ class Rescored:
     unknown: int = 0
     """Rollouts that nothing is known to judge by: no gold in the log, no row in the set."""
     verifiers: tuple[str, ...] = ()
-    """The verifiers that judged, with versions: A, and B where there is one."""
+    """The verifiers that judged, with versions: A, and B if there is one."""
     opinion: Mapping[str, Any] | None = None
     """The second opinion on what these could not read, if one was asked for."""
 
@@ -201,8 +201,7 @@ def rescore(
 
     `verifiers` are one or two names; `row` is each row's own. `decide` says what reviewers have decided about a row of
     `data`: whether a rollout is right by their gold is asked of the row's own verifier. A second opinion stands in the
-    evidence. Raises InputError where no
-    rollout can be judged.
+    evidence. Raises InputError if no rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]
     rescored = Rescored(verifiers=tuple("each row's own" if name is None else fingerprint(name) for name in names))

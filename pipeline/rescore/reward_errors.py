@@ -30,7 +30,7 @@ from truegold.verifiers.rates import difference_interval, wilson_interval
 MIN_SAMPLES = 4
 """Completions of a prompt that say something about it."""
 AGREEING = 0.5
-"""The share of a prompt's answers that are the same, above which its gold looks wrong where none is right."""
+"""The share of a prompt's answers that are the same, above which its gold looks wrong if none is right."""
 SPREAD_FLOOR = 1e-4
 """The number that GRPO adds to a group's standard deviation."""
 JUDGES = {"log": "reward", "a": "score_a", "b": "score_b"}
@@ -49,7 +49,7 @@ class Separation:
     paid_wrong: int
     unjudged: int
     j: float | None
-    """None where there are no right or no wrong responses."""
+    """None if there are no right or no wrong responses."""
     low: float | None
     high: float | None
 

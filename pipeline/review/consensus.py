@@ -58,7 +58,7 @@ class Standing:
     """All decisions about a row, and the one that they agree on."""
 
     agreed: AgreedDecision | None
-    """None where no reviewer is sure, or where those who are disagree."""
+    """None if no reviewer is sure, or where those who are disagree."""
     current: tuple[Decision, ...]
     """The decisions about the row as it is."""
     stale: tuple[Decision, ...]
@@ -108,7 +108,7 @@ class Settlement:
     """The row that was decided about, as `source:row`; of a duplicate the row that stays."""
     reviewers: tuple[str, ...]
     gold: str | None
-    """The gold of the problem; None where it is only known which one is wrong."""
+    """The gold of the problem, or None if it is only known which one is wrong."""
 
     def evidence(self) -> dict[str, Any]:
         """Return what the ledger tells of it."""

@@ -75,7 +75,7 @@ class Decision(BaseModel):
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")
     """The draw by which the row came before its reviewer: one of the most suspicious, or at random with this seed."""
     passes: int | None = Field(default=None, ge=0)
-    """The right samples that the row had when it was decided about; None where it was not profiled."""
+    """The right samples that the row had when it was decided about, or None if it was not profiled."""
     suspicion: float | None = Field(default=None, ge=0, le=1)
     """How probable its samples made it that its label is at fault."""
     blind: bool = False
@@ -235,7 +235,7 @@ def _mend_last_line(descriptor: int) -> bytes:
 
 
 def _write_durably(descriptor: int, line: bytes) -> None:
-    """Write a line and put it on the disk; where there is no room for all of it, none of it stays."""
+    """Write a line and put it on the disk; if there is no room for all of it, none of it stays."""
     size = os.fstat(descriptor).st_size
     try:
         written = 0

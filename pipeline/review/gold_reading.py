@@ -57,7 +57,7 @@ class GoldReading:
     """The effects that a new gold would have."""
 
     readable: bool | None
-    """Whether the verifier can pay it; None where the verifier judges no golds."""
+    """Whether the verifier can pay it, or None if the verifier judges no golds."""
     reading: str | None = None
     """The gold as the verifier reads it."""
     verdict: str | None = None
@@ -79,7 +79,7 @@ def with_gold(row: Row, gold: str | None) -> Row:
 
 
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
-    """Return the flag that says why no answer could earn the reward of this gold; None where some can."""
+    """Return the flag that says why no answer could earn the reward of this gold, or None if some can."""
     flags = examine_gold(with_gold(row, gold), deadline_s).flags
     return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
 

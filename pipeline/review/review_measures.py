@@ -52,7 +52,7 @@ class Agreement:
     """Rows that both have decided about as they were the same."""
     agreed: int
     kappa: float | None
-    """None where both give one and the same decision throughout: nothing is left that chance would not explain."""
+    """None if both give one and the same decision throughout: nothing is left that chance would not explain."""
     blind: bool
     """Whether the second of them could never see what the first had decided."""
 
@@ -85,7 +85,7 @@ def _agree(first: Decision, second: Decision) -> bool:
 def cohen_kappa(
     first: Sequence[DecisionKind], second: Sequence[DecisionKind], agreed: int | None = None
 ) -> float | None:
-    """Return Cohen's kappa of two lists of decisions about the same rows; None where chance explains everything.
+    """Return Cohen's kappa of two lists of decisions about the same rows, or None if chance explains everything.
 
     `agreed` is how many decisions agree, where equal kinds need not.
     """
@@ -116,10 +116,10 @@ class FlagPrecision:
     """The same counts of the rows that were drawn at random alone."""
     random_low: float | None
     random_high: float | None
-    """None where no row was drawn at random."""
+    """None if no row was drawn at random."""
 
     def tier(self, min_decisions: int) -> bool | None:
-        """Return whether such flags should hold rows back; None where too few rows drawn at random tell."""
+        """Return whether such flags should hold rows back, or None if too few rows drawn at random tell."""
         if self.random_decided < min_decisions:
             return None
         return self.random_right / self.random_decided > BLOCKING_PRECISION

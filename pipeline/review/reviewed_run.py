@@ -72,7 +72,7 @@ class ReviewedRun:
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
         """Open a run; its decisions are those in `folder`, else where its configuration says.
 
-        InputError where it is no run, has not come to the point where rows are flagged, or `folder` is a file.
+        Raises InputError if it is not a run, has no flagged rows yet, or `folder` is a file.
         """
         if folder is not None and folder.is_file():
             raise InputError(
@@ -109,7 +109,7 @@ class ReviewedRun:
         return table
 
     def rows_of(self, row_id: str) -> list[Row]:
-        """Return the rows of this content. UnknownRowError where none can be decided about."""
+        """Return the rows of this content. Raises UnknownRowError if none can be decided about."""
         rows = self._read_rows([row_id])
         if not rows:
             raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.")
@@ -121,7 +121,8 @@ class ReviewedRun:
         return next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
 
     def resolve(self, name: str) -> str:
-        """Return the id that the first digits of an id, or a source and a row, mean. InputError where that is none."""
+        """Return the id that the first digits of an id, or a source and a row, mean. Raises InputError if that is
+        none."""
         return str(find_rows(self.files, name.strip())["id"][0])
 
     def why_dropped(self, row_id: str) -> str | None:
@@ -151,8 +152,8 @@ class ReviewedRun:
         """Append a decision about a row, and return it as it is stored.
 
         `seen` is the content key of the row as it was shown, where that may not be what it is now (StaleRowError);
-        `source_key` tells rows of one content apart, which cleaning may have made different. InputError for what is no
-        decision.
+        `source_key` tells rows of one content apart, which cleaning may have made different. Raises InputError for an
+        invalid decision.
         """
         rows = self.rows_of(row_id)
         row = self.row_of(row_id, source_key)
@@ -301,14 +302,14 @@ def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
 
 
 def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
-    """Return a function that tells what was decided about a row of `data`; None where there are no decisions.
+    """Return a function that tells what was decided about a row of `data`, or None if there are no decisions.
 
         decide = decided_rows(Path("runs/gsm8k"))
         decide(row)     DecidedRow("fix", the row with the reviewer's gold); None where nothing stands
 
     Of a run, a decision counts about the row as it is (`weigh_review`): stale ones and contradictions do not. An
     exported set has rows that a fix has already changed, so that there the identity of the row is enough. The decisions
-    are those of the run, or those at `path`, a file or a folder. Raises InputError where there are none, or a file is
+    are those of the run, or those at `path`, a file or a folder. Raises InputError if there are none, or a file is
     damaged.
     """
     run = ReviewedRun.open(data) if (data / "manifest.json").is_file() else None

@@ -51,7 +51,7 @@ SAMPLE = 4 * 2**20
 
 
 def cache_folder(name: str) -> Path:
-    """Return `~/.cache/truegold/NAME`, or the same below XDG_CACHE_HOME where that is set.
+    """Return `~/.cache/truegold/NAME`, or the same below XDG_CACHE_HOME if that is set.
 
     Compiled operators and Prefect's databases are kept there.
     """
@@ -131,7 +131,7 @@ def written_aside(path: Path) -> Iterator[Path]:
 
 
 def refuse_input(target: Path, *inputs: Path) -> None:
-    """Raise ConfigError where a file that is to be written is one that is read, under any name."""
+    """Raise ConfigError if a file that is to be written is one that is read, under any name."""
     for path in inputs:
         if path.exists() and target.exists() and path.samefile(target):
             raise ConfigError(f"{target} is what is read: it would be overwritten.", "Name another one to write.")
@@ -154,7 +154,7 @@ def append_lines(path: Path, *records: object) -> None:
 
 
 def read_whole_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a file up to a line that a kill has cut short; none where there is no file.
+    """Return the objects of a file up to a line that a kill has cut short; none if there is no file.
 
     Python's own JSON reader takes them: a diverged loss is written as NaN.
     """

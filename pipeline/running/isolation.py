@@ -197,8 +197,8 @@ class Ranks:
     ) -> None:
         """Start the processes of the stage that the file `spec` describes, which every rank has to see.
 
-        Rank 0 writes its progress to `pipe`; what the processes print goes to `sink`. Raises SetupError where there is
-        a hostfile and no `deepspeed` command.
+        Rank 0 writes its progress to `pipe`; what the processes print goes to `sink`. Raises SetupError if there is a
+        hostfile and no `deepspeed` command.
         """
         environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
         # -P: without it the working directory shadows installed packages, such as `verifiers`.

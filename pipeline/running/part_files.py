@@ -1,4 +1,4 @@
-"""Tables in parts: one path, which is a file, or a folder of files of that name where there are several.
+"""Tables in parts: one path, which is a file, or a folder of files of that name if there are several.
 
     clean/rows.parquet                       a table of one part
     clean/rows.parquet/part-00000.parquet    one of many, which Polars, pandas and PyArrow read by the same path

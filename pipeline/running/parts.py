@@ -157,8 +157,8 @@ def set_runner(runner: Runner) -> Iterator[None]:
 def split_inputs(inputs: Mapping[str, Path], out_dir: Path, *further: str) -> list[Part]:
     """Return the parts of a stage: those of its input `rows`.
 
-    The inputs `further` are cut in the same way; those that the stage does not have are left out. ValueError where one
-    is cut otherwise.
+    The inputs `further` are cut in the same way; those that the stage does not have are left out. Raises ValueError if
+    one is cut otherwise.
     """
     files = {name: table_parts(inputs[name]) for name in ("rows", *further) if name in inputs}
     count = len(files["rows"])
@@ -194,9 +194,8 @@ def unfinished(work: PartWork, parts: Iterable[Part]) -> list[Part]:
 def run_locally(work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
     """Do the work in processes of this machine, as many as `workers` says; few rows or a single part are done here.
 
-    A part that has killed its worker is tried once more. There `workers` is 2, so that verifiers get processes of
-    their own: a row that no process survives then costs its own verdict only. Raises WorkerKilled where that does not
-    help.
+    A part that has killed its worker is tried once more. There `workers` is 2, so that verifiers get processes of their
+    own: a row that no process survives then costs its own verdict only. Raises WorkerKilled if that does not help.
     """
     workers = getattr(work.config, WORKERS, 1) or usable_cores()
     if workers == 1 or len(parts) == 1 or sum(part.count_rows() for part in parts) < FEWEST_ROWS:

@@ -40,7 +40,7 @@ def join_cluster(address: str | None, setting: str) -> tuple[Any, bool]:
     """Return Ray, which has joined the cluster of this address, and whether it had before.
 
     None stands for the cluster that this machine belongs to, else for one that is started here. Raises SetupError,
-    which names the `setting` that has the address, where there is no Ray or no cluster.
+    which names the `setting` that has the address, if there is no Ray or no cluster.
     """
     try:
         import ray
@@ -74,7 +74,7 @@ def joined_cluster(address: str | None, setting: str) -> Iterator[Any]:
 
 @contextmanager
 def ray_runner(config: RayConfig, run_dir: Path) -> Iterator[Runner]:
-    """Yield a runner on a cluster. Raises SetupError where a node of it could not do the work."""
+    """Yield a runner on a cluster. Raises SetupError if a node of it could not do the work."""
     with joined_cluster(config.address, "run.ray.address") as ray:
         _check_nodes(ray, config, run_dir)
         yield partial(_run_on_ray, ray, config)
@@ -143,7 +143,7 @@ def _do_part(whereabouts: Whereabouts, work: PartWork, part: Part) -> None:
 
 
 def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
-    """Raise SetupError for a node that does not see the run's folder or has another truegold, and where none has the
+    """Raise SetupError for a node that does not see the run's folder or has another truegold, and if none has the
     memory of a task."""
     nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
     memory = max((node["Resources"].get("memory", 0) for node in nodes), default=0)
@@ -186,7 +186,7 @@ def _check_nodes(ray: Any, config: RayConfig, run_dir: Path) -> None:
 
 
 def _probe(whereabouts: Whereabouts, truegold: str, folder: Path, token: str, node: str) -> str | None:
-    """Return why this node could not do the work, None where it could; it shows that by a file."""
+    """Return why this node could not do the work, or None if it could; it shows that by a file."""
     if (installed := version("truegold")) != truegold:
         return f"has truegold {installed}, and this machine {truegold}"
     try:

@@ -100,7 +100,7 @@ class RecordLog:
 
 
 def _read_line(line: bytes) -> Any:
-    """Return the record of a line, None where that is not whole."""
+    """Return the record of a line, or None if that is not whole."""
     try:
         return orjson.loads(line) if line.endswith(b"\n") else None
     except orjson.JSONDecodeError:

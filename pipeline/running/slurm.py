@@ -44,7 +44,7 @@ exec {python} -m truegold.flows.cli part {run} {stage} --of {tasks} --at "$SLURM
 
 
 def check_slurm() -> None:
-    """Raise SetupError where this machine submits no jobs to Slurm."""
+    """Raise SetupError if this machine submits no jobs to Slurm."""
     if missing := [name for name in ("sbatch", "squeue", "scancel") if shutil.which(name) is None]:
         raise SetupError(
             f"Slurm cannot be used: there is no {missing[0]} on this machine.",
@@ -53,7 +53,7 @@ def check_slurm() -> None:
 
 
 def run_on_slurm(run_dir: Path, config: SlurmConfig, work: PartWork, parts: Sequence[Part], progress: Progress) -> None:
-    """Do the work in job arrays. Raises SetupError where parts are not done after as many as the configuration says."""
+    """Do the work in job arrays. Raises SetupError if parts are not done after as many as the configuration says."""
     folder = parts[0].out_dir / SCRATCH / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     job = _job_under_way(folder, work, parts)

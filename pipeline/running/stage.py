@@ -289,7 +289,7 @@ def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def table_digest(record: Mapping[str, Any], name: str) -> str | None:
-    """Return one digest of a table that a stage's record has, of one file or of parts; None where it has none."""
+    """Return one digest of a table that a stage's record has, of one file or of parts, or None if it has none."""
     digests = list(_digests(record, name).values())
     return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 
@@ -297,7 +297,7 @@ def table_digest(record: Mapping[str, Any], name: str) -> str | None:
 def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progress) -> StageResult:
     """Return the stage's finished folder, from the cache where its key is known, else by running it.
 
-    Raises whatever the stage function raises; the unfinished folder then stays for the next try.
+    Raises the errors of the stage function. The unfinished folder then stays for the next try.
     """
     key = stage_key(stage, run_dir, digests)
     final = run_dir / stage.name
@@ -389,7 +389,7 @@ def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
 def _restore(run_dir: Path, name: str, key: str, partial: Path) -> None:
     """Put a finished folder of this key in place that was set aside earlier, or that a kill left before its rename.
 
-    What such a kill left in `partial` under another key is set aside: it is no unfinished work.
+    Files that such a kill left in `partial` under another key are set aside, because they are not unfinished work.
     """
     left = load_record(partial)
     if left is not None and left["key"] != key:

@@ -1,10 +1,11 @@
-"""Ties the processes of a stage on several machines to the one that has started them, by a TCP connection each.
+"""Ends all processes of a stage if one of them dies. They run on several machines, and each keeps a TCP connection to
+the process that started it.
 
     tether = Tether(["worker-1", "worker-2"])     here: where one is gone, all others are ended
     hold(tether.addresses, tether.token)          there: ends this process where the connection breaks
 
-The kernels keep a connection alive, however busy the processes are: a machine without power is noticed after 40 s, a
-process that is killed at once. A process that hangs or was stopped says nothing any more, which is noticed after 45 s.
+A killed process is noticed at once, and a machine without power after 40 s (TCP keepalive). Each process also sends a
+sign of life, so one that hangs or is stopped is noticed after 45 s.
 """
 
 from __future__ import annotations
@@ -23,46 +24,46 @@ from threading import Lock, Thread
 Address = tuple[str, int]
 
 DONE, FAILED = b".", b"!"
-"""A process's last word."""
+"""The last byte that a process sends: it is done, or it failed."""
 SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
-"""The signals that tell a process to end, each with the byte for it."""
+"""Signals that end a process, each with the byte that stands for it."""
 PULSE, PULSE_S = b"~", 5.0
-"""A process says so every so many seconds that it runs."""
+"""Each process sends this byte every five seconds as a sign of life."""
 SILENT_S = 45.0
-"""It is given up after so many seconds of silence."""
+"""A process is given up after so many seconds without a sign of life."""
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 6), ("TCP_USER_TIMEOUT", 40_000))
-"""Options of a connection: asked for a sign of life after 10 s, and given up after 40."""
+"""TCP options: the kernel checks an idle connection after 10 s, and closes a dead one after 40 s."""
 REACH_S = 5.0
-"""How long a process tries each address."""
+"""How many seconds a process tries each address."""
 
 
 class Tether:
-    """The end of the process that has started the others."""
+    """The side of the process that started the others."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        """hosts: where the processes run."""
+        """hosts: the machines of the processes."""
         self._server = socket.create_server(("", 0))
         self._lock = Lock()
         self._held: list[socket.socket] = []
         self.token = secrets.token_hex(16)
-        """It tells the stage's own processes from others that find the port."""
+        """A secret by which the processes of the stage identify themselves."""
         port = self._server.getsockname()[1]
         self.addresses: list[Address] = [(host, port) for host in dict.fromkeys((*_own_addresses(hosts), "127.0.0.1"))]
-        """The addresses at which the processes may reach this one."""
+        """The addresses at which the processes can reach this process."""
         self._is_closed = False
         self.is_broken = False
-        """Whether a process has gone without a word."""
+        """Whether a process has died without a last byte."""
         Thread(target=self._accept, daemon=True).start()
 
     def tell(self, signum: int) -> None:
-        """Have every process get a signal."""
+        """Send a signal to every process."""
         with self._lock:
             for connection in self._held:
                 with suppress(OSError):
                     connection.send(SIGNALS[signal.Signals(signum)])
 
     def close(self) -> None:
-        """Let go; processes that still hold on end."""
+        """Close all connections. Processes that are still connected end."""
         self._server.close()
         with self._lock:
             self._is_closed = True
@@ -90,16 +91,15 @@ class Tether:
                 self.is_broken |= not word and not self._is_closed
             if word != DONE:
                 self.close()
-            if word:  # To close the connection now would end the process before it has ended by itself.
+            if word:  # The connection stays open, because closing it would end the process before it ends by itself.
                 connection.settimeout(None)
                 while connection.recv(1):
                     pass
 
 
 def _last_word(connection: socket.socket) -> bytes:
-    """Wait for a process's last word; return nothing where the connection breaks, or where it has fallen silent.
-
-    Silence is counted in short waits, since this process may have been stopped itself meanwhile.
+    """Wait for the last byte of a process. Return an empty text if the connection breaks or the process is silent for
+    too long. The silence is measured in short waits, because this process may itself have been stopped meanwhile.
     """
     connection.settimeout(PULSE_S)
     silent_s = 0.0
@@ -118,9 +118,8 @@ def _last_word(connection: socket.socket) -> bytes:
 
 
 def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
-    """Hold on to the process that has started this one, in the background; return what takes the last word.
-
-    Where no address can be reached it says so and goes on untied.
+    """Connect to the process that started this one, and watch the connection in the background. Return a function that
+    sends the last byte. If no address can be reached, print a warning and go on without a connection.
     """
     for host, port in addresses:
         with suppress(OSError):
@@ -136,7 +135,7 @@ def hold(addresses: Sequence[Address], token: str) -> Callable[[bytes], None]:
 
 
 def _obey(connection: socket.socket) -> None:
-    """Pass on signals until the connection breaks, and end this process then."""
+    """Receive signals until the connection breaks, and then end this process."""
     numbers = {word: signum for signum, word in SIGNALS.items()}
     with suppress(OSError):
         while word := connection.recv(1):
@@ -145,7 +144,7 @@ def _obey(connection: socket.socket) -> None:
 
 
 def _beat(connection: socket.socket) -> None:
-    """Say that this process runs, as long as it does."""
+    """Send signs of life while this process runs."""
     with suppress(OSError):
         while True:
             time.sleep(PULSE_S)
@@ -160,7 +159,7 @@ def _keep_alive(connection: socket.socket) -> None:
 
 
 def _own_addresses(hosts: Sequence[str]) -> list[str]:
-    """Return by which addresses of its own this machine speaks to others. Nothing is sent."""
+    """Return the addresses of this machine, as others see them. Nothing is sent."""
     addresses = []
     for host in hosts:
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

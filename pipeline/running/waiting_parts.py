@@ -90,7 +90,7 @@ def do_shares(
 ) -> int:
     """Do one of so many shares of the work that waits, and return how many of its parts were not done.
 
-    - `stage`: the stage whose work it is. Raises InputError where none of it waits. Without it, the work of every stage
+    - `stage`: the stage whose work it is. Raises InputError if none of it waits. Without it, the work of every stage
       is waited for and done until the run has its report
     - `workers`: in place of the stage's own
     """

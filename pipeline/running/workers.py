@@ -41,7 +41,7 @@ class Whereabouts:
     def enter(self) -> None:
         """Have import strings and paths mean in this process, which may be on another machine, what they mean there.
 
-        Raises SetupError where this machine does not have the working directory.
+        Raises SetupError if this machine does not have the working directory.
         """
         sys.path[:] = dict.fromkeys((*self.path, *sys.path))
         try:
@@ -68,7 +68,7 @@ class _Job:
 def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int) -> Iterator[tuple[T, R]]:
     """Yield each task with what the function returns for it; function, tasks and returned values have to be picklable.
 
-    Tasks are taken from the iterable as workers come free. Raises WorkerKilled where a worker is killed.
+    Tasks are taken from the iterable as workers come free. Raises WorkerKilled if a worker is killed.
     """
     from joblib import Parallel, delayed
     from joblib.externals.loky import get_reusable_executor

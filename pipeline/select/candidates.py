@@ -1,4 +1,4 @@
-"""Judges what a row is worth to training, by its profile, and says why where it is not a candidate.
+"""Judges what a row is worth to training, by its profile, and says why if it is not a candidate.
 
     0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
     8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
@@ -201,14 +201,14 @@ class Judgement:
 
 
 def _each(known: Sequence[Mixture | None], measure: Callable[[Mixture], float]) -> Array:
-    """Return a measure of each posterior; 0 where there is none."""
+    """Return a measure of each posterior; 0 if there is none."""
     return np.array([0.0 if mixture is None else measure(mixture) for mixture in known])
 
 
 def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, config: SelectConfig) -> dict[str, object]:
     """Return what share of the groups of the selected rows is expected to teach, for the stage's record.
 
-    cut: the share of samples that were `truncated`, of each row. Raises InputError where the share of groups is below
+    cut: the share of samples that were `truncated`, of each row. Raises InputError if the share of groups is below
     `config.min_teaching_share`, unless `config.may_be_empty`.
     """
     size = config.group_size
@@ -226,7 +226,7 @@ def teaching_facts(judgement: Judgement, selected: Array, cut: pl.LazyFrame, con
 
 
 def remedy_for_none(cut: Sequence[float], drops: Mapping[str, int], rows_in: int) -> str:
-    """Return what would help where none of `rows_in` rows is left, by the reason for which most of them went.
+    """Return what would help if none of `rows_in` rows is left, by the reason for which most of them went.
 
     cut: the shares of their samples that were cut, of the rows of training.
     """

@@ -1,13 +1,13 @@
-"""Chooses candidates in the target's proportions and quotas, and orders the others as they would follow.
+"""Chooses candidates so that target and quotas are met, and orders the others as a reserve.
 
     60 rows of algebra, 500 of geometry; quota algebra 1/2, at most 100    ->  50 and 50
-    the same with no `max_rows`                                             ->  60 and 60: the largest that keeps it
+    the same with no `max_rows`                                             ->  60 and 60: the largest that meets it
     quota algebra 3/4, at most 100                                          ->  60 and 40, and algebra is named as short
 
-Rows that no demand tells apart form a cell. Their counts are integers that miss the demands by as few rows as possible,
-first those that were asked for and then the histogram that stands in where none was, have no more doubtful rows than
-their share (`Limit`) and, among those, keep as near as possible to the proportions in which the cells have rows (HiGHS,
-by scipy).
+Rows with the same properties form a cell. The number of selected rows of each cell is found by integer programming
+(HiGHS in scipy). It meets the demands, or misses them by the fewest rows. It respects the bound on doubtful rows
+(`Limit`). Among equal solutions, it stays near the natural proportions of the cells. If no demand was given, a default
+histogram is used.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ class Limit:
     rows: Sequence[int]
     """The rows of the kind in each cell."""
     last: Sequence[int]
-    """The rows among them that are taken only where no others meet the demands."""
+    """The rows among them that are taken only if no others meet the demands."""
 
     def within(self, total: int) -> int:
         """Return how many such rows a selection of `total` may have."""
         return math.floor(self.share * total + ROUNDING)
 
     def beside(self, others: int) -> int:
-        """Return how many such rows there may be with so many rows of other kinds."""
+        """Return the most limited rows next to so many other rows."""
         if self.share == 1:
             return sum(self.rows)
         return math.floor(others * self.share / (1 - self.share) + ROUNDING)
@@ -84,7 +84,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Fulfilment:
-    """A demand, and the rows that were selected for it."""
+    """A demand, and the number of rows that were selected for it."""
 
     name: str
     share: float
@@ -105,10 +105,9 @@ class Choice:
 
     selected: Array
     reserve: Array
-    """The other rows in the order in which they would follow, as far as doubtful ones keep to their share of selection
-    and reserve together."""
+    """The next rows in order. Doubtful rows are included up to their share of selection and reserve together."""
     over_zero_share: Array
-    """Doubtful candidates beyond that share, in the order in which they would follow."""
+    """Doubtful candidates beyond this share, in order."""
     fulfilments: Sequence[Fulfilment]
     """The demands, and how far they are met."""
 
@@ -153,7 +152,7 @@ def choose(candidates: Candidates, config: SelectConfig) -> Choice:
 
 
 def _shuffle(candidates: Candidates, seed: int) -> Array:
-    """Return the candidates in the order in which they are wanted: by worth, and by chance where that is equal."""
+    """Return the candidates by their worth. Equal ones are in random order."""
     shuffled = array("q", range(len(candidates)))
     random.Random(seed).shuffle(shuffled)
     order = np.frombuffer(shuffled, np.int64)
@@ -185,7 +184,7 @@ def _cells(
 
 
 def _fill(candidates: Candidates, cells: Sequence[Array], counts: Sequence[int], zeros: int) -> list[Array]:
-    """Return the best candidates of each cell, of which `zeros` at most never passed."""
+    """Return the best candidates of each cell. At most `zeros` of them never passed."""
     best = [cell[:count] for cell, count in zip(cells, counts, strict=True)]
     passing = [cell[~candidates.is_doubtful[cell]] for cell in cells]
     needed, optional = [], []
@@ -222,7 +221,7 @@ def _within_reach(
 ) -> list[Demand]:
     """Return the demands with shares that bands can have: one without rows would leave no selection at all.
 
-    A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and where there are
+    A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and if there are
     none the other demands grow in proportion. Of the `available` rows of each cell so many are of the kind that `never`
     passed.
     """
@@ -245,10 +244,8 @@ def _within_reach(
 
 
 def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
-    """Return the quotas, scaled so that those of a column of which every row has one add up to 1, where they nearly do.
-
-    Raises InputError where they `must` and leave no share to others: a few rows, of which shares are hardly to be told
-    apart, would still have them all.
+    """Return the quotas. If all values of a column have quotas and their sum is nearly 1, they are scaled to 1. Raises
+    InputError if they exceed 1 and `must` be met.
     """
     scaled = []
     for column in columns:
@@ -284,7 +281,7 @@ def _quota_demands(keys: Sequence[CellKey], columns: Sequence[str], config: Sele
 
 
 def mix_cells(cells: Sequence[Array]) -> Array:
-    """Return all candidates, one of each cell in turn as long as it lasts: every prefix is as even as it can be."""
+    """Return all candidates, one of each cell in turn, so that every prefix is as even as possible."""
     if not cells:
         return NO_ROWS
     sizes = list(map(len, cells))
@@ -313,10 +310,8 @@ def solve_counts(
 
 
 def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) -> list[int]:
-    """Return the counts of the largest selection in which every demand has its share, to the row.
-
-    Where shares contradict each other there is none: of a few rows, any share is right to the row. Otherwise parts of
-    rows have a selection that is no smaller, and seldom much larger, so that sizes are tried from there down.
+    """Return the counts of the largest selection that meets every demand, up to half a row. There is none if the shares
+    contradict each other. The solution with fractions of rows is an upper bound, so sizes are tried from there down.
     """
     if _Program(available, demands, limit, None).bound(0.0) < 1:
         return [0] * len(available)
@@ -332,7 +327,7 @@ def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) 
 
 
 def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Sequence[int]) -> list[Fulfilment]:
-    """Return each demand with the rows selected for it, where so many of each cell are."""
+    """Return each demand with the number of rows for it, given the counts of the cells."""
     described = []
     for demand in demands:
         rows, there_are = (sum(values[cell] for cell in demand.cells) for values in (counts, available))
@@ -366,7 +361,7 @@ class _Program:
         self._upper = np.concatenate([self._available, rare, last, unbounded])
         identity, ones = np.eye(cells), np.ones((1, cells))
         self._constraints: list[Any] = []
-        # What exceeds a cell's other rows is of the limited kind.
+        # A cell takes limited rows only when its other rows are used up.
         self._bind(-np.inf, self._available - rare - last, rows=identity, rare=-identity, last=-identity)
         if total is None:
             self._bind(-np.inf, 0.0, rows=-limit.share * ones, rare=ones, last=ones)
@@ -377,22 +372,20 @@ class _Program:
         self._bind(-np.inf, np.ceil(usable * total / usable.sum()), rows=identity, exceed=-identity)
 
     def bound(self, slack: float) -> int:
-        """Return a number of rows that no selection exceeds in which every demand has its share, give or take `slack`
-        rows."""
+        """Return an upper bound for the size of a selection that meets every demand up to `slack` rows."""
         self._bind(-slack, slack, rows=self._members - self._shares[:, None])
         variables = self._minimise(self._row(rows=-np.ones((1, self._sizes["rows"]))), are_whole=False)
         return 0 if variables is None else math.floor(variables[self._columns("rows")].sum() + SLACK)
 
     def exact(self) -> list[int] | None:
-        """Return the counts of `total` rows in which every demand has its share, None where there are none."""
+        """Return the counts of `total` rows that meet every demand, or None if there are none."""
         targets = self._shares * self._total
         slack = HALF_A_ROW + ROUNDING
         self._bind(targets - slack, targets + slack, rows=self._members)
         return self._in_proportion()
 
     def nearest(self) -> list[int]:
-        """Return the counts of `total` rows that miss the demands by as few rows as possible, those of a default only
-        where that costs the others nothing."""
+        """Return the counts of `total` rows that miss the demands by the fewest rows. Default demands come last."""
         if self._demands:
             identity = np.eye(len(self._demands))
             whole = np.round(self._shares * self._total)
@@ -437,7 +430,7 @@ class _Program:
             self._bind(-np.inf, round(float((cost @ variables).item())) + HALF_A_ROW, **parts)
 
     def _minimise(self, cost: Array, *, are_whole: bool = True) -> Array | None:
-        """Return the variables of the solution of least cost, None where there is none."""
+        """Return the solution with the least cost, or None."""
         from scipy.optimize import Bounds, milp
 
         solution = milp(

@@ -36,7 +36,7 @@ class ProfiledRows:
     """The columns of the profiled rows, each in the order of the table."""
 
     def __init__(self, inputs: Mapping[str, Path]) -> None:
-        """Read the tables `rows`, `profile` and `suspicion`. Raises InputError where these are not of one profile."""
+        """Read the tables `rows`, `profile` and `suspicion`. Raises InputError if these are not of one profile."""
         self._rows = inputs["rows"]
         frames, is_heldout = [], []
         sources, domains = _Names(), _Names()
@@ -73,7 +73,7 @@ class ProfiledRows:
         self.posteriors = posteriors.mixtures()
         """The posteriors by their numbers; the first is None, for rows of which nothing could be judged."""
         self.suspicion = _join(suspicion, np.float64)
-        """0 where nothing was looked at, since nothing is known there."""
+        """0 if nothing was looked at, since nothing is known there."""
 
         source_codes = {name: code for code, name in enumerate(sources.names)}
         self.named = {

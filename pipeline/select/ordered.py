@@ -1,10 +1,10 @@
-"""Rows put into an order that has nothing to do with the one they are read in, within bounded memory.
+"""Sorts rows of a large table into a given order on the disk, within bounded memory.
 
-    ordered = OrderedRows(folder, order, rows)    a place for each row that is wanted, by its number in the table
-    ordered.add(first, batch)                     any batch of the table; other rows of it are passed over
-    for number, row in ordered: ...         in the order asked for
+    ordered = OrderedRows(folder, order, rows)    order: the numbers of the rows, in the order wanted
+    ordered.add(first, batch)                     a batch of the table; rows that are not in order are ignored
+    for number, row in ordered: ...               in this order
 
-The rows lie in files, each of which holds a stretch of the order and is sorted when its turn comes.
+The order is cut into stretches. Each stretch has a file, which is read and sorted when its rows are asked for.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from truegold.pipeline.select.columns import Array, group_by
 from truegold.pipeline.tables.rows import BATCH_ROWS, ROW_SCHEMA, Row
 
 STRETCH_ROWS = 2**16
-"""Rows that are in memory at a time."""
+"""The number of rows in memory at a time."""
 NOT_WANTED = -1
 ROW_INDEX = "row_index"
 
 
 class OrderedRows:
-    """Rows of a table in an order of their own. A context manager."""
+    """A context manager that collects rows of a table and yields them in another order."""
 
     def __init__(self, folder: Path, order: Array, rows: int) -> None:
-        """order: the numbers of the rows that are wanted, of a table of so many."""
+        """order: the numbers of the wanted rows. rows: the number of all rows of the table."""
         self._rank = np.full(rows, NOT_WANTED, np.int32)
         self._rank[order] = np.arange(len(order), dtype=np.int32)
         self._schema = ROW_SCHEMA.append(pa.field(ROW_INDEX, pa.int64()))
@@ -44,7 +44,7 @@ class OrderedRows:
         ]
 
     def add(self, first: int, batch: pa.Table) -> None:
-        """Take in what is wanted of a stretch of the table, which begins with the row of the number `first`."""
+        """Add the wanted rows of a batch. first: the number of its first row in the table."""
         ranks = self._rank[first : first + len(batch)]
         chosen_rows = np.flatnonzero(ranks != NOT_WANTED)
         for stretch, members in group_by(ranks[chosen_rows] // STRETCH_ROWS, chosen_rows):
@@ -52,7 +52,7 @@ class OrderedRows:
             self._writers[stretch].write_table(rows)
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
-        """Yield each row with its number."""
+        """Yield the number and the row, in the given order."""
         self._open.close()
         for path in self._paths:
             with pa.memory_map(str(path)) as file:

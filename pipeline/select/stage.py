@@ -12,7 +12,7 @@ held-out rows, to be profiled again after training. hard.parquet lists the rows 
 hard, and those beyond `zero_share`. Nothing is lost: dropped rows stay in dropped.parquet with their reason
 (`DropReason`).
 
-The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. So it is where
+The stage `take_rows` stands in if nothing has profiled the rows: every row goes to training as it is. So it is where
 `profile: null` leaves the profile out, and where training is on dialogues (`train.turns`), whose worth cannot be told
 from single answers.
 """
@@ -70,9 +70,9 @@ SELECTED = OVER_ZERO_SHARE + 1
 @stage_function(version=9)
 def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Select from the profile's `rows`, by its tables `profile`, `flags` and `suspicion`, and by `open_flags`,
-    `decided` and `checks` of `settle` where there are any.
+    `decided` and `checks` of `settle` if there are any.
 
-    Raises InputError where nothing is left, or nothing that teaches, unless `config.may_be_empty`.
+    Raises InputError if nothing is left, or nothing that teaches, unless `config.may_be_empty`.
     """
     progress.start("selecting")
     judgement = Judgement(inputs, config)

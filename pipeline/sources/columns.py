@@ -1,4 +1,4 @@
-r"""Takes values out of a source's record: columns by their paths, extracts, texts and golds.
+r"""Takes values out of a record: columns by their paths, extracts of texts, and golds.
 
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
@@ -6,24 +6,23 @@ r"""Takes values out of a source's record: columns by their paths, extracts, tex
     {"answer": "12.0"}                       column "answer", extract "whole"                -> "12"
     {"output": "Answer: (C)"}                column "output", extract "regex:Answer: (\S+)"  -> "(C)"
 
-A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name has a
-dot in it comes first.
+A dot leads into structs, into texts with a JSON object, and by number into lists. A column with a dot in its own name
+comes first.
 
-Which column is which is found by `verifiers.columns`; whole shapes of data sets, such as those of programs with their
-tests, are in `presets`.
+`verifiers.columns` finds the roles of columns. `presets` has the formats of known data sets.
 
-A column of gold holds one answer, or a list of accepted ones, any of which is right:
+A column of gold has one answer, or a list of accepted answers:
 
     "answer": 72                              golds_of  ->  ["72"]
     "answer": ["1/2", 0.5, null, "1/2"]       golds_of  ->  ["1/2", "0.5"]
     "answer": [["1/2"]]                       golds_of  ->  ["1/2"]
     "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
-    "answer": "['72', '73']"                  ["72", "73"] for a verifier of values: texts in quotes are no value
+    "answer": "['72', '73']"                  ["72", "73"] for a verifier of values: texts in quotes are not values
     "answer": {"value": "72"}                 a reject, gold_not_text: answer.value names the answer
     "answer": {"value": "72", "aliases": []}  ["72"]; so are DROP's objects of number, date and spans
-    "answer": "nan"                           []: a writer of tables found nothing
+    "answer": "nan"                           []: written for a missing value
 
-Of `choice` with `multiple` a list is one answer: all of its options are needed. The first gold is the row's, the others
+For `choice` with `multiple`, a list is one answer with several options. The first gold is the row's gold; the others
 are the argument `other_golds` of its verifier.
 """
 
@@ -52,13 +51,13 @@ class Column:
     name: str
     """A column's name, or a path with dots."""
     extract: Extract | None = None
-    """The function that takes the meant part out of the column's text; None where all of it is meant."""
+    """The function that takes a part out of the column's text, or None for the whole text."""
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
         return value_at(values, self.name)
 
     def text(self, values: Mapping[str, Any]) -> str | None:
-        """Return the column's text, after the extract where there is one; None where there is none."""
+        """Return the column's text after its extract, or None if there is none."""
         text = text_of(self(values))
         return self.extract(text) if text is not None and self.extract is not None else text
 
@@ -69,12 +68,12 @@ class Column:
 
 
 def compile_column(spec: ColumnSpec, field: str) -> Column:
-    """Make a `ColumnSpec` ready; raise a ConfigError that names `columns.<field>` where its extract is none."""
+    """Compile a `ColumnSpec`. Raises a ConfigError that names `columns.<field>` if its extract is not valid."""
     return Column(spec.column, _compile_extract(spec.extract, field) if spec.extract is not None else None)
 
 
 def _compile_extract(text: str, field: str) -> Extract:
-    """Return the function that an extract stands for."""
+    """Return the function of an extract."""
     if text == "boxed":
         return last_boxed
     if text == WHOLE:
@@ -125,9 +124,8 @@ def _compile_regex(pattern: str, field: str) -> Extract:
 
 
 def golds_of(value: Any, column: str) -> list[str]:
-    """Return the accepted golds that a value stands for, each once; none where it holds nothing.
-
-    Raises Unusable for objects, lists within lists, and more golds than a row may have; `column` names it in errors.
+    """Return the different accepted golds in a value; empty if it has none. Raises Unusable for objects, nested lists,
+    and too many golds. column: the name for errors.
     """
     value = _only_entry(value)
     if isinstance(value, Mapping) and (answers := _answers_of(value, column)) is not None:
@@ -140,11 +138,11 @@ def golds_of(value: Any, column: str) -> list[str]:
 
 
 _SPANS = ("number", "date", "spans")
-"""The keys of DROP's answers, one of which is filled."""
+"""The keys of DROP's answers. One of them has the answer."""
 
 
 def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
-    """Return the golds of an object in a form that is known, None of any other.
+    """Return the golds of an object in a known format, else None.
 
     {"value": "Ada Holm", "aliases": ["A. Holm"]}                              ["Ada Holm", "A. Holm"]
     {"number": "65", "date": {"day": "", ...}, "spans": []}                    ["65"]
@@ -176,7 +174,7 @@ def _filled_part(answer: Mapping[str, Any]) -> list[str]:
 
 
 WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
-"""Texts that writers of tables leave where there is nothing."""
+"""Texts that writers of tables leave if there is nothing."""
 
 
 def is_written_null(gold: str, of_values: bool) -> bool:
@@ -193,11 +191,10 @@ def gold_texts(value: Any) -> list[str]:
 def extracted_golds(
     column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False, problem: str = ""
 ) -> list[str]:
-    """Return the golds of a record's column after its extract, without those in which that finds nothing.
-
-    together: whether a list is one answer, all of whose entries are needed. of_values: whether golds are numbers,
-    formulas or letters, so that a text which lists texts in quotes is a list that a writer of CSV turned into text.
-    problem: what is asked, by which several boxes are one answer or several.
+    """Return the golds of a column after its extract, without those for which the extract finds nothing. together:
+    whether a list is one answer with several entries. of_values: whether golds are numbers, formulas or letters; a text
+    that lists quoted texts is then read as a list, as CSV files have it. problem: the question, which decides whether
+    several boxes are one answer.
     """
     if together:
         return [text for text in (column.text(values),) if text is not None]
@@ -230,7 +227,7 @@ _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
 _EITHER_ACCEPTED = re.compile(r"\beither\b[^.]{0,60}\b(?:correct|accept)|\balso\b[^.]{0,40}\baccept", re.IGNORECASE)
-"""Words of a solution in which any of the boxes is right."""
+"""Words of a solution which say that each of its boxes is right."""
 _JOINED = re.compile(r"[\s\\$}.,;:!()\[\]]*(?:\\text\s*\{)?\s*(?P<word>and|or)\b[^.\n]{0,20}", re.IGNORECASE)
 """The text between two boxes of one sentence: "} or $x = "."""
 _LIST = re.compile(r",(?!\d{3})(?![^()\[\]]*[)\]])|\band\b|\bor\b")
@@ -272,7 +269,7 @@ def listed_golds(value: Any, column: str) -> list[str]:
 
 
 def distinct(golds: Iterable[str]) -> list[str]:
-    """Return every gold once; raise Unusable where there are more than a row may have."""
+    """Return every gold once; raise Unusable if there are more than a row may have."""
     once = list(dict.fromkeys(golds))
     if len(once) > MAX_GOLDS:
         raise Unusable("too_many_golds", f"{len(once)} accepted golds; a row may have {MAX_GOLDS}")
@@ -313,7 +310,7 @@ def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
 
 
 def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
-    r"""Return how to take gold out of worked solutions: the last \boxed{}; None where no solution has one."""
+    r"""Return how to take gold out of worked solutions: the last \boxed{}, or None if no solution has one."""
     column = Column(solution)
     if any(last_boxed(text) for values in samples for text in gold_texts(column(values))):
         return ColumnSpec(column=solution, extract="boxed")
@@ -336,7 +333,7 @@ def column_paths(samples: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
-    """Return the names of the columns that the sample records have, those of structs with their parts, for an error."""
+    """Return the names of the columns in sample records, with the fields of structs, for an error."""
     names = column_paths(samples)
     names = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
     more = ", ..." if len(names) > SHOWN_NAMES else ""
@@ -350,13 +347,13 @@ class Derived:
 
     verifier_args: Mapping[str, Any]
     solution: str | None = None
-    """The worked solution, where the layout names no column for it."""
+    """The worked solution, if the layout has no column for it."""
     prompt: str | None = None
-    """The prompt, in place of what the layout's column holds."""
+    """The prompt, in place of the layout's column."""
     gold: str | None = None
-    """The gold, where the layout names no column for it."""
+    """The gold, if the layout has no column for it."""
     verifier: str | None = None
-    """The verifier of this row, where the layout's is not that of all."""
+    """The verifier of this row, if it differs from the layout's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,18 +361,17 @@ class RowParts:
     """The parts of a row that a record has in addition to the prompt."""
 
     id: str | None
-    """The row's id, where an exported file carries it; None of any other file, and where it was edited since, so that
-    it is another row now."""
+    """The id of a row in an exported file. None for other files, and for edited rows, which are other rows."""
     gold: str | None
     domain: str
     verifier: str
     verifier_args: Mapping[str, Any]
     solution: str | None
     split: str | None
-    """train or heldout; None where the record says something else."""
+    """train or heldout, or None if the record says something else."""
     meta: Mapping[str, Any]
     prompt: str | None = None
-    """The prompt, of a row that an exported file carries; None where it is in its column."""
+    """The prompt, of a row that an exported file carries, or None if it is in its column."""
     context: str | None = None
     """The messages before the prompt, of a row that an exported file carries."""
 
@@ -391,13 +387,13 @@ class Layout:
     verifier: str = "math"
     """The verifier of its rows."""
     derive: Callable[[Values], Derived] | None = None
-    """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
+    """The function that makes more of a record than single columns give; it raises `Unusable` if it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
     asks: tuple[str, ...] = ()
     """The columns that make the prompt, in their order, where these are several."""
     unseen: frozenset[str] = frozenset()
-    """Columns of options, tests and stories that none of the first records has: a row that has one is of another
+    """Columns of options, tests and stories that none of the first records has. A row that has one is of another
     kind."""
     restore: Callable[[Values], RowParts] | None = None
     """The function that takes a whole row out of a file that truegold has exported (`carried`); nothing else is read

@@ -1,21 +1,21 @@
-"""Reads conversations: the question, the messages before it, and what a record says that no row can carry.
+"""Reads conversations: the question, the messages before it, and parts that a row cannot keep.
 
     [{"role": "user", "content": "2+2?"}]                                              question "2+2?", no context
-    [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]       the same: an answer asks nothing
+    [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]       the same: the answer is ignored
     [{"role": "system", "content": "In miles."}, {"role": "user", "content": "..."}]   context: the system message
     [user "I have 3 apples.", assistant "Yes?", user "And now?"]                       context: the first two messages
     {"prompt": "2+2?", "system_prompt": "In miles."}                                   context: a system message
     {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  the same
     {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: both as messages
 
-Pictures, media and tools are lost on a row, and so are turns next to a prompt that is none of them:
+A row cannot keep pictures, media and tools:
 
     {"prompt": "<image> What is this?", "images": [{"path": "a.png"}]}                 lost: pictures
     {"prompt": [...], "tools": [{"name": "search", "parameters": {}}]}                 lost: tools
     {"prompt": "What does he say?", "audio": {"path": "a.wav"}}                        lost: media
 
-Rows that lose something are rejected by that name, unless `data.last_turn_only` says to keep the last user message
-alone. Empty messages, columns and parts lose nothing.
+Rows with such parts are rejected, unless `data.last_turn_only` keeps only the last user message. Empty messages,
+columns and parts do not matter.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class AskedConversation:
     """The question of a record, and the conversation around it."""
 
     question: Any
-    """The content of the question: a text, or what stands there instead."""
+    """The content of the question: a text, or another value in its place."""
     is_chat: bool = False
     """Whether the prompt's column holds messages."""
     is_answered: bool = False
-    """Whether messages stand behind the question there."""
+    """Whether there are messages after the question."""
     context: tuple[Message, ...] = ()
     """The messages before the question, a system message first."""
     lost: Mapping[str, str] | None = None
@@ -71,14 +71,13 @@ class AskedConversation:
 
 
 def context_text(conversation: AskedConversation) -> str | None:
-    """Return the context as a row has it: JSON text, None where there is none."""
+    """Return the context for the row: JSON text, or None if there is none."""
     return dump_json(conversation.context) if conversation.context else None
 
 
 def messages_of(value: Any) -> list[RawMessage]:
-    """Return the messages that a value holds as a list, or as the text of one; none where it is none.
-
-    Those of ShareGPT (`from`, `value`) come as others do.
+    """Return the messages in a value, which is a list or its JSON text; empty for other values. Messages of ShareGPT
+    (`from`, `value`) are converted.
     """
     if isinstance(value, str) and _MESSAGES_TEXT.match(value):
         structure = parse_literal(value)
@@ -100,10 +99,8 @@ def is_unread_conversation(value: Any) -> bool:
 
 
 def read_prompt(value: Any) -> tuple[Any, bool]:
-    """Return what a prompt column asks, and whether it holds messages.
-
-    Of messages it is the last one by a user, its parts joined; where no one is called user, the last that is not by a
-    system or an assistant.
+    """Return the question in a prompt column, and whether the column has messages. The question is the last user
+    message, with its parts joined. Without a user, it is the last message that is not by a system or an assistant.
     """
     messages = messages_of(value)
     if not messages:
@@ -115,10 +112,10 @@ def read_prompt(value: Any) -> tuple[Any, bool]:
 def read_conversation(
     value: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] = frozenset(), *, carry: bool = True
 ) -> AskedConversation:
-    """Return what a record says to the model: its question, what stands around it, and what a row cannot carry.
+    """Return the question of a record, its context, and the parts that a row cannot keep.
 
-    `value` is that of the prompt's column. `beside` has the record and structs in it whose keys stand beside the
-    prompt; columns that are `taken` as something else say nothing. Without `carry` everything around is lost.
+    value: the value of the prompt's column. `beside` has the record, and structs in it with keys next to the prompt.
+    taken: columns with another role. carry: whether rows keep the context.
     """
     question, is_chat = read_prompt(value)
     messages = messages_of(value)
@@ -176,9 +173,8 @@ def _context(messages: Sequence[RawMessage], asked: int | None) -> tuple[list[st
 
 
 def _around(value: Any, question: Any) -> AskedConversation:
-    """Return what a conversation next to the prompt says around it.
-
-    The prompt is the user message of the same text; else, where there is one user message, another wording of it.
+    """Return the context in a conversation next to the prompt. The prompt is the user message with the same text, or
+    the only user message.
     """
     structure = parse_structure(value)
     messages = messages_of(structure if isinstance(structure, list) else None)
@@ -195,7 +191,7 @@ def _around(value: Any, question: Any) -> AskedConversation:
 
 
 def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
-    """Return what a request for NeMo-Gym's models says around the question."""
+    """Return the context in a request for NeMo-Gym's models."""
     around = _around(request.get("input"), question)
     lost = {reason: repr(name) for name, reason in _lost_columns(request, True)} | dict(around.lost or {})
     system = _system_text("instructions", request.get("instructions"))
@@ -204,7 +200,7 @@ def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
 
 
 def _in_history(value: Any) -> AskedConversation:
-    """Return what a history says, and what no row can carry of it."""
+    """Return the messages of a history, and the parts that a row cannot keep."""
     messages = messages_of(parse_structure(value))
     systems, turns = _context(messages, len(messages))
     context = (*(Message(role=SYSTEM, content=text) for text in systems), *(turns or _history(value)))
@@ -218,7 +214,7 @@ def _normalised(message: RawMessage) -> str | None:
 
 
 def _history(value: Any) -> list[Message]:
-    """Return the turns of a history: messages, or pairs of what was said and what was answered."""
+    """Return the turns of a history: messages, or pairs of a message and its answer."""
     structure = parse_structure(value)
     if messages := messages_of(structure):
         return _context(messages, len(messages))[1]
@@ -242,11 +238,11 @@ def _text_in(content: Any) -> Any:
 
 
 def read_samples(value: Any) -> list[str | None]:
-    """Return the texts of a row's responses, None for those that are not there; of nothing at all it is empty.
+    """Return the texts of a row's responses, with None for missing ones.
 
-    "x" -> ["x"], "" -> [""], ["x", "y"] -> ["x", "y"], ["x", null] -> ["x", None], null -> []. Of a conversation it is
-    the last message by the assistant; a list of conversations has a response each. Parts of a message (`type`, `text`)
-    are one response.
+    "x" -> ["x"], "" -> [""], ["x", "y"] -> ["x", "y"], ["x", null] -> ["x", None], null -> []. The response in a
+    conversation is the last message by the assistant. A list of conversations has one response each. Parts of a message
+    (`type`, `text`) are joined.
     """
     if value is None or value is MISSING:
         return []
@@ -257,7 +253,7 @@ def read_samples(value: Any) -> list[str | None]:
 
 
 def read_response(value: Any) -> str | None:
-    """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
+    """Return the text of a response, or the last assistant message of a conversation. None if there is none."""
     messages = messages_of([value] if isinstance(value, Mapping) else value)
     if not messages:
         return value if isinstance(value, str) else text_of(value)
@@ -268,7 +264,7 @@ def read_response(value: Any) -> str | None:
 
 
 def _role(message: RawMessage) -> str:
-    """Return the speaker in lower case, as chat templates call it; an empty text where there is none."""
+    """Return the speaker in lower case, as chat templates call it; an empty text if there is none."""
     role = str(message.get("role") or "").strip().lower()
     return _ROLES.get(role, role)
 
@@ -283,7 +279,7 @@ def _position_of_question(messages: Sequence[RawMessage]) -> int | None:
 
 
 def _lost_messages(messages: Sequence[RawMessage]) -> Iterator[tuple[str, str]]:
-    """Yield what no row can carry of messages, those behind the question left out."""
+    """Yield the parts of messages, up to the question, that a row cannot keep."""
     asked = _position_of_question(messages)
     for position, message in enumerate(messages):
         before = asked is not None and position < asked
@@ -320,7 +316,7 @@ def _lost_columns(values: Mapping[str, Any], in_conversation: bool) -> Iterator[
 
 
 def _holds_something(value: Any) -> bool:
-    """Say whether a value, or a text with JSON, has anything in it but nulls, zeros and blanks."""
+    """Tell whether a value, or a JSON text, has anything but nulls, zeros and blanks."""
     remaining = [parse_structure(value)]
     while remaining:
         part = remaining.pop()
@@ -360,7 +356,7 @@ _ASKS = re.compile(
 """How an instruction begins."""
 _WORDS = re.compile(r"[^\W\d_]+")
 MESSAGE_WORDS = 5
-"""A text of so many words is a message, not a name."""
+"""The fewest words of a message. Shorter texts are names."""
 
 
 def _is_unread_history(value: Any) -> bool:

@@ -64,8 +64,8 @@ FILE_NAME_CHARS = 255
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     """Open a file in a format (`auto`: by its name) for its records, or the files of a folder or of a pattern.
 
-    Records of several files are numbered on from one file to the next, in the order of their names, and know their file
-    and row. Raises InputError where a file cannot be read, or its name does not say its format.
+    Records of several files are numbered on from one file to the next, in the order of their names, and
+    know their file and row. Raises InputError if a file cannot be read, or its name does not say its format.
     """
     path = at_hand(path)
     check_data(path)
@@ -95,9 +95,10 @@ def at_hand(path: Path | str) -> Path:
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the data files of a folder, or those that a pattern such as `data/*.jsonl` matches; else the path itself.
+    """Return the data files of a folder, or those that a pattern such as `data/*.jsonl` matches, or else the path
+    itself.
 
-    Hidden files and folders, notes beside data and second names of one file (links) count as nothing.
+    Hidden files and folders, notes next to data and links to other files are ignored.
     """
     if path.is_dir():
         files = [
@@ -249,7 +250,7 @@ def is_named_as_data(path: Path) -> bool:
 
 
 def form_by_suffix(path: Path) -> str:
-    """Return the format that a file's name says: jsonl, parquet or csv; raise InputError where it says none."""
+    """Return the format that a file's name says: jsonl, parquet or csv; raise InputError if it says none."""
     if (form := SUFFIXES.get(_suffix_of(path))) is None:
         raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")
     return form
@@ -303,7 +304,7 @@ class _Lines:
 
 
 def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """Yield the records of a CSV file; raise InputError where its header cannot be read."""
+    """Yield the records of a CSV file; raise InputError if its header cannot be read."""
     earlier_limit = csv.field_size_limit()
     # The limit belongs to the whole process: it is only ever raised, and put back.
     csv.field_size_limit(max(earlier_limit, max_row_bytes))
@@ -319,7 +320,7 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 
 
 def _find_delimiter(path: Path, max_row_bytes: int) -> str:
-    """Return what separates the fields of a file, by its first lines; the comma where nothing does."""
+    """Return what separates the fields of a file, by its first lines; the comma if nothing does."""
     lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
     shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
     return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.
@@ -389,7 +390,7 @@ single one."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file; raise InputError where it is none."""
+    """Open a Parquet file; raise InputError if it is none."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:

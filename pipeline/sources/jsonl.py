@@ -54,7 +54,7 @@ class Line:
 
 
 def packing_of(path: Path) -> str | None:
-    """Return gzip or zstd where the file is packed so, by its first bytes; else None."""
+    """Return gzip or zstd where the file is packed so, by its first bytes, or else None."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in PACKINGS.items() if start.startswith(magic)), None)
@@ -169,7 +169,7 @@ _ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
 def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
     """Yield the entries of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held.
 
-    What stands between objects is an entry of its own unless it is a comma or blank. Raises InputError where the array
+    What stands between objects is an entry of its own unless it is a comma or blank. Raises InputError if the array
     does not end, or something follows it.
     """
     cutter = _ArrayCutter(max_bytes)
@@ -281,7 +281,7 @@ _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", boo
 
 
 def _beginning_of(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; raise InputError where it is packed and damaged."""
+    """Return the first bytes of a file, unpacked; raise InputError if it is packed and damaged."""
     try:
         with open_bytes(path) as file:
             return file.read(SNIFF_BYTES)

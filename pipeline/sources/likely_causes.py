@@ -119,7 +119,7 @@ def _by_tests(name: str) -> Cause:
 
 
 def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None = None) -> Cause | None:
-    """Return that a column has the numbers which the golds, sentences, end with; None where none has."""
+    """Return that a column has the numbers which the golds, sentences, end with, or None if none has."""
     for name in dict.fromkeys(name for values in samples for name in values if name != exclude):
         numbers = [text_of(values.get(name)) or "" for values in samples]
         quoted = sum(map(ends_with, texts, numbers))
@@ -143,7 +143,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return the verifier that reads most of these golds; None where that is one which judges them, or none does."""
+    """Return the verifier that reads most of these golds, or None if that is one which judges them, or none does."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None
@@ -161,7 +161,7 @@ def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | No
 
 
 def best_verifier(golds: Sequence[str]) -> str | None:
-    """Return the verifier that reads most of these golds, the choosiest of those; None where none reads most."""
+    """Return the verifier that reads most of these golds, the choosiest of those, or None if none reads most."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     return _ablest(_counts_read(golds, ()), len(golds)) if golds else None
 
@@ -217,7 +217,7 @@ def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
 
 
 def _may_be_meant(verifier: str, gold: str) -> bool:
-    """Say whether a gold that a verifier accepts is one for it: texts are compared where nothing else is left."""
+    """Say whether a gold that a verifier accepts is one for it: texts are compared if nothing else is left."""
     note = gold_note(gold, "math")
     if verifier == "exact":
         return len(gold.split()) <= SHORT_WORDS and (note is None or note[0] in ("text", "truth", "unreadable"))

@@ -4,12 +4,12 @@
     local_copy("s3://bucket/sets/*.parquet")   ~/.cache/truegold/places/s3/bucket/sets/91c0..., a folder of those files
     local_copy("train.jsonl")                  train.jsonl
 
-An object is fetched once and read from disk from then on, by readers that know nothing of places. It is fetched again
-where its etag, size or time at the place have changed. What a file holds decides the key of a stage, so that a run
-takes the same rows from a place, from a disk or on another machine for the same.
+An object is downloaded once, and then read from the disk. It is downloaded again if its etag, size or time changes. The
+key of a stage depends on the content of files, so a run treats the same rows equally from a place, from a disk or on
+another machine.
 
-Credentials and addresses come from where the libraries of the places look for them: AWS_PROFILE, AWS_ENDPOINT_URL,
-`gcloud auth`, `hf auth login`, FSSPEC_S3_ANON.
+Credentials and addresses are those of the libraries: AWS_PROFILE, AWS_ENDPOINT_URL, `gcloud auth`, `hf auth login`,
+FSSPEC_S3_ANON.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _ACCESS = {
 _IDENTITY = (
     "etag content-md5 md5hash blob_id xet_hash generation last-modified lastmodified updated mtime created".split()
 )
-"""The names, in lower case, under which places give an object's state, besides its size."""
+"""The lower-case names under which places give an object's state, in addition to its size."""
 _CLIENTS = "aiohttp aiobotocore botocore fsspec gcsfs google httpx httpx2 huggingface_hub".split()
-"""The packages whose errors say something of a place."""
+"""The packages whose errors are about a place."""
 _DENIED = (
     "PermissionError NoCredentialsError PartialCredentialsError CredentialRetrievalError ProfileNotFound"
     " DefaultCredentialsError".split()
@@ -79,10 +79,9 @@ def open_place(url: str) -> tuple[Any, str]:
 
 
 def local_copy(path: Path | str, is_wanted: Callable[[str], bool] = lambda name: True) -> Path:
-    """Return where the object of a URL lies on this machine, fetched if need be; any other path as it is.
-
-    A folder at the place, or a pattern for names, becomes a folder. `is_wanted` says by a name which files of a folder
-    are meant. Raises InputError for what does not exist, SetupError where it cannot be fetched.
+    """Return the local path of a URL's object, after a download if needed. Other paths are returned unchanged. A folder
+    or a pattern becomes a folder. is_wanted: chooses the files of a folder by their names. Raises InputError if the
+    object does not exist, SetupError if it cannot be downloaded.
     """
     if (url := place_url(path)) is None:
         return Path(_FILE_URL.sub("/", str(path)))
@@ -127,7 +126,7 @@ def _find(fs: Any, url: str, root: str, is_wanted: Callable[[str], bool]) -> tup
 
 
 def _stamp(url: str, name: str, info: Mapping[str, Any]) -> dict[str, str]:
-    """Return what tells an object from others, and from what it was before."""
+    """Return the identity of an object and its state."""
     lower = {key.lower(): value for key, value in info.items()}
     state = {key: str(lower[key]) for key in ("size", *_IDENTITY) if lower.get(key)}
     return {"url": url, "name": name, "object": str(info["name"]), **state}
@@ -139,7 +138,7 @@ def _is_telling(stamp: Mapping[str, str]) -> bool:
 
 
 def _fetch(fs: Any, url: str, objects: Sequence[tuple[Mapping[str, Any], Path, bool]]) -> None:
-    """Fetch the objects that are not there, each with what the place says of it and where it goes."""
+    """Download the missing objects. Each comes with its state at the place and its local path."""
     missing = [(info, file) for info, file, is_telling in objects if not (is_telling and file.exists())]
     if (total := sum(info.get("size") or 0 for info, _ in missing)) > TOLD_BYTES:
         print(f"fetching {url}: {len(missing)} files, {total / 10**9:.1f} GB", file=sys.stderr)
@@ -149,7 +148,7 @@ def _fetch(fs: Any, url: str, objects: Sequence[tuple[Mapping[str, Any], Path, b
 def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -> None:
     """Bring objects onto this machine, each to a path, whole or not at all; `url` names the place in errors.
 
-    Raises SetupError where an object ends before the size that is known of it.
+    Raises SetupError if an object ends before the size that is known of it.
     """
     asides = {name: file.with_name(f"{file.name}.{os.getpid()}.tmp") for name, (file, _) in files.items()}
     for aside in asides.values():
@@ -168,9 +167,8 @@ def get_files(fs: Any, url: str, files: Mapping[str, tuple[Path, int | None]]) -
 
 @contextmanager
 def outgoing(path: Path) -> Iterator[Path]:
-    """Yield the folder to write what is to lie at `path`: itself, or for a URL one whose files are sent at the end.
-
-    Nothing is sent after an error.
+    """Yield the folder to write to: `path`, or for a URL a folder whose files are uploaded at the end. After an error
+    nothing is uploaded.
     """
     if (url := place_url(path)) is None:
         yield path
@@ -187,7 +185,7 @@ def outgoing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def place_errors(url: str) -> Iterator[None]:
-    """Turn what a place's library raises into one line; errors of this machine's disk, and bugs, pass."""
+    """Turn errors of a place's library into one line. Errors of the local disk, and bugs, are not changed."""
     try:
         yield
     except TruegoldError:
@@ -201,7 +199,7 @@ def place_errors(url: str) -> Iterator[None]:
 
 
 def _explain(url: str, error: Exception) -> TruegoldError | None:
-    """Return what an error of a place's library means, None where it says nothing of the place."""
+    """Return the meaning of an error of a place's library, or None if it is not about the place."""
     if isinstance(error, ValueError) and str(error).startswith("Protocol not known"):
         return InputError(
             f"{url}: there is no place of this kind.", "Known are s3://, gs://, hf://, https:// and more."

@@ -4,7 +4,7 @@ r"""Presets: the shapes that datasets come in, and the choice of one for a sourc
 
 fits `gsm8k`: prompt from `question`, gold from `answer` after the last "####", solution from `answer`.
 
-Each preset is a function `(columns, samples) -> Layout | None`; None where the columns do not fit. The presets of
+Each preset is a function `(columns, samples) -> Layout | None`, or None if the columns do not fit. The presets of
 programs are in `presets_code`. `choose_layout` takes the configured preset's layout, or that of the first in the order
 of `PRESETS` that fits, and puts the configured columns over it.
 
@@ -91,7 +91,7 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
         {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}
         {"question": "Print ...", "inputs": ["3\n"], "outputs": ["6\n"]}
 
-    A source may have rows of both kinds: those without tests are judged by their gold, where there is a column of it.
+    A source may have rows of both kinds: those without tests are judged by their gold, if there is a column of it.
     Without one they are rejected as mixed_source.
     """
     prompt = find_column("prompt", samples)
@@ -132,7 +132,7 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     {"problem": "What is ...", "solution": "... so \\boxed{12}."}           gold "12", the solution stays
     {"prompt": [...], "reward_model": {"ground_truth": "72"}}              gold "72"
     {"input": "What is one half?", "target": ["1/2", "0.5"]}               any gold of a list is right
-    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list beside the answer
+    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list next to the answer
     {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story before the question
     {"question": "...", "answer": "Let x be ... and so x = 54."}            rejects: sentences, and no answer is marked
 
@@ -241,14 +241,14 @@ def _verl(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 PROMPTS = ("goal", "sentence", "stem", "ctx")
-"""Columns that ask where there are options, and hold anything else elsewhere."""
+"""Columns that ask if there are options, and hold anything else elsewhere."""
 
 
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit questions with options in other columns, as `choice_rows` reads them.
 
-    A row without options beside rows that have some is an open question, judged by `math`, unless its answer is a
-    letter. Raises InputError where answers are indices that may count from 0 or from 1.
+    A row without options among rows with options is an open question, judged by `math`, unless its answer is a letter.
+    Raises InputError if answers are indices that may count from 0 or from 1.
     """
     if (chosen := find_choices(columns, samples)) is None:
         return None
@@ -320,7 +320,7 @@ PRESETS: dict[str, tuple[Preset, str]] = {
 
 
 def check_preset(name: str | None) -> None:
-    """Raise ConfigError where there is no such preset."""
+    """Raise ConfigError if there is no such preset."""
     if name is not None and name not in PRESETS:
         near = did_you_mean(name, PRESETS)
         raise ConfigError(
@@ -406,7 +406,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
 
 
 def _check_prompts(layout: Layout, location: str, samples: Samples) -> None:
-    """Raise InputError where all records have the same prompt and other golds, and another column may ask."""
+    """Raise InputError if all records have the same prompt and other golds, and another column may ask."""
     prompt, gold = layout.columns.prompt, layout.columns.gold
     if layout.verifier != "math" or prompt is None or gold is None or len(layout.asks) > 1:
         return

@@ -97,8 +97,8 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit `{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
 
     It becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1) ..."}`.
-    The prompt gets the first assertion, as is usual with MBPP: without it nobody could know the function's name. Where
-    there is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
+    The prompt gets the first assertion, as is usual with MBPP, because the function's name is only there. Where there
+    is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
     """
     text = _first_column(columns, "text", "prompt")
     if text is None or not {"code", "test_list"} <= columns:
@@ -280,7 +280,7 @@ _FENCED = re.compile(r"\s*```[\w+]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 def refuse_packed(values: Values, column: str) -> None:
-    """Raise Unusable where the column holds a text that is not JSON, as LiveCodeBench's private tests do."""
+    """Raise Unusable if the column holds a text that is not JSON, as LiveCodeBench's private tests do."""
     value = values.get(column)
     if isinstance(value, str) and value.strip() and value.lstrip()[:1] not in ("[", "{"):
         raise Unusable(
@@ -337,7 +337,7 @@ def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
 
 
 def with_starter(values: Values, column: str) -> str | None:
-    """Return the problem with the starter code below it, where there is some that the problem does not show itself."""
+    """Return the problem with the starter code below it, if there is some that the problem does not show itself."""
     problem, starter = text_of(read_prompt(values.get(column))[0]), text_of(values.get("starter_code"))
     if problem is None or starter is None or starter.strip() in problem:
         return problem
@@ -345,7 +345,7 @@ def with_starter(values: Values, column: str) -> str | None:
 
 
 def required_text(values: Values, column: str) -> str:
-    """Return the text of a column that tests need; raise Unusable where it is empty."""
+    """Return the text of a column that tests need; raise Unusable if it is empty."""
     if (text := text_of(values.get(column))) is None:
         raise Unusable("missing_tests", f"column {column!r} is empty")
     return text

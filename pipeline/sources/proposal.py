@@ -84,7 +84,7 @@ class Proposal:
 def propose(source: FileSource) -> Proposal:
     """Look at the first records of a file, and return how it may be read. What `source` says already is kept.
 
-    Raises InputError for a file that cannot be read, and where no column asks or answers.
+    Raises InputError for a file that cannot be read, and if no column asks or answers.
     """
     rejected: Counter[str] = Counter()
     records, location = first_records(source, rejected)
@@ -181,7 +181,7 @@ def _build(source: FileSource, layout: Layout, records: Sequence[Record], reject
 
 
 def columns_by_texts(samples: Samples) -> Columns | None:
-    """Return which column is which by their texts alone; None where no column asks, or none answers."""
+    """Return which column is which by their texts alone, or None if no column asks, or none answers."""
     names = dict.fromkeys(name for values in samples for name in values)
     texts = {name: [text_of(values.get(name)) or "" for values in samples] for name in names}
     filled = [name for name in names if sum(map(bool, texts[name])) >= MOST * len(samples)]
@@ -262,8 +262,8 @@ def describe_records(source: FileSource) -> str:
 def describe_reading(
     source: FileSource, layout: Layout, records: Sequence[Record], verifier: str | None = None
 ) -> Iterator[str]:
-    """Yield which columns of a file are read as what, and those that are not used. `verifier`: who judges the rows,
-    where that is known of them."""
+    """Yield which columns of a file are read as what, and those that are not used. `verifier`: who judges the rows, if
+    that is known of them."""
     named = {role: spec for role, spec in layout.columns if spec is not None}
     present = {name for record in records for name in record.values}
     columns = {role: spec.column for role, spec in named.items()}
@@ -282,7 +282,7 @@ def describe_reading(
 
 
 def count_records(path: Path, form: str) -> int | None:
-    """Return the number of records, by lines where the format has them; None where counting takes long."""
+    """Return the number of records, by lines where the format has them, or None if counting takes long."""
     path = at_hand(path)
     if not path.is_file():
         parts = data_files(path)

@@ -44,7 +44,7 @@ class Provenance(NamedTuple):
     """The licence and the origin of a row: what may be done with it, and whom to name."""
 
     license: str | None
-    """The licence as its source states it; None where nothing is stated."""
+    """The licence as its source states it, or None if nothing is stated."""
     origin: str
     """A data set, a file or an address."""
 

@@ -133,13 +133,13 @@ REMEDIES = {
     "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
     "verifier of all rows: --set data.verifier=NAME, or --verifier NAME."
 }
-"""The remedies where no record can be used, by the reason of the first, where its detail does not say it."""
+"""The remedies if no record can be used, by the reason of the first, where its detail does not say it."""
 
 
 def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str = "") -> InputError:
     """Return the error of a source of which no record can be used.
 
-    `rows` says which were read, such as `3 rows`; `cause` says why and what to do, where it is known.
+    `rows` says which were read, such as `3 rows`; `cause` says why and what to do, if it is known.
     """
     if first is None:
         return InputError(f"{source.location} holds no rows.")
@@ -152,7 +152,7 @@ def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str =
 
 
 def check_readable(source: Source, first_records: Sequence[Record | Reject]) -> None:
-    """Raise InputError where none of the first records of a source can be read."""
+    """Raise InputError if none of the first records of a source can be read."""
     if not readable(first_records):
         rejects = [record for record in first_records if isinstance(record, Reject)]
         looked_at = "first " if len(rejects) >= LOOK_AHEAD else ""
@@ -184,7 +184,7 @@ def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def describe_rejects(rejected: Mapping[str, int], records: int, first: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the lines; none where nothing was rejected. `rejected` has the rejects by reason, the records are all."""
+    """Return the lines; none if nothing was rejected. `rejected` has the rejects by reason, the records are all."""
     if not (total := sum(rejected.values())):
         return []
     return [f"{total:,} of {records:,} records rejected: {describe_reasons(rejected)}", *map(_describe_reject, first)]

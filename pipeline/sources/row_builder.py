@@ -107,7 +107,7 @@ def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str
 
 
 def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
-    """Return the verifier that a row names, None where it names none; raise Unusable where there is no such verifier.
+    """Return the verifier that a row names, or None if it names none; raise Unusable if there is no such verifier.
 
     trusted: whether rows may name code, which is loaded then: only where the configuration allows it.
     """
@@ -129,7 +129,7 @@ def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
-    """Say of each sample record whether the verifier that it names judges without gold; nothing where none names any.
+    """Say of each sample record whether the verifier that it names judges without gold; nothing if none names any.
 
     A verifier of the configuration is that of every record. One of the user's own may judge by
     other columns than gold.
@@ -210,7 +210,7 @@ def _known() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _mistake_in(name: str, trusted: bool) -> str | None:
-    """Return why there is no such verifier, None where there is; rows repeat a few names."""
+    """Return why there is no such verifier, or None if there is; rows repeat a few names."""
     if name in _known():
         return None
     if split_spelling(name) is None:
@@ -255,7 +255,7 @@ class RowBuilder:
         return {field: compile_column(spec, field) for field, spec in self.layout.columns if spec is not None}
 
     def build(self, record: Record) -> Row:
-        """Return the row of a record; raise `Unusable` where none can be made."""
+        """Return the row of a record; raise `Unusable` if none can be made."""
         values = record.values
         is_foreign = self.config.verifier is None and self.layout.restore is None
         if is_foreign and (kind := foreign_kind(values)) is not None:
@@ -491,9 +491,9 @@ _EMPTY_TEXTS = ("", "[]", "{}", "null")
 
 
 def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) -> str | None:
-    """Return the column with the tests of a row that names `code`; None where its arguments have them.
+    """Return the column with the tests of a row that names `code`, or None if its arguments have them.
 
-    Columns that are `taken` as something else have none. Raises Unusable where there are no tests anywhere.
+    Columns that are `taken` as something else have none. Raises Unusable if there are no tests anywhere.
     """
     if _holds_tests(arguments):
         return None
@@ -506,7 +506,7 @@ def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) 
 
 
 def read_tests_column(values: Values, column: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tests of a column; raise Unusable where they cannot be read."""
+    """Return the tests of a column; raise Unusable if they cannot be read."""
     hints = (arguments.get("entry_point"), values.get("entry_point"), function_name(values))
     name = next((hint for hint in hints if isinstance(hint, str) and hint), None)
     return read_tests_value(values, values[column], column, name)

@@ -1,8 +1,8 @@
-"""Finds what belongs to a question in other columns than its own, and kinds of rows that no verifier judges.
+"""Finds parts of a problem in other columns than the question's, and kinds of rows that no verifier judges.
 
 {"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
 {"passage": "In 1842 ...", "question": "When ...?"}                 the passage, an empty line, the question
-{"context": "In 1842 ...", "question": "When?", "answer": "1842"}   the same: the answer stands in the context
+{"context": "In 1842 ...", "question": "When?", "answer": "1842"}   the same: the context has the answer
 {"context": "12*34 = 408. So the answer is 408.", ...}              the question alone: this is a solution
 {"instruction": "Solve for x.", "input": "2x = 6"}                  the instruction, an empty line, the input
 {"description": "Print n.", "input_format": "A number.", ...}       the problem, its input, its output
@@ -24,8 +24,8 @@ from truegold.verifiers.columns import Samples, Values, are_shared, spelled, tex
 STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
-"""Columns that may hold such a text, or something that is told of the row: they belong to the question where it has
-options, where answers stand in them, where questions are repeated or point at a text, or where some rows have none."""
+"""Columns that may be part of the problem, or notes about the row. They are part of the problem if questions have
+options, are repeated or refer to a text, if the column has the answers, or if some rows have none."""
 PREMISES = ("context", "premise")
 """Columns that belong to the questions of the rows that fill them, where only some rows do."""
 POINTS = re.compile(
@@ -60,17 +60,17 @@ class StoryColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns in the order in which they stand in the prompt."""
+        """The columns in their order in the prompt."""
         return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
 
     def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
-        """Return the column next to the question that ends by saying one of these golds as the answer; else None."""
+        """Return a column next to the question that ends with one of these golds as the answer, or None."""
         texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
         ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
 
     def whole_prompt(self, values: Values) -> str | None:
-        """Return the prompt with what belongs to it; None where that is the prompt alone."""
+        """Return the prompt with its other parts, or None if it has none."""
         question, is_chat = read_prompt(values.get(self.prompt))
         if not isinstance(question, str):
             return None
@@ -96,8 +96,8 @@ def story_columns(
 ) -> StoryColumns:
     """Return the columns of the sample records that belong to the prompt's.
 
-    `golds` has the answers of each record, where there are some to look for in a text beside the question.
-    Solutions are no part of a prompt, in any column.
+    `golds` has the answers of each record, to search for them in a text next to the question. Solutions are no part of
+    a prompt, in any column.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 
@@ -204,7 +204,7 @@ def _works_out(text: str, question: str, gold: str) -> bool:
 
 
 def _stands_alone(question: str, text: str, gold: str) -> bool:
-    """Say whether a question of numbers has nothing of a text, in which the number of its gold stands by chance."""
+    """Tell whether a question about numbers is independent of a text that contains its gold by chance."""
     numbers = set(_AMOUNT.findall(question))
     if not numbers or _AMOUNT.fullmatch(gold) is None:
         return False
@@ -218,7 +218,7 @@ def _content_words(text: str) -> set[str]:
 
 
 _SHORT = re.compile(r".|\d{1,2}")
-"""A gold that stands in many texts by chance."""
+"""A short gold, which many texts contain by chance."""
 
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
@@ -230,12 +230,12 @@ def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Se
         for text, question, few in ((text, question, accepted[:1]) for text, question, accepted in pairs)
     )
     pointing = sum(POINTS.search(question) is not None for _, question, _ in pairs)
-    # One question about several texts has no answer of its own.
+    # The same question about several texts needs its text.
     texts_of: dict[str, set[str]] = {}
     for text, question, _ in pairs:
         texts_of.setdefault(question, set()).add(text)
     repeated = sum(len(texts) > 1 for texts in texts_of.values())
     if 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of):
         return True
-    # What is told of a row is told of each; a premise stands where the question needs one.
+    # Notes are given for every row, a premise only if the question needs one.
     return name.lower() in PREMISES and any(name in values and not values[name] for values in samples)

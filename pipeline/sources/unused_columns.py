@@ -66,7 +66,7 @@ class UnusedColumn:
 
     name: str
     hint: str = ""
-    """A likely use of the column, and what to type for that; empty where none is likely."""
+    """A likely use of the column, and what to type for that; empty if none is likely."""
     decides: bool = False
     """Whether a verdict may depend on it."""
 

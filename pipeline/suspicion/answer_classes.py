@@ -52,7 +52,7 @@ class LabelledProblem:
     id: str
     """The name by which samples know the item."""
     gold: str | None
-    """The label; None where there is none to suspect."""
+    """The label, or None if there is none to suspect."""
     prompt: str | None = None
     """Optional; prompt and solution serve only as a weak guess at the item's difficulty."""
     solution: str | None = None
@@ -78,13 +78,13 @@ class Sample:
     response: str | None = None
     """The whole response, where the verifier is to extract the answer."""
     score: float | None = None
-    """The score of an earlier verdict in [0, 1]; None where the verifier could not judge."""
+    """The score of an earlier verdict in [0, 1], or None if the verifier could not judge."""
     judged: bool = False
     """Whether there was an earlier verdict."""
     step: int | None = None
     """The step of the system's training at which it was drawn."""
     doubts: bool | None = None
-    """Whether the whole response finds the problem lacking (`doubts`); None where there is none."""
+    """Whether the whole response finds the problem lacking (`doubts`), or None if there is none."""
 
 
 def has_open_answer(item: LabelledProblem) -> bool:
@@ -121,7 +121,7 @@ class AnswerForm:
     count: int
     """The samples that have it."""
     agrees: bool | None = None
-    """Whether it agrees with gold; None where that is still to be judged."""
+    """Whether it agrees with gold, or None if that is still to be judged."""
     unjudged: bool = False
     """Whether a verifier could not judge it."""
 
@@ -197,7 +197,7 @@ class _Comparer:
         self._comparisons_left = MAX_COMPARISONS
 
     def agrees_with_gold(self, text: str) -> bool | None:
-        """Whether an answer agrees with gold; None where that cannot be judged."""
+        """Whether an answer agrees with gold, or None if that cannot be judged."""
         if self._gold is None or self._is_for_programs:
             return None
         if key_of(self._gold) == key_of(text):

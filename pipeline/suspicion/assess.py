@@ -1,23 +1,22 @@
-"""Suspicion of rows: the whole computation, in the order of its steps.
+"""Computes the suspicion of rows. The steps are:
 
     votes (classes of equal answers) -> population -> posterior, prior undecided -> pool -> neighbours -> suspicion
                                                    -> posterior, prior learnt -> is the label outvoted?
     suspicion by votes, wording, rules, asked model -> joined -> tier
 
-No label of good or bad problems is used anywhere: everything is learnt from who agrees with whom. The assessments
-depend on the set of samples only, not on their order; the order of the problems matters for their neighbours: errors
-come in runs, where a section's labels were mangled as a whole.
+No reviewed labels are used: everything is learned from the agreement of systems. The order of samples does not matter.
+The order of problems does, because errors come in runs, for example if a whole section of labels is shifted:
 
     suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
 
-The rate of faulty labels around a problem is its neighbours' mean suspicion, or its source's, shrunk towards the whole
-file's (empirical Bayes). How wide to look and how much to shrink is chosen by the likelihood of each problem given the
-others, and not looking at all is one of the choices: in a file without such runs nothing changes.
+The rate of faulty labels around a problem is the mean suspicion of its neighbours, or of its source, shrunk towards
+that of the file (empirical Bayes). The width and the amount of shrinking are chosen by the likelihood of each problem
+given the others. One choice is to ignore neighbours, so a file without runs does not change.
 
-An ill-posed problem is told from a mislabeled one by its able systems: they scatter, or agree on another answer. What
-rules and an asked model say of the problem comes on top (`joined`).
+If the problem is ill-posed, able systems give many different answers; if the label is wrong, they agree on another one.
+Evidence of rules and an asked model is added (`joined`).
 
-The tier says what is to be done: `drop`, `review` or `keep`.
+The tier is a recommendation: `drop`, `review` or `keep`.
 
     wrong with 0.98; 12 systems, worth 9, have answered; gold "18"        ->  drop
     all of 14 systems deny gold "C" for "A", in a file of clean labels    ->  review: able systems share misconceptions
@@ -25,12 +24,12 @@ The tier says what is to be done: `drop`, `review` or `keep`.
     the same, but one model sampled eight times                           ->  review: its errors may be the label's
     ten of twelve answers are "1", the gold "1,800"                       ->  review: they look cut short by extraction
 
-Where at least three strong systems have answered, dropping goes by the suspicion and by their votes; else by the
-probability that the label is wrong, with what the file itself says of its noise, of the systems' strength and of how
-they share errors (`population`). A pass rate of 0 alone drops nothing.
+If at least three strong systems have answered, a row is dropped by its suspicion and their votes. Otherwise it is
+dropped by the probability that its label is wrong, with the file's own noise, abilities and shared errors
+(`population`). A pass rate of 0 alone drops nothing.
 
-The evidence of a problem is what a reviewer can check: who gave the label, who the alternative, and what each source of
-evidence adds to the log odds.
+The evidence is for a reviewer: the systems that gave the label, those that gave the alternative, and the log odds of
+each source of evidence.
 
     {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
      "history": {"label": [0.6, 0.1], ...}, "log_odds": {"prior": -2.9, "samples": 1.2, "model": 3.1}, ...}
@@ -74,9 +73,9 @@ from truegold.pipeline.tables.reasons import AskedModel
 Array = NDArray[np.float64]
 
 HALF_WIDTHS = (10, 20, 40)
-"""How many neighbours on either side are looked at."""
+"""The numbers of neighbours on each side that are tried."""
 SAME_SOURCE = -1
-"""Stands for a half width where the neighbours of a row are those of its source."""
+"""A half width that means: the neighbours are all rows of the same source."""
 SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
 """How many neighbours' worth the file's mean rate counts."""
 MIN_GAIN = 4.0
@@ -84,7 +83,7 @@ MIN_GAIN = 4.0
 FLOOR = 1e-6
 """Suspicions are kept this far from 0 and 1 before their odds are taken."""
 GROUPS = ("weak", "middle", "strong")
-"""Thirds of the systems by ability. With fewer than three systems all of them are in the last."""
+"""Thirds of the systems by ability. With fewer than three systems, all are in the last third."""
 STRONG_RATE = 0.9
 """Systems that are right this often, by the truth as far as it is known, are counted apart."""
 
@@ -95,11 +94,11 @@ class Assessment:
 
     id: str
     suspicion: float | None
-    """The probability that the row is at fault; None where nothing is known of it."""
+    """The probability that the row is at fault, or None without evidence."""
     ill_posed: float | None
     """The probability that its problem is ill-posed."""
     label_wrong: float | None
-    """The probability that its label alone is; None where there is no answer."""
+    """The probability that its label alone is, or None if there is no answer."""
     tier: SuspicionTier
     evidence: dict[str, Any]
     """Counts that a reviewer can check; JSON-able."""
@@ -120,13 +119,13 @@ class Fit:
     agreement: Array
     """(m,), the share of a system's answers that agree with the label."""
     strength: Array
-    """(m,), the share that agrees with the truth, as far as it is known."""
+    """(m,), the share of each system's answers that agrees with the estimated truth."""
     half_width: int
-    """How many neighbours on either side were looked at; 0 where they say nothing, `SAME_SOURCE` for a source's."""
+    """The number of neighbours on each side that are used; 0: none, `SAME_SOURCE`: all rows of the source."""
 
     @property
     def wrong_labels(self) -> float | None:
-        """The share of wrong labels; None where one model alone has answered, which cannot tell."""
+        """The share of wrong labels, or None if only one model has answered."""
         return self.learnt.population.prior[WRONG] if self.learnt.is_informed else None
 
     @property
@@ -141,9 +140,10 @@ def assess(
     others: Mapping[str, OtherEvidence] = MappingProxyType({}),
     asked_model: AskedModel = UNKNOWN_MODEL,
 ) -> tuple[Fit, Iterator[Assessment]]:
-    """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items.
+    """Return the fitted values, and an assessment for each item, in order. Raises ValueError if votes belong to other
+    items.
 
-    others: what is known beside votes, by the items' ids; asked_model: what is known of the model that was asked.
+    others: the evidence other than votes, by the ids of items. asked_model: the measurement of the asked model.
     """
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
@@ -247,10 +247,11 @@ def _assessments(
 
 
 def with_neighbours(suspicion: Array, sources: Sequence[str] = ()) -> tuple[Array, int]:
-    """Return the suspicions with the neighbours taken into account, and how many on either side were looked at.
+    """Return the suspicions corrected by neighbours, and the number of neighbours on each side.
 
-    suspicion: (n,) in the file's order, each from an item's samples alone; sources: the n items', if there are several.
-    Where neighbours say nothing, 0 are looked at, and the suspicions stay. `SAME_SOURCE` stands for all of one source.
+    suspicion: (n,) in the order of the file, from samples only. sources: the sources of the n items, if there are
+    several. If neighbours do not help, their number is 0, and the suspicions stay. `SAME_SOURCE` means all rows of a
+    source.
     """
     if len(suspicion) < 3:
         return suspicion.copy(), 0
@@ -298,7 +299,7 @@ class _ItemVotes:
     answer_class: NDArray[np.int32]
     samples: NDArray[np.int32]
     alternative: int
-    """The class of the favoured alternative; 0 where there is none."""
+    """The class of the favoured alternative; 0 if there is none."""
 
     def count(self, answer_class: int, chosen: NDArray[np.bool_]) -> int:
         """Return the samples of the chosen entries that are of a class."""
@@ -306,7 +307,7 @@ class _ItemVotes:
 
 
 class _Witnesses:
-    """The systems, and what they say of each item."""
+    """The systems, and their answers to each item."""
 
     def __init__(self, fit: Fit, votes: Votes) -> None:
         self._group = _ability_groups(fit.ability.theta)

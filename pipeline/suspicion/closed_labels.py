@@ -29,8 +29,8 @@ MIN_MODELS = 3
 def unanimously_denied(votes: Votes) -> tuple[NDArray[np.bool_], float]:
     """Return (n,): whether all models give one other answer to a closed question, and the share of wrong labels there.
 
-    The share is a standard error below what is likeliest, and 0.0 where there are too few models or questions to tell.
-    The last checkpoint of a model speaks for it.
+    The share is a standard error below what is likeliest, and 0.0 if there are too few models or questions to tell. The
+    last checkpoint of a model speaks for it.
     """
     denied = np.zeros(votes.n_items, dtype=bool)
     closed = np.flatnonzero(votes.closed)

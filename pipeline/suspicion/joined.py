@@ -1,32 +1,31 @@
-"""Joins in one posterior a row what its samples, its wording, rules and an asked model say of it.
+"""Combines the evidence on a row into one posterior: votes of samples, its wording, rules, and an asked model.
 
     prior -2.9, samples +2.9, rules +2.2, model +0.7    ->    ill-posed with .90, label wrong with .05, suspicion .95
 
-Three hypotheses compete: the row is sound, its problem is ill-posed, or its label alone is wrong. Votes speak of all
-three (`label_posterior`), the other sources of the problem:
+There are three hypotheses: the row is sound, its problem is ill-posed, or only its label is wrong. Votes give evidence
+on all three (`label_posterior`), other sources only on the problem:
 
     samples   the shares of the three by votes, against the share of ill-posed rows by all votes of the file
     wording   a wording with several readings, which systems read by habit (`wording`)
     doubts    responses that find the problem lacking (`doubts`)
-    rules     of the rules that call a problem ill-posed the one that was right most often (`rule_ratio`)
+    rules     the rule with the highest precision among those that call the problem ill-posed (`rule_ratio`)
     model     the likelihood ratio of an asked model's outcome, by known problems and by the votes (`weigh_verdicts`)
 
-Sources that read the same text share errors. Of those that point one way the strongest counts in full and each other
-one by `FURTHER`, so that two of equal weight count 5/3, the design effect of a correlation of .2 (Kish 1965, 5.4).
-The sum is the same in any order, and rises with each source.
+Sources that read the same text share errors. Among sources that point in the same direction, the strongest counts fully
+and each other one by the factor `FURTHER`. So two of equal weight count 5/3, the design effect of a correlation of .2
+(Kish 1965, 5.4).
 
-The prior is the share of ill-posed rows: what was configured, with the votes of the file. Of what an asked model's
-verdicts are worth both known problems and the file tell, by expectation-maximisation (Dempster, Laird and Rubin 1977):
-a model that finds faults in 15 of 648 rows accuses no tenth of the sound ones, as it did elsewhere; and one that finds
-more of them than it would by error shows a source with more faults (empirical Bayes).
+The prior is the configured share of ill-posed rows, corrected by the votes of the file. The likelihood ratios of an
+asked model are estimated from known problems and from the file, by expectation-maximisation (Dempster, Laird and Rubin
+1977). For example, a model that finds faults in 15 of 648 rows cannot accuse a tenth of the sound ones; and if it finds
+more faults than its errors explain, the source has more faults (empirical Bayes).
 
     found in 178 of 200 known ill-posed problems, in 22 of 226 sound ones    faulty 9
-    the same, and in 15 of 648 rows, which are those that votes suspect      faulty 80
+    the same, and in 15 of 648 rows, the ones that votes suspect             faulty 80
 
-Where nothing was looked at nothing is said. Silent rules count as nothing: they name few of the possible faults.
-
-The tier follows from the joined numbers. Rules, wordings, doubts and an asked model that was not measured send a row to
-review, and count for no drop.
+A row without evidence has no posterior. If no rule fires, this is not evidence, because rules name few of the possible
+faults. The tier follows from the posterior. Rules, wordings, doubts and an unmeasured model can only send a row to
+review, not drop it.
 """
 
 from __future__ import annotations
@@ -56,36 +55,36 @@ ROUNDS = 50
 FURTHER = 2 / 3
 """The part of a source that counts next to a stronger one."""
 UNMEASURED_FINDS = (0.5, 0.1)
-"""The shares of ill-posed and of sound problems in which a model that was not measured is taken to find faults."""
+"""The assumed shares of ill-posed and of sound problems in which an unmeasured model finds faults."""
 SOUND = "sound"
-"""The outcome of a problem in which no fault was found."""
+"""The outcome if the model finds no fault."""
 LEAST_SOUND = (1.0 - UNMEASURED_FINDS[0]) / (1.0 - UNMEASURED_FINDS[1])
-"""The least ratio of that outcome, for a row of a source like the file: of the faults that a file has a model may see
-fewer than of those of known problems, which were made to be at fault."""
+"""The least likelihood ratio of this outcome. A model may see fewer of the faults in a file than in known problems,
+which were made to be at fault."""
 UNKNOWN_MODEL = AskedModel(PRIOR, {}, {})
-"""A model that was not measured, and a file of which nothing is known."""
+"""An unmeasured model."""
 FLOOR = 1e-12
 """Shares are kept this far from 0 before their odds are taken."""
 
 DROP_AT = 0.95
 """Probability of a fault from which a row is dropped where strong systems are missing, or by a measured model."""
 DENIED_AT, DENYING_SHARE = 0.6, 0.37
-"""Suspicion from which a row is dropped whose label fewer than this share of the strong systems give."""
+"""A row is dropped from this suspicion on, if fewer than this share of the strong systems give its label."""
 CLOSED_DROP_AT = 0.9
-"""Least share of wrong labels among the closed questions that all models deny, from which these are dropped. Where it
-was .9 to .95, .93 to .98 were wrong."""
+"""Closed questions whose labels all models deny are dropped if the estimated share of wrong labels among them is at
+least this. If the estimate was .9 to .95, .93 to .98 were wrong."""
 PRIOR_VOTES = 4
-"""Votes that are added before that share is taken, half of them for the label (Agresti and Coull 1998): a label that
-one of four gives is not denied, and one that nine of 28 give is."""
+"""Votes that are added before the share of the label is computed, half of them for the label (Agresti and Coull 1998).
+So a label with one of four votes is not denied, but one with nine of 28 is."""
 MIN_WITNESSES = 3
-"""The fewest systems that drop something: two may share an error, and one cannot be told from the label."""
+"""The fewest systems that can drop a row, because two systems may share an error."""
 MIN_INDEPENDENT = 2.0
-"""The systems that answered must be worth so many together (`independent_weights`)."""
+"""The least sum of the weights of the systems that answered (`independent_weights`)."""
 REVIEW_AT = 0.15
-"""Suspicion from which a row goes to review: about two of three are at fault where strong systems have answered, one
-of three where none has."""
+"""Suspicion from which a row goes to review. Two of three such rows are at fault if strong systems have answered, else
+one of three."""
 REVIEW_CLOSED_AT = 0.3
-"""Suspicion from which a row goes to review where the answer is one of a few; a fifth are at fault."""
+"""Suspicion from which a row with a closed question goes to review. A fifth of such rows are at fault."""
 
 
 class Shares(NamedTuple):
@@ -111,15 +110,15 @@ def shares_of(fault: float, replaced: float) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class AskedVerdict:
-    """The verdict of an asked model on a row, and what it is worth once it is known (`weigh_verdicts`)."""
+    """The verdict of an asked model on a row, with its likelihood ratio once it is known (`weigh_verdicts`)."""
 
     outcome: str
     verdict: str
     """The outcome, or the kind of the fault."""
     ratio: float | None = None
-    """The likelihood ratio of the outcome; None where it says nothing."""
+    """The likelihood ratio of the outcome, or None if it says nothing."""
     at_least: float | None = None
-    """The lower end of its 90 % interval; None where nothing has measured the model."""
+    """The lower end of its 90 % interval, or None if nothing has measured the model."""
 
     @property
     def log_ratio(self) -> float | None:
@@ -128,8 +127,8 @@ class AskedVerdict:
 
     @property
     def claimed_log_ratio(self) -> float:
-        """The logarithm of the ratio that a drop may rest on: of a fault the lower end; what speaks for a fault
-        otherwise counts nothing."""
+        """The log ratio that may be used for a drop: the lower end of a measured ratio. Other evidence for a fault is
+        0."""
         log = self.log_ratio or 0.0
         if log > 0.0:
             return max(0.0, math.log(self.at_least)) if self.at_least and self.outcome == FAULTY else 0.0
@@ -144,7 +143,8 @@ class OtherEvidence:
     """The rules that call it ill-posed."""
     asked: AskedVerdict | None = None
     doubts: tuple[float, int, int] = (0.0, 0, 0)
-    """The log likelihood ratio of responses that find the problem lacking, their number, and that of all responses."""
+    """The log likelihood ratio of responses that find the problem lacking, the number of these responses, and of all
+    responses."""
 
     def log_ratios(self) -> dict[str, float]:
         """Return the log likelihood ratios by source; a source that says nothing is missing."""
@@ -158,7 +158,7 @@ class OtherEvidence:
         return ratios
 
     def shown(self) -> dict[str, Any]:
-        """Return what a reviewer can check of it; JSON-able."""
+        """Return the evidence for a reviewer, as data for JSON."""
         shown: dict[str, Any] = {}
         if self.doubts[1]:
             shown["doubts"] = list(self.doubts[1:])
@@ -265,11 +265,12 @@ def weigh_verdicts(
 def _learn(
     known: Array, of_file: float, outcome: NDArray[np.intp], source: NDArray[np.intp], evidence: Array
 ) -> tuple[Array, Array]:
-    """Return how often each outcome comes of ill-posed and of sound rows, (2, outcomes), and the shares of ill-posed
-    rows, (sources,), by expectation-maximisation over the rows that were asked about.
+    """Estimate by expectation-maximisation how often each outcome comes from ill-posed and from sound rows, (2,
+    outcomes), and the share of ill-posed rows, (sources,).
 
-    known: (2, outcomes), what was counted before; outcome, source, evidence: of each row, the last the log odds that
-    votes add. A share is at least the file's: few findings may be few faults, or faults that are hard to see.
+    known: (2, outcomes), counts from known problems. outcome, source, evidence: of each row that was asked about;
+    evidence is the log odds by votes. The share of a source is at least that of the file, because few findings may mean
+    few faults or hidden ones.
     """
     counts, shares = known, np.full(int(source.max()) + 1, of_file)
     for _ in range(ROUNDS):
@@ -283,8 +284,8 @@ def _learn(
 
 
 def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[str, float]:
-    """Return how often each outcome came of known problems, as so many rows as these count for: all that there are, and
-    fewer the more rows with votes were asked about, down to `PRIOR_ROWS`, since their faults may be easier to see."""
+    """Return the outcomes of known problems as weighted counts. Their weight falls with the number of asked rows that
+    have votes, down to `PRIOR_ROWS`, because the faults of known problems may be easier to see."""
     total = sum(counts.values())
     if not total:
         return {FAULTY: PRIOR_ROWS * finds, SOUND: PRIOR_ROWS * (1.0 - finds)}
@@ -295,9 +296,9 @@ def _known_rows(counts: Mapping[str, int], finds: float, heard: int) -> Mapping[
 def join(
     votes: Shares | None, wording: float, other: OtherEvidence, source: str, prior: IllPosedShares
 ) -> Joined | None:
-    """Return the posterior of a row; None where nothing is known of it.
+    """Return the posterior of a row, or None if nothing is known of it.
 
-    votes: by its samples alone, None where there are none; wording: the probability of several readings.
+    votes: the posterior by its samples, or None without samples. wording: the probability of several readings.
     """
     ratios = other.log_ratios()
     if votes is None and not wording and not ratios:
@@ -363,7 +364,7 @@ class Heard:
 
     @property
     def are_strong(self) -> bool:
-        """Whether there are strong models enough to go by them."""
+        """Whether there are enough strong models."""
         return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
 
     @property
@@ -391,8 +392,8 @@ def claim_fault(
     """Return how likely a row is at fault by what may drop it: votes, where enough models have answered, and the asked
     model's verdict, a fault at the lower end of its ratio.
 
-    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted; None
-    where the answer is one of a few.
+    votes: where strong systems have answered by the samples' suspicion, else by how surely the label is outvoted, or
+    None if the answer is one of a few.
     """
     ratio = 0.0 if asked is None else asked.claimed_log_ratio
     sound, ill_posed, mislabeled = (max(share, FLOOR) for share in votes or (1.0, 0.0, 0.0))
@@ -407,7 +408,7 @@ def claim_fault(
 
 
 def choose_tier(suspicion: float, claim: Claim, heard: Heard, *, is_open: bool) -> SuspicionTier:
-    """Return the advice on a row; is_open: whether its answer is not one of a few."""
+    """Return the tier of a row. is_open: whether its answer is not one of a few."""
     if not is_open:
         by_votes = claim.denied >= CLOSED_DROP_AT
     elif heard.are_strong:

@@ -44,7 +44,7 @@ STRONG_SHARES: Array = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.995])
 """The grid of the label's share among strong systems."""
 LOW, HIGH = -2.0, 4.5
 """Abilities, in logits above the mean item, between which the share is read: a tenth and 99 % of the mean items solved.
-HIGH does not depend on the systems at hand: where no strong ones are, the curve is read beyond them, and says less."""
+HIGH does not depend on the systems at hand: if no strong ones are, the curve is read beyond them, and says less."""
 LINE_ENDS = (-0.5, 1.2)
 """How far the line goes on beyond LOW (0) and HIGH (1), in units of their distance."""
 SHARED = 0.06
@@ -106,7 +106,7 @@ class Readings:
     group_log_likelihood: Array
     """(n, 3), of the votes under each group of hypotheses, up to a constant for each item."""
     alternative: NDArray[np.int32]
-    """(n,), the class of the alternative that the posterior favours; 0 where there is none."""
+    """(n,), the class of the alternative that the posterior favours; 0 if there is none."""
 
 
 def read(votes: Votes, population: Population, features: Array) -> Readings:

@@ -81,7 +81,7 @@ class Learnt:
     is_wrong: Array
     """(n,), the probability that the label is wrong."""
     alternative: NDArray[np.int32]
-    """(n,), the class that is right where the label is wrong; 0 where there is none."""
+    """(n,), the class that is right where the label is wrong; 0 if there is none."""
     is_informed: bool = True
     """Whether there were systems enough to learn from."""
 

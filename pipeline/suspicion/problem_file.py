@@ -69,7 +69,7 @@ class RowKeys:
         return str(row["id"]) if self._shared and _hash(key) in self._shared else key
 
     def get(self, name: str, /) -> int | None:
-        """Return the problem of this name, None where there is none."""
+        """Return the problem of this name, or None if there is none."""
         name_hash = np.uint64(_hash(name))
         position = int(self._names.searchsorted(name_hash))
         if position == len(self._names) or self._names[position] != name_hash:

@@ -1,11 +1,12 @@
-"""Stage `suspect`: samples of systems, rules and an asked model say how likely each row is at fault.
+"""Stage `suspect`: computes for each row the probability that its label is wrong.
 
     rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
 
-Rows are neither changed nor dropped here: `tier` says what may be done (`joined`). A sample names its row by the
-source's id, where the rows were read with one (`meta.source_id`), or by truegold's. Of a row that has no sample, no
-flag of a rule that calls it ill-posed and no verdict of an asked model nothing is known, and suspicion is null. Answers
-of rows whose verifier runs programs have no alternatives to compare.
+The evidence is answers that models gave to the problem (samples), flags of rules that call the problem ill-posed, and
+the verdict of a model that was asked about the row. A row without any evidence gets no suspicion (null). The stage
+changes and drops no rows: `tier` says what may be done with them (`joined`). For rows whose verifier runs programs,
+answers are not compared with each other. A sample names its row by the row's id in its source (`meta.source_id`) if
+there is one, else by truegold's id.
 
     {"id": "17", "system": "model-a", "answer": "26"}                 an answer
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the row's verifier
@@ -13,8 +14,8 @@ of rows whose verifier runs programs have no alternatives to compare.
 
     {"id": "17", "system": "policy", "step": 40, "extracted": "26", "score": 0.0}       completions of a training
 
-A sample without a system is of the one that its file is named by, else of "-". A row without an id is counted as
-rejected, which a row of an unknown problem is not.
+A sample that names no system gets the system of its file, or "-". Samples without an id are counted as rejected, and
+samples whose id belongs to no row are counted apart.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from truegold.verifiers.columns import NAMES, text_of
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
-# The columns of a file of samples; of several names the first that has a text counts.
+# The columns of a file of samples. If a sample has several of these names, the first one with a text counts.
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
 SYSTEM_COLUMNS = NAMES["system"]
 ANSWER_COLUMNS = NAMES["extracted"]
@@ -70,15 +71,15 @@ MAX_ROW_BYTES = 64 * 2**20
 NO_SYSTEM = "-"
 """The system of samples that name none."""
 NOT_ASKED = "not asked"
-"""The outcome of rows that the model was not asked about."""
+"""The outcome of a row that the model was not asked about."""
 
 
 @stage_function(version=6, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Write `suspicion.parquet`. InputError where no sample belongs to any row.
+    """Write `suspicion.parquet`. Raises InputError if none of the samples belongs to a row.
 
-    inputs: `rows`; `flags`, and `asked` where a model was asked; and `samples 0`, `samples 1`, ... where there are any,
-    in the order of `config.files`.
+    inputs: `rows`; optionally `flags`, `asked` (the verdicts of a model), and `samples 0`, `samples 1`, ... in the
+    order of `config.files`.
     """
     counts: Counter[str] = Counter()
     files = [
@@ -106,14 +107,15 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOfRows:
-    """The evidence on rows in addition to their samples, by their ids: rows of one content share it."""
+    """The evidence other than samples, by the id of the row. Rows with the same content share an id and its
+    evidence."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)
     asked_model: AskedModel = UNKNOWN_MODEL
 
 
 def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
-    """Return what tables of flags and of an asked model's verdicts say."""
+    """Return the evidence in a table of flags and in a table of a model's verdicts."""
     by_row: dict[str, OtherEvidence] = {}
     if flags is not None:
         for flag in read_table(flags, FlagRecord, ["id", "reason"]):
@@ -132,10 +134,11 @@ def read_others(flags: Path | None, asked: Path | None) -> EvidenceOfRows:
 def score_rows(
     rows: Path, samples: Iterable[Sample], known: EvidenceOfRows, workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write suspicion.parquet and answers.parquet for a table of rows; return counts by tier, and facts for a report.
+    """Write suspicion.parquet and answers.parquet for a table of rows. Return the rows by tier and the facts for a
+    report.
 
-    `by_source_id` says whether samples may name rows by the ids of their source. Samples of truegold's own do not, and
-    rows of several sources may share such ids.
+    by_source_id: whether samples may name rows by their ids in the source. Samples that truegold drew do not do so,
+    because rows of several sources may share these ids.
     """
     keys = RowKeys(rows, by_source_id=by_source_id)
     others: dict[str, OtherEvidence] = {}
@@ -157,7 +160,7 @@ def score_rows(
 def _read_problems(
     rows: Path, keys: RowKeys, known: EvidenceOfRows, others: dict[str, OtherEvidence]
 ) -> Iterator[LabelledProblem]:
-    """Yield the problems of rows, each once, and put what is known of them besides into `others`."""
+    """Yield each problem of a table once, and store its evidence other than samples in `others`."""
     seen = 0
     for row, problem in zip(read_compared_rows(rows, COLUMNS), map(int, keys.problem), strict=True):
         if problem < seen:
@@ -176,7 +179,7 @@ Findings = tuple[Assessment, list[AnswerVotes]]
 
 
 def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVotes]) -> Iterator[Findings]:
-    """Yield each assessment, which come in the order of problems, with the answers to its problem."""
+    """Yield each assessment with the answers to its problem. Both come in the order of problems."""
     ahead = next(answers, None)
     for problem, assessment in enumerate(assessments):
         own_answers: list[AnswerVotes] = []
@@ -187,7 +190,7 @@ def _with_answers(assessments: Iterable[Assessment], answers: Iterator[AnswerVot
 
 
 def _write_tables(out_dir: Path, rows: Path, keys: RowKeys, findings: Iterator[Findings]) -> None:
-    """Write for each row the assessment of its problem and the answers to it, which come in the order of problems."""
+    """Write the assessment and the answers of each row's problem. `findings` come in the order of problems."""
     repeated: dict[int, Findings] = {}
     seen = 0
     with (
@@ -222,7 +225,7 @@ def _write_tables(out_dir: Path, rows: Path, keys: RowKeys, findings: Iterator[F
 
 
 def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
-    """Return the few lines that a person wants to know first."""
+    """Return the summary of the stage for the terminal."""
     lines = ["no samples were given"]
     if facts["samples"]:
         lines = [
@@ -246,14 +249,14 @@ def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[s
 
 @dataclass(slots=True)
 class _Totals:
-    """The sums over the assessments that pass by."""
+    """Running totals over the assessments."""
 
     tiers: Counter[str] = field(default_factory=Counter)
     known: int = 0
     answered: int = 0
     measured: int = 0
     suspicion: float = 0.0
-    """The sum over those that are measured."""
+    """The sum of all suspicions that are not null."""
 
     def add(self, assessment: Assessment) -> Assessment:
         """Count an assessment, and return it."""
@@ -288,7 +291,7 @@ def _facts(fit: Fit, totals: _Totals, systems: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, with the system and the step of rows that name none."""
+    """A file of samples, with the system and the step for samples that name none."""
 
     path: Path
     system: str | None = None
@@ -298,7 +301,7 @@ class SampleFile:
 def sample_files(arguments: Sequence[str]) -> list[SampleFile]:
     """Return the files that arguments such as `PATH`, `SYSTEM=PATH` and `SYSTEM@STEP=PATH` name.
 
-    A folder stands for its files. Of several without a system each is a system of its own.
+    A folder stands for its files. If there are several files without a system, each file is a system of its own.
     """
     files: list[SampleFile] = []
     for argument in arguments:
@@ -323,7 +326,7 @@ def _files_of(folder: SampleFile) -> list[SampleFile]:
 def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
     """Yield the samples of a file; `counts` gets the rows `read` and `rejected`.
 
-    InputError where the first record lacks what every sample needs.
+    Raises InputError if the first record lacks a column that every sample needs.
     """
     opened = open_file(file.path, "auto", MAX_ROW_BYTES)
     checked = False
@@ -355,7 +358,7 @@ def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
 
 
 def _step(value: Any, of_file: int | None) -> int | None:
-    """Return a row's step, else its file's; a value that is not a step counts as none."""
+    """Return the step of a sample, or of its file if the sample has no valid one."""
     is_step = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
     return value if is_step else of_file
 

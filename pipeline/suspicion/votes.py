@@ -1,17 +1,16 @@
-"""Gathers samples into arrays: who answered what, with what weight, in a dozen bytes a sample.
+"""Counts the answers of systems in arrays, with a dozen bytes for each sample.
 
-`VoteCounter.add` takes samples in any order; `count` sorts them into classes of equal answers (`answer_classes`)
-and returns `Votes`. Samples of problems that are not in the data are counted and left out. Only distinct answer texts
-are held as texts.
+`VoteCounter.add` takes samples in any order. `count` sorts them into classes of equal answers (`answer_classes`) and
+returns `Votes`. Samples of unknown problems are counted and left out.
 
-Samples of one model at several steps of its training are told apart as checkpoints of it:
+Samples of a model at several steps of its training become up to four systems, its checkpoints:
 
     policy: steps 0, 1, ..., 79, 256 samples each  ->  "policy@0-19", "policy@20-39", "policy@40-59", "policy@60-79"
 
-Where the label is wrong, the answer that the model comes to prefer rises over training while the label falls; on a hard
-problem the label rises (arXiv 2604.03993). That is the way answers change with ability (`label_posterior`), so each
-checkpoint takes part as a system with an ability of its own. The checkpoints of a model share their errors: for one
-problem they count as repeated samples of one system do, and they are one witness.
+If the label is wrong, the model's preferred answer becomes more frequent in training, and the label less; on a hard
+problem the label becomes more frequent (arXiv 2604.03993). So each checkpoint is a system with its own ability
+(`label_posterior`). The checkpoints of a model share errors, so on one problem they count like repeated samples of one
+system.
 """
 
 from __future__ import annotations
@@ -40,14 +39,13 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
-"""Steps of one model are joined into so many checkpoints, of about as many samples each."""
+"""The most checkpoints of a model. Its steps are divided so that each has about as many samples."""
 NO_STEP = -1
 """The step of a sample that names none."""
 
 SAME_SYSTEM = 0.5
-"""Correlation of one model's repeated samples for an item, at any step of its training. k of them weigh
-k / (1 + (k - 1) * 0.5), which is at most two independent systems (the design effect of cluster sampling, Kish 1965,
-section 5.4)."""
+"""The correlation of a model's samples for an item. k of them weigh k / (1 + (k - 1) * 0.5), which is at most two
+independent systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
 """Longer answers are cut: they are no final answers, and would be held in memory."""
 BATCH = 2_000
@@ -75,11 +73,10 @@ _AGREES: dict[int, bool] = {_State.RIGHT: True, _State.WRONG: False}
 def split_by_step(
     models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]
 ) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
-    """Tell the checkpoints of the models apart, each of which is a system; model, step: of each sample.
+    """Divide the samples into checkpoints, each of which is a system. model, step: those of each sample.
 
-    Returns the names of the systems, the index of each system's model, and that of each sample's system. Models come in
-    the order of their names, and the steps of a model rise from one of its systems to the next. A model all of whose
-    samples are of one step, or of none, is one system.
+    Returns the names of the systems, the index of each system's model, and the index of each sample's system. They are
+    in the order of models and steps. A model with samples of only one step is one system.
     """
     names: list[str] = []
     family: list[int] = []
@@ -110,7 +107,7 @@ def _join_steps(step: NDArray[np.int32]) -> list[NDArray[np.int32]]:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The votes: e entries, sorted by item, then answer class, of n items and m systems."""
+    """The votes of m systems on n items, as e entries sorted by item and answer class."""
 
     item: NDArray[np.int32]
     """(e,), the index of the entry's item."""
@@ -119,7 +116,7 @@ class Votes:
     answer_class: NDArray[np.int32]
     """(e,), 0 for the label, 1 for the alternative with most samples, ..."""
     weight: NDArray[np.float64]
-    """(e,), what the entry counts; one sample of one system counts 1."""
+    """(e,), the weight of the entry. A single sample of a system has the weight 1."""
     samples: NDArray[np.int32]
     """(e,), the samples in the entry."""
     systems: list[str]
@@ -151,14 +148,15 @@ class Votes:
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return (n, m): the weights of the chosen entries, of all where none are named; chosen: (e,)."""
+        """Return (n, m): the weights of the chosen entries, of all if none are named; chosen: (e,)."""
         m = len(self.systems)
         weight = self.weight if chosen is None else self.weight * chosen
         flat = np.bincount(self.item.astype(np.int64) * m + self.system, weights=weight, minlength=self.n_items * m)
         return flat.astype(np.float64, copy=False).reshape(self.n_items, m)
 
     def plurality(self) -> NDArray[np.int32]:
-        """Return (n, m): the class that most samples of a system have, the lower one of equals; -1 for no sample."""
+        """Return (n, m): the class with the most samples of each system (the lower one of equals), or -1 without
+        samples."""
         answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
         order = np.lexsort((-self.answer_class, self.samples))
         answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last one written stays.
@@ -212,14 +210,14 @@ class AnswerVotes:
     votes: int
     """The samples that gave it."""
     systems: list[str]
-    """The systems that gave the answer; none of answers that were set aside."""
+    """The systems that gave the answer. Empty for answers that were set aside."""
 
 
 class NumberedNames(Protocol):
     """Finds the number of an item by a name that samples know it by."""
 
     def get(self, name: str, /) -> int | None:
-        """Return the number; None where there is no such item."""
+        """Return the number, or None if there is no such item."""
 
 
 class VoteCounter:

@@ -28,7 +28,7 @@ MAX_CHARS = 20_000
 
 
 def several_readings(prompt: str | None) -> float:
-    """Return the probability that the prompt has several readings by its wording alone; 0.0 where none is known."""
+    """Return the probability that the prompt has several readings by its wording alone; 0.0 if none is known."""
     text = (prompt or "")[:MAX_CHARS]
     if _MULTIPLE.search(text):
         return MULTIPLE

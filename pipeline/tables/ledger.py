@@ -55,7 +55,7 @@ class FlagRecord(RowReference):
     reason: str
     detector: str
     confidence: float | None
-    """Null where nothing was measured: an asked model's word."""
+    """Null if nothing was measured: an asked model's word."""
     blocks: bool
     """Whether the flag holds the row back for review."""
     evidence: str

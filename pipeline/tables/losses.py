@@ -34,7 +34,7 @@ Lost = TypeVar("Lost")
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why rows are lost, and what to do; empty texts where nothing is known."""
+    """Why rows are lost, and what to do; empty texts if nothing is known."""
 
     cause: str = ""
     """A sentence, such as `Every gold is a number: is `math` meant?`"""
@@ -109,7 +109,7 @@ class LossBounds:
     """The largest share of the rows that may be held back."""
 
     def check(self, stage: str, report: StageReport, earlier: Iterable[StageReport] = ()) -> None:
-        """Raise InputError where the stage of this name has lost more than is allowed, or has left no row.
+        """Raise InputError if the stage of this name has lost more than is allowed, or has left no row.
 
         `earlier` are the reports of the stages before it, which say where rows went that did not come so far.
         """

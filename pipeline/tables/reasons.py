@@ -80,7 +80,7 @@ class SuspicionRow(TypedDict):
     source: str
     source_row: int
     suspicion: float | None
-    """The probability of either of the next two; null where nothing was looked at."""
+    """The probability of either of the next two; null if nothing was looked at."""
     ill_posed: float | None
     """The probability that its problem has no answer, or several."""
     label_wrong: float | None
@@ -98,7 +98,7 @@ class AskedRecord(RowReference):
     answer: str | None
     """The model's own answer."""
     ratio: float | None
-    """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null where it was not measured."""
+    """The likelihood ratio of the verdict, for an ill-posed row against a sound one; null if it was not measured."""
 
 
 class AnswersRow(RowReference):
@@ -132,7 +132,7 @@ class AskedModel:
     prior: float
     """The share of ill-posed rows to expect."""
     ill_posed: Mapping[str, int]
-    """How often it gave each outcome of known ill-posed problems; empty where it was not measured."""
+    """How often it gave each outcome of known ill-posed problems; empty if it was not measured."""
     sound: Mapping[str, int]
     """How often it gave each outcome of known sound problems."""
 

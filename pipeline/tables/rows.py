@@ -131,7 +131,7 @@ class Row(TypedDict):
     split: str
     meta: str
     context: str | None
-    """The messages before the prompt as JSON text, where there are any (`tables.conversation`)."""
+    """The messages before the prompt as JSON text, if there are any (`tables.conversation`)."""
     pass_rate: NotRequired[float]
     """The expected one. Selection adds it, and what follows, to the rows that it chooses (SELECTED_SCHEMA)."""
     posterior: NotRequired[list[Component]]
@@ -213,7 +213,7 @@ def dump_json(value: Any) -> str:
 
 
 class TableWriter:
-    """Writes dicts to one Parquet file, in batches of bounded size, even where there are none. A context manager."""
+    """Writes dicts to one Parquet file, in batches of bounded size, even if there are none. A context manager."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
@@ -373,7 +373,7 @@ class ProfileRow(RowReference):
     unread: Int32
     """The samples that ended by themselves, in a form that is not read."""
     pass_rate: float | None
-    """Passes of the judged samples, None where there are none."""
+    """Passes of the judged samples, or None if there are none."""
     low: float
     high: float
     """The ends of Wilson's 95 % interval of the pass rate."""
@@ -381,8 +381,8 @@ class ProfileRow(RowReference):
     """A JSON object: k (1, 2, 4, ...) to pass@k."""
     posterior: Posterior
     """The distribution of the pass rate, a mixture of Beta distributions, by the problem's samples and the pass rates
-    of all problems of its kind (`rates.posterior`); empty where nothing could be judged. `pass_rate` of a problem that
-    got further samples because of its first ones is biased, this is not."""
+    of all problems of its kind (`rates.posterior`); empty if nothing could be judged. `pass_rate` of a problem that got
+    further samples because of its first ones is biased, this is not."""
     expected_rate: float | None
     expected_deviation: float | None
     """The mean and standard deviation of the posterior."""

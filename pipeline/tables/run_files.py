@@ -47,7 +47,7 @@ class RunFiles:
     records: Mapping[str, Mapping[str, Any]]
     """The `stage.json` of each stage."""
     training: Path | None = None
-    """The folder of the training, whether it has ended well or not; None where the run has none."""
+    """The folder of the training, whether it has ended well or not, or None if the run has none."""
 
     @classmethod
     def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
@@ -85,7 +85,7 @@ class RunFiles:
         return path if path.exists() else None
 
     def table(self, stage: str, name: str) -> pl.LazyFrame | None:
-        """Return the scan of a stage's table, or None where there is none.
+        """Return the scan of a stage's table, or None if there is none.
 
         Rows that an earlier version has written get the column `context` that they lack.
         """
@@ -117,7 +117,7 @@ class RunFiles:
         return [(name, table if name in later else table.join(restored, on=KEY, how="anti")) for name, table in drops]
 
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
-        """Return all flags, each once, or None where no stage has flagged.
+        """Return all flags, each once, or None if no stage has flagged.
 
         The table of the last flagging stage repeats the earlier ones. `blocks` says whether the flag holds its row back
         in this run: no row is held that a reviewer kept, or that was flagged when it had been trained on already.
@@ -151,7 +151,8 @@ class RunFiles:
 
 
 def read_manifest(run_dir: Path) -> list[str]:
-    """Return the stages that a run's manifest names, in their order. InputError where it is not a run, or damaged."""
+    """Return the stages that a run's manifest names, in their order. Raises InputError if it is not a run, or
+    damaged."""
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
         raise InputError(
@@ -164,7 +165,7 @@ def read_manifest(run_dir: Path) -> list[str]:
 
 
 def read_resolved(run_dir: Path) -> dict[str, Any]:
-    """Return the configuration that a run has written; empty where it has none. InputError where it is damaged."""
+    """Return the configuration that a run has written; empty where it has none. Raises InputError if it is damaged."""
     path = run_dir / "config.resolved.json"
     if not path.exists():
         return {}
@@ -180,7 +181,7 @@ def read_resolved(run_dir: Path) -> dict[str, Any]:
 def open_finished(run_dir: Path) -> RunFiles:
     """Open the finished stages that a run's manifest names.
 
-    InputError where it is no run, has no rows yet, or has lost what a stage had written.
+    Raises InputError if it is not a run, has no rows yet, or has lost files of a stage.
     """
     records = {name: run_dir / name / RECORD for name in read_manifest(run_dir)}
     for path in records.values():
@@ -193,7 +194,7 @@ def open_finished(run_dir: Path) -> RunFiles:
 
 
 def check_intact(folder: Path) -> None:
-    """Raise InputError where a finished stage's record, or a file that it names, is not as it was written."""
+    """Raise InputError if a finished stage's record, or a file that it names, is not as it was written."""
     if (record := load_record(folder)) is None:
         raise InputError(f"{folder / RECORD} is damaged.", f"Delete {folder}. {MADE_ANEW}")
     for name, entry in record.get("outputs", {}).items():

@@ -33,7 +33,7 @@ _SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèé�
 
 
 def repair_mojibake(text: str) -> str:
-    """Return the text as it was before it was decoded as Windows-1252, Latin-1 and their like; else unchanged."""
+    """Return the text as it was before it was decoded as Windows-1252, Latin-1 and their like, or else unchanged."""
     if text.isascii() or not _SUSPECT.search(text):
         return text
     # Imported here, because few texts need it, and importing takes time.
@@ -45,7 +45,7 @@ def repair_mojibake(text: str) -> str:
 
 
 def misread_as(text: str) -> tuple[str, str] | None:
-    """Return a sign that the text was decoded wrongly, and the part that shows it; None where there is none."""
+    """Return a sign that the text was decoded wrongly, and the part that shows it, or None if there is none."""
     text = _URL.sub(" ", text)
     if match := _QUESTION_MARK_LETTER.search(text):
         return "a question mark inside a word", text[max(0, match.start() - 20) : match.end() + 20]

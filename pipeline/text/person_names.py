@@ -34,7 +34,7 @@ MOST_NAMES = 8
 
 
 def exchange_names(left: str, right: str) -> str | None:
-    """Return the left text with the right one's names, None where that makes no near copy of it."""
+    """Return the left text with the right one's names, or None if that makes no near copy of it."""
     here, there = _CAPITALISED.findall(left), _CAPITALISED.findall(right)
     left_only = [name for name in dict.fromkeys(here) if name not in there]
     right_only = [name for name in dict.fromkeys(there) if name not in here]

@@ -127,7 +127,7 @@ def asks(text: str) -> bool:
 
 
 def points_elsewhere(text: str) -> str | None:
-    """Return the words that refer to another problem, or to a text above, where nothing stands; None without them."""
+    """Return the words that refer to another problem, or to a text above, if nothing stands; None without them."""
     match = _ELSEWHERE.search(text)
     return match[0] if match else None
 

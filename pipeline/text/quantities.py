@@ -126,7 +126,7 @@ class WrittenNumber(NamedTuple):
 
 
 def read_number(text: str | None) -> WrittenNumber | None:
-    """Return the number that a text is, or None where it is not plainly one."""
+    """Return the number that a text is, or None if it is not plainly one."""
     if text is None or len(text) > MAX_NUMBER_CHARS:
         return None
     text = _FRACTION.sub(lambda m: f" {m[1] or m[3]}/{m[2] or m[4]}", _DROPPED.sub("", text))

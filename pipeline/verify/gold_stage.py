@@ -1,4 +1,4 @@
-r"""Stage `verify_gold`: every gold must be an answer that its own verifier can pay, and that its own solution gives.
+r"""Stage `verify_gold`: checks that each gold passes its own verifier, and agrees with its worked solution.
 
     gold "\frac{1}{2}"                           the response "\boxed{\frac{1}{2}}" scores 1.0: no flag
     gold "see picture"                           gold_unmatchable  {"why": "placeholder"}
@@ -7,25 +7,24 @@ r"""Stage `verify_gold`: every gold must be an answer that its own verifier can 
     gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
     gold "C", options 6, 8, 10, solution "... so x = 8."      the same  {"extracted": "x = 8.", "form": "conclusion"}
 
-Three questions are put to the row's verifier, each as a response that it judges against gold:
+The row's verifier judges several responses against gold:
 
 - *Gold itself.* `gold_unparsed` (the verifier cannot read the gold), `gold_fails_verifier` (it scores below 1),
   `gold_unverified` (it could not judge for another reason, which the evidence names). A code row has tests and no gold,
   so its solution is judged.
-- *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
-  from an answer that is plainly another, no answer in other words can ever be paid. Where it names several it is
-  `gold_unmatchable`, `why` "several_values"; others, such as "60^\bullet", may be answers that are written in one way,
-  and are counted as `skip:gold_compared_as_text`. Where a fifth of a set cannot be matched its verifier is another:
-  they are `gold_unmatchable` too then, `why` "notation". Golds that are no answers are told by their words
-  (`gold_words`), unless a formula in them is accepted. "None." is an answer, and none where a fifth of a set has it.
-- *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
-- *All golds again.* Where golds look measured, the options that judge them so are proposed (`measured_golds`): a line
-  is printed, and the stage's record has them under `proposed_verifier_args`.
-- *The worked solution.* Where it commits to an answer (a box, "####", "the answer is ...") that scores 0:
-  `solution_contradicts_gold`, with that answer as suggestion.
+- *Another answer.* A gold that the verifier does not understand still equals itself. If the verifier cannot distinguish
+gold from an answer that is plainly another, no answer in other words can pass. If gold names several values, it is
+`gold_unmatchable`, `why` "several_values". Others, such as "60^\bullet", may be answers with only one spelling; they
+are counted as `skip:gold_compared_as_text`, or, if a fifth of the set is like this, `gold_unmatchable`, `why`
+"notation". Golds that are not answers are recognised by their words (`gold_words`), unless the verifier accepts a
+formula in them. "None." is an answer, unless a fifth of the set has it. - *All golds.* If nearly all rows have the same
+gold, they are flagged `same_gold`. - *Measured golds.* If golds look like measured values, options of the verifier are
+proposed (`measured_golds`), in a printed line and in the stage's record under `proposed_verifier_args`. - *The worked
+solution.* If it commits to an answer (a box, "####", "the answer is ...") that scores 0, the row is
+`solution_contradicts_gold`, and this answer is the suggestion.
 
-Input: `rows`, which go on unchanged. A row of which no perfect response can be made, such as code without a solution,
-is counted as `skip:no_gold_response`.
+Input: `rows`, which are not changed. Rows without a possible right response, such as code without a solution, are
+counted as `skip:no_gold_response`.
 """
 
 from __future__ import annotations
@@ -85,9 +84,9 @@ AS_TEXT = "notation"
 """Why a gold is compared letter by letter. Two blind readers found that right of 11 in 30 such golds that no right
 answer in other words would match; of the other kinds of `gold_unmatchable` in 75 of 79."""
 SAMPLED_ROWS, MOST_UNMATCHABLE = 200, 0.2
-"""Rows, spread over the set, that are sampled, and the greatest share of them whose golds cannot be matched. With a
-larger share another verifier or another column is meant: such golds hold their rows back. In other sets
-`gold_unmatchable` advises."""
+"""The number of rows that are sampled from a set, and the largest share of unmatchable golds among them. With a larger
+share, the verifier or the column is probably wrong, and `gold_unmatchable` holds rows back. Otherwise it only
+advises."""
 NO_ANSWERS = ("missing", "placeholder")
 """Kinds of `gold_unmatchable` that always hold a row back: there is no answer."""
 ANOTHER_ANSWER = "7919"
@@ -95,7 +94,7 @@ ANOTHER_ANSWER = "7919"
 READ_BY_MEANING = ("math", "numeric")
 """Verifiers that read golds: for others, such as `exact`, a sentence may well be the answer."""
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
-"""Forms in which a worked solution says which of its values is the answer."""
+"""Forms in which a worked solution marks its answer."""
 CONCLUSION = "conclusion"
 """The form of a last result, "so x = 8", which counts where it is the text of an option."""
 MAX_SOLUTION_CHARS = 20_000
@@ -106,20 +105,18 @@ MAX_BOXES = 4
 """The most boxes of a solution that may be answers; more are intermediate results."""
 REPEATED_SHARE = 0.8
 MIN_REPEATED_ROWS = 20
-"""The fewest rows of which REPEATED_SHARE with one gold show that a column was filled with one value, and that
-repeating it is paid."""
+"""The fewest rows of a set for `same_gold`: REPEATED_SHARE of them have the same gold."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
-"""A question with several right answers, of which gold is one: "find an example", "give any one of"."""
+"""A question with several right answers: "find an example", "give any one of"."""
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|\Z)", re.DOTALL)
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
 """`B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
 _NO_VALUE = re.compile(r"[^\s$]\s?[^\s$]\s?=|\A\D*(?<![\\A-Za-z])[^\W\d_]{3}")
-"""An equation other than "x = 8", or a word that no number stands before: other options are values, which are written
-in many ways."""
+"""An option that is not a value: an equation other than "x = 8", or a word without a number before it."""
 
 RepeatedGold = tuple[str, int, int]
 """A gold, how many rows have it, and of how many."""
@@ -132,9 +129,8 @@ SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 @stage_function(version=11, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Judge every gold by its own verifier, and flag those that no answer could earn the reward of. Done part by part.
-
-    A second opinion is opened once, so that the parts are then worked on here, one after the other.
+    """Judge every gold by its own verifier, and flag golds that no answer can match. Works on parts of the table. With
+    a second opinion, the parts are worked on one after the other.
     """
     opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
     rows = inputs["rows"]
@@ -204,7 +200,7 @@ class GoldExamined:
     flags: tuple[FlagRecord, ...]
     """The flags that this stage would give the row."""
     verdict: Verdict | None
-    """The verdict on a perfect response; None where none can be made up."""
+    """The verdict on a perfect response, or None if none can be made up."""
     reading: str | None
     """The reading that the verifier has of gold, where it says so."""
 
@@ -256,16 +252,16 @@ class _Pending:
     """Whether the prompt asks for one of several right answers."""
     solution_end: str
     word_fault: str | None
-    """Why no right answer can match gold, as far as its words tell: "prose", "placeholder", ..."""
+    """The reason, by its words, why no answer can match gold: "prose", "placeholder", ..."""
     roles: tuple[_Role, ...]
-    """The role of each response, in the order in which they are judged."""
+    """The role of each response, in order."""
     other_golds: tuple[str, ...]
-    """The further accepted golds of which there are responses, in their order."""
+    """The other accepted golds that are judged, in order."""
     verdicts: list[Verdict] = field(default_factory=list)
     """The verdicts so far, in the order of `roles`."""
 
     def verdict_on(self, role: _Role) -> Verdict | None:
-        """Return the first verdict on a response of this role, or None where there is no such response."""
+        """Return the first verdict on a response of this role, or None if there is no such response."""
         return next(iter(self.verdicts_on(role)), None)
 
     def verdicts_on(self, role: _Role) -> list[Verdict]:
@@ -279,11 +275,11 @@ class _Queue:
     def __init__(self, for_nothing: tuple[str, ...] = ()) -> None:
         self._pending: deque[_Pending] = deque()
         self._for_nothing = for_nothing
-        """Golds that stand for none in this set."""
+        """Golds that mean "no gold" in this set."""
         self.rows = 0
-        """The rows whose items were made."""
+        """The number of rows that were judged."""
         self.skipped = 0
-        """The rows of which no perfect response can be made."""
+        """The number of rows without a possible right response."""
         self._verifiers: dict[str, Verifier] = {}
 
     def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
@@ -346,7 +342,8 @@ class _Queue:
                 yield _Role.BOX, f"\\boxed{{{solution[start:end]}}}"
 
     def _stands_for_nothing(self, row: Row) -> bool:
-        """Return whether gold stands for none; not where the problem says so: "If there are none, write None"."""
+        """Tell whether gold means "no gold". It does not if the problem asks for it: "If there are none, write
+        None"."""
         gold = row["gold"]
         if gold not in self._for_nothing or row["verifier"] not in READ_BY_MEANING:
             return False
@@ -376,7 +373,7 @@ class _Queue:
 
 
 def _without_other_golds(row: Row) -> str:
-    """Return the arguments of a row's verifier with which only one gold is accepted."""
+    """Return the verifier's arguments without other accepted golds."""
     arguments = orjson.loads(row["verifier_args"])
     return dump_json(arguments) if arguments.pop(OTHER_GOLDS, None) is not None else row["verifier_args"]
 
@@ -409,7 +406,7 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
 
 
 def _is_foreign(path: Path) -> bool:
-    """Return whether no right answer could match more than a fifth of the golds of a table, in a sample of it."""
+    """Tell whether more than a fifth of the golds, in a sample of a table, cannot be matched."""
     queue, judged = _Queue(), list[_Pending]()
     rows = islice(read_rows(path, COLUMNS), 0, None, max(1, count_rows(path) // SAMPLED_ROWS))
     for verdict in verify_batch(queue.feed(row for row in rows if row["verifier"] in READ_BY_MEANING), workers=1):
@@ -428,7 +425,8 @@ def _golds_for_nothing(path: Path) -> tuple[str, ...]:
 
 
 def _repeated_gold(path: Path) -> RepeatedGold | None:
-    """Return the gold that nearly all rows of a table have, how many have it, and of how many; None where none is."""
+    """Return the gold that nearly all rows of a table have, the number of these rows, and of all rows. None if there is
+    no such gold."""
     golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
     if len(golds) < MIN_REPEATED_ROWS:
         return None
@@ -456,11 +454,11 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
         return _chooses_another(on_solution, row)
     if form not in COMMITTED_FORMS:
         return False
-    # Two boxes joined by "or" may be one answer in two spellings, or the answers of which one is asked for.
+    # Two boxes joined by "or" may be two spellings of one answer, or several right answers.
     boxes = [verdict.passed for verdict in row.verdicts_on(_Role.BOX)]
     if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
-    # "The answer is 2 times 6, which is 12": where gold stands at the end too, the phrase does not contradict it.
+    # "The answer is 2 times 6, which is 12" does not contradict a gold of 12, because it ends with it.
     if form == "phrase" and row.gold and row.gold in row.solution_end:
         return False
     # A solution of a multiple-choice question may end in a letter where gold is the option's text.

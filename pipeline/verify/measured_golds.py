@@ -1,13 +1,13 @@
-r"""Tells whether the golds of a set look measured, and proposes the options of `math` that judge them so.
+r"""Finds sets whose golds look like measured values, and proposes options of `math` for them.
 
     gold "5.96e24", gold "0.85", problem "... moves at 3.2 m/s ..."    measured
     golds "58.333", "0.14400000000000002", "2000.0"                    computed: as programs write them
     gold "2.5", problem "... shares 5 apples ..."                      neither: nothing is proposed
 
-A gold counts as measured where it has a point, a power of ten or a unit of physics, and it or its problem has one of
-the last two. It counts as computed where three decimals and more leave a fraction. From a share of such golds on, the
-set as a whole does. A proposal changes nothing: it is said, and stands
-in the stage's record with the line of configuration that would apply it.
+A gold counts as measured if it has a decimal point, a power of ten or a physical unit, and the gold or its problem has
+one of the last two. It counts as computed if it is a fraction with three or more decimals. If enough golds do, options
+are proposed. A proposal changes nothing: it is printed, and the stage's record has it with the setting that would apply
+it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from truegold.verifiers.math.measures import unit_of
 
 OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
 DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
-"""A row with one of these options has said how its gold is rounded."""
+"""A row with one of these options has already set its rounding."""
 MIN_SHARE = 0.08
 """The least share of measured golds among those with figures. Of 18 sets of mathematics none has more than .041, two of
 science have .15 and .31."""
@@ -53,7 +53,7 @@ _AMOUNT = re.compile(
 
 
 def find_sign(text: str) -> str | None:
-    """Return what of a text belongs to measured numbers: a power of ten, or an amount in a unit of physics."""
+    """Return a sign of a measured number in a text: a power of ten, or an amount with a physical unit."""
     if (power := _POWER_OF_TEN.search(text)) is not None:
         return power[0]
     for amount in _AMOUNT.finditer(text, 0, MAX_CHARS):
@@ -66,7 +66,7 @@ def find_sign(text: str) -> str | None:
 
 @dataclass
 class MeasuredTally:
-    """Counts the golds of one set, and those of them that look measured."""
+    """Counts the golds of a set, and those that look measured or computed."""
 
     golds: int = 0
     """Golds with figures; others have nothing to round."""
@@ -102,7 +102,7 @@ class MeasuredTally:
 
     @property
     def proposes(self) -> bool:
-        """Whether so many golds look measured or computed that the options are proposed."""
+        """Whether enough golds look measured or computed for a proposal."""
         is_computed = self.fractions >= MIN_FRACTIONS * self.golds and self.computed >= MIN_COMPUTED * self.fractions
         is_measured = self.measured >= MIN_SHARE * self.golds
         return (self.measured >= MIN_ROWS and is_measured) or (self.computed >= MIN_ROWS and is_computed)
@@ -169,7 +169,7 @@ class ProposalBySource:
 
 
 def propose_options(path: Path, columns: ProblemColumns) -> dict[str, Any]:
-    """Return the options proposed for the golds of a file. Raises InputError where it has no problems."""
+    """Return the options proposed for the golds of a file. Raises InputError if it has no problems."""
     tally = MeasuredTally()
     for batch in read_problems(path, columns, clean=False):
         for prompt, gold in zip(batch.prompts, batch.golds, strict=True):

@@ -55,7 +55,7 @@ SLOW_MS = 100.0
 """Rows that take longer are reported: a verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""The first rows, which show whether the verifier needs a gold column where there is none."""
+"""The first rows, which show whether the verifier needs a gold column if there is none."""
 
 
 def verify_file(
@@ -73,10 +73,10 @@ def verify_file(
 
     A record has one response or a list of samples, each of which has its own verdict.
 
-    `verifier` judges the rows that name none: `math` where it is None, and `code` where the file has tests.
-    `named_columns` are those that are not to be guessed. A second opinion stands in the evidence. Raises InputError
-    where the file cannot be read, has no response column, or has no gold for a verifier that needs it, and GuardError
-    where a verifier hangs.
+    `verifier` judges the rows that name none: `math` if it is None, and `code` where the file has tests.
+    `named_columns` are those that are not to be guessed. A second opinion stands in the evidence. Raises InputError if
+    the file cannot be read, has no response column, or has no gold for a verifier that needs it, and GuardError where a
+    verifier hangs.
     """
     if verifier is not None:
         resolve(verifier)
@@ -145,13 +145,13 @@ def verify_file(
 def _check_gold_column(
     reader: ItemReader, outcomes: _Outcomes, first_records: Sequence[Record | Reject], location: str
 ) -> None:
-    """Raise InputError where there is no column of golds, and no row could be judged so far for want of one."""
+    """Raise InputError if there is no column of golds, and no row could be judged so far for want of one."""
     if not reader.reads_gold and outcomes.judged == outcomes.counts[str(Reason.GOLD_MISSING)] > 0:
         raise missing_gold(sample_values(first_records), location)
 
 
 def _output_form(target: Path) -> str:
-    """Return the format that the end of a name stands for. Raises ConfigError where it stands for none."""
+    """Return the format that the end of a name stands for. Raises ConfigError if it stands for none."""
     if target.is_dir():
         raise ConfigError(f"{target} is a folder.", f"Name a file in it: {target / 'verdicts.parquet'}.")
     if (form := SUFFIXES.get(target.suffix.lower())) is None:

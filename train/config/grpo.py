@@ -1,4 +1,4 @@
-"""The configuration of RL: which problems come next, how they are sampled and rewarded, and what is measured."""
+"""The configuration of RL: the order of problems, sampling, rewards, evaluation and other measurements."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class AsynchronousConfig(StageConfig):
     """Sampling in the background, while the trainer updates the weights."""
 
     max_staleness: int = Field(default=1, ge=1)
-    """How many versions of the weights a group may be behind those that are trained. 1 is one step off: while a batch
-    is trained on, the next one is sampled. Older groups are dropped and counted."""
+    """How many versions the weights of a group may be older than the trained ones. With 1, the next batch is sampled
+    while the trainer updates. Older groups are dropped and counted."""
     in_flight: bool = False
-    """Whether new weights are loaded while completions are being sampled, whose later tokens are then of the new ones
-    (PipelineRL, arXiv 2509.19128); otherwise those that have begun are finished first."""
+    """Whether new weights are loaded in the middle of completions, whose later tokens then come from the new weights
+    (PipelineRL, arXiv 2509.19128). Otherwise running completions are finished first."""
     order: Literal["fresh", "first"] = "first"
-    """Groups that a batch takes where more are ready than it needs: the freshest, or those that were ready first."""
+    """The groups that a batch takes if more are ready: the freshest, or those that were ready first."""
     devices: tuple[str, ...] = ()
     """The GPUs of each sampler, as CUDA_VISIBLE_DEVICES has them: ["4", "5"] are two samplers of a GPU each. Left out:
     the trainer's."""
@@ -84,12 +84,12 @@ class AsynchronousConfig(StageConfig):
         return self
 
     def groups_ahead(self, steps: int, prompts_per_step: int) -> int:
-        """Return how many groups may be asked for and not taken: those of each version that may be trained on. In so
-        many steps no group gets older than `steps` - 1 versions, whatever the bound."""
+        """Return the most groups that may be requested ahead: those of each version that may be trained on. No group
+        gets older than `steps` - 1 versions."""
         return prompts_per_step * (min(self.max_staleness, steps - 1) + 1)
 
     def check_samplers(self, ahead: int) -> None:
-        """Raise ValueError for more samplers than groups ahead, of which each goes to one sampler."""
+        """Raise ValueError for more samplers than groups ahead, because each group goes to one sampler."""
         if len(self.sampler_devices) > ahead:
             raise ValueError(
                 f"asynchronous.samplers ({len(self.sampler_devices)}) must be at most {ahead}, the groups that are "
@@ -97,7 +97,7 @@ class AsynchronousConfig(StageConfig):
             )
 
     def check_server(self) -> None:
-        """Raise ValueError for what does not go with vLLM servers."""
+        """Raise ValueError for settings that vLLM servers do not support."""
         if self.in_flight:
             raise ValueError(
                 "asynchronous.in_flight does not go with an engine of type server, which does not say what token is of "
@@ -107,7 +107,7 @@ class AsynchronousConfig(StageConfig):
             raise ValueError("asynchronous.devices and samplers are of processes: name the servers in engine.urls")
 
     def check_ray(self, engine: VllmEngineConfig) -> None:
-        """Raise ValueError for what does not go with engines that Ray starts."""
+        """Raise ValueError for settings that engines on Ray do not support."""
         if self.devices or self.samplers > 1:
             raise ValueError("asynchronous.devices and samplers are of this machine: Ray starts data_parallel_size")
         if engine.ray_address is None or engine.weights_dir is None:
@@ -176,8 +176,8 @@ class RewardConfig(VerdictConfig):
     """The reward of a completion."""
 
     terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
-    """The terms of the reward. Exactly one of them leaves `verifier` and `judge` out: it is what pass rates are
-    measured by."""
+    """The terms of the reward. Exactly one of them has neither `verifier` nor `judge`: correctness, which defines pass
+    rates."""
     clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)
@@ -221,7 +221,7 @@ NEUTRAL = {
     **dict.fromkeys(("top_p", "typical_p", "repetition_penalty"), 1.0),
     **dict.fromkeys(("top_k", "min_p", "presence_penalty", "frequency_penalty"), 0.0),
 }
-"""Sampling settings that would bias the importance ratio, with the values at which they do nothing."""
+"""Sampling settings that would bias the importance ratio, with their neutral values."""
 
 
 TUNABLE_GRPO = (
@@ -257,15 +257,15 @@ class SamplingConfig(StageConfig):
     max_tokens: int | None = Field(default=None, ge=1)
     """The longest completion. Left out: 1.25 times the 99.5 % quantile of the profile's right completions."""
     allow_long: bool = False
-    """Whether `max_tokens` may be more than 8 times what it would be if it were left out."""
+    """Whether `max_tokens` may be more than 8 times its default."""
     temperature: PositiveFloat | TemperatureSchedule = 1.0
-    """Rollout temperature; each completion keeps its own, and the trainer's log-probabilities are at the same. top_p is
-    1: anything else would bias the importance ratio."""
+    """The temperature of rollouts. The trainer computes log-probabilities at the same temperature. top_p is always 1,
+    because other values would bias the importance ratio."""
     temperature_bands: tuple[TemperatureBand, ...] = ()
     """The lowest bound that fits counts."""
     refills: int | None = Field(default=None, ge=0)
-    """Rounds of further rollouts, from the reserve, in place of groups without advantages, such as those that are all
-    right or all wrong (DAPO's dynamic sampling). Left out: 1, where there are problems for two steps at least."""
+    """Rounds of further rollouts from the reserve, which replace groups without advantages, such as those that are all
+    right or all wrong (DAPO's dynamic sampling). By default 1, if there are problems for at least two steps."""
     right_share: Range | None = None
     """Bounds for the share of right completions in a training batch. Groups are chosen from what `refills` bring in,
     rewards never changed."""
@@ -313,8 +313,8 @@ HELDOUT_SET = "heldout"
 
 
 class EvaluationConfig(StageConfig):
-    """Evaluation on the held-out rows. What is left out of temperature, top_p and top_k is as the checkpoint's
-    generation_config.json says, else plain sampling at temperature 1."""
+    """Evaluation on the held-out rows. temperature, top_p and top_k are by default those of the checkpoint's
+    generation_config.json, or plain sampling at temperature 1."""
 
     every: int = Field(default=0, ge=0)
     """Steps between evaluations; 0: none."""
@@ -329,8 +329,8 @@ class EvaluationConfig(StageConfig):
     top_k: int | None = Field(default=None, ge=0)
     """Tokens are drawn from this many likeliest ones; 0 for all."""
     sets: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], str] = Field(default_factory=dict)
-    """Further held-out sets by name: files in any form that `data` takes, such as {gsm: gsm8k_test.jsonl}. Of each as
-    many rows are evaluated as of the run's own."""
+    """Further held-out sets by name: files in any format of `data`, such as {gsm: gsm8k_test.jsonl}. The number of
+    evaluated rows is the same for each set."""
 
     @model_validator(mode="after")
     def _check_sets_are_evaluated(self) -> EvaluationConfig:
@@ -345,9 +345,9 @@ class ShownConfig(StageConfig):
     """The completions that people see; `completions/` has all of them."""
 
     every: int = Field(default=1, ge=0)
-    """Steps from one of which completions are shown to the next; 0: none are."""
+    """Completions are shown every so many steps; 0: never."""
     shown: int = Field(default=2, ge=0)
-    """Completions on the terminal, a line each, one right and one wrong where there are both."""
+    """Completions on the terminal, a line each, one right and one wrong if there are both."""
     rows: int = Field(default=32, ge=0)
     """Completions in the trackers' table, whole."""
 
@@ -358,7 +358,8 @@ class ProbeConfig(StageConfig):
     prompts: int = Field(default=8, ge=1)
     """Prompts that are continued after each sync."""
     tokens: int = Field(default=8, ge=1)
-    """Tokens by which each prompt is continued: each takes a pass of the sampling engine, with however many prompts."""
+    """The number of tokens by which each prompt is continued. Each takes one pass of the sampling engine for all
+    prompts."""
 
 
 class GuardConfig(StageConfig):
@@ -370,8 +371,8 @@ class GuardConfig(StageConfig):
     roll_backs: int = Field(default=4, ge=0)
     """How often a run returns to an earlier checkpoint before it stops."""
     rejudged: int = Field(default=4, ge=0)
-    """Completions of each step that are judged again as they were stored, by a process of its own; 0 for none, and no
-    canaries of the first step either."""
+    """The number of completions of each step that are judged again from their files, in a separate process. 0: none,
+    and no canaries of the first step."""
 
     @field_validator("off")
     @classmethod
@@ -401,7 +402,7 @@ class GrpoConfig(StageConfig):
     group_size: int = Field(default=8, ge=2)
     """Completions of each prompt."""
     asynchronous: AsynchronousConfig | None = None
-    """Sampling in the background, in a process of its own. Left out: each step samples, then updates."""
+    """Sampling in the background, in a separate process. By default each step samples, then updates."""
     sync_every: int = Field(default=1, ge=1)
     """Steps after which the sampler gets the weights in training. It gets them before each evaluation and checkpoint
     too. Completions of older weights are stale: the old policy is recomputed, and `objective.corrections` weigh by how
@@ -415,7 +416,7 @@ class GrpoConfig(StageConfig):
     reward: RewardConfig = RewardConfig()
     """The reward of a completion."""
     objective: ObjectiveConfig = ObjectiveConfig()
-    """Advantages, loss, and what is masked or weighted."""
+    """Advantages, loss, masks and weights."""
     chat: ChatConfig = ChatConfig()
     """How a prompt is put to the model; the run's `chat` where it is left out."""
     engine: RolloutEngineConfig = VllmEngineConfig()
@@ -431,24 +432,24 @@ class GrpoConfig(StageConfig):
     probe: ProbeConfig = ProbeConfig()
     """The comparison of the two engines after each weight sync."""
     trackers: tuple[Tracker, ...] = ()
-    """The trackers that get metrics and completions, besides metrics.jsonl and TensorBoard."""
+    """Trackers that get metrics and completions, in addition to metrics.jsonl and TensorBoard."""
     completions: ShownConfig = ShownConfig()
     """The completions that are shown while it trains."""
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     save_every: int = Field(default=0, ge=0)
-    """Steps from one of which the weights stay, as a Hugging Face checkpoint in `checkpoints/`; 0: of none."""
+    """The weights of every so many steps are kept as Hugging Face checkpoints in `checkpoints/`; 0: none."""
     save_total_limit: int | None = Field(default=None, ge=1)
     """The number of saved weights that stay, the newest ones; left out: all."""
     seed: int = 0
     """Rows, completions and evaluations are drawn by it."""
 
     def saves(self, step: int) -> bool:
-        """Say whether the weights after so many steps are to stay."""
+        """Tell whether the weights after so many steps are kept."""
         return step > 0 and self.save_every > 0 and step % self.save_every == 0
 
     def resolve_masks(self) -> GrpoConfig:
-        """Return the configuration with `objective.masks.truncated` decided by what the reward punishes."""
+        """Return the configuration with `objective.masks.truncated` set: false if the reward punishes length."""
         masks = self.objective.masks
         if masks.truncated is not None:
             return self

@@ -138,7 +138,7 @@ class PushConfig(StageConfig):
     """The upload of a trained model to the Hugging Face hub, with its card. A text alone is the name."""
 
     repo: str = Field(pattern=r"^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$")
-    """The model's name on the hub, `owner/name`; it is made where there is none."""
+    """The model's name on the hub, `owner/name`; it is made if there is none."""
     private: bool = True
     """Whether a model that is made is private."""
     license: str | None = None

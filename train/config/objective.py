@@ -1,4 +1,4 @@
-"""The section `train.objective`: advantages, loss, corrections, masks and weights. Nothing here imports torch."""
+"""The section `train.objective`: advantages, loss, corrections, masks and weights. It does not import torch."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ A right answer to this:
 {solution}
 
 Answer it again in your own words."""
-"""The prompt of the policy as its own teacher."""
+"""The default prompt when the policy is its own teacher."""
 
 
 class PassRateBelow(StageConfig):
-    """Problems whose pass rate, as the profile measured it, is below a bound."""
+    """Problems whose measured pass rate is below a bound."""
 
     pass_rate_below: float = Field(gt=0, le=1)
-    """The bound of the pass rate, which itself is outside the band."""
+    """The bound. Pass rates must be below it, not equal to it."""
 
 
 Band = TypeVar("Band", bound=PassRateBelow)
 
 
 def lowest_band(bands: Sequence[Band], pass_rate: float | None) -> Band | None:
-    """Return the band with the lowest bound that a pass rate is below, or None where it is below none or unknown."""
+    """Return the band with the lowest bound above a pass rate, or None if there is none or the pass rate is unknown."""
     fitting = [band for band in bands if pass_rate is not None and pass_rate < band.pass_rate_below]
     return min(fitting, key=lambda band: band.pass_rate_below, default=None)
 
 
 class AdvantageBand(PassRateBelow):
-    """Another kind of advantage for problems that the profile found hard."""
+    """Another kind of advantage for problems with a low pass rate."""
 
     advantage: Advantage
-    """Their kind of advantage."""
+    """The kind of advantage for these problems."""
 
 
 class ClipConfig(StageConfig):
@@ -54,8 +54,8 @@ class ClipConfig(StageConfig):
 
     low: float | None = Field(default=None, gt=0)
     high: float | None = Field(default=None, gt=0)
-    """The range of the ratio, 1 - low to 1 + high. Default 0.2 and 0.28 (PPO's clip, clip-higher), 3e-4 and 4e-4
-    (GSPO)."""
+    """The ratio is clipped to the range from 1 - low to 1 + high. Default 0.2 and 0.28 (PPO's clip, clip-higher), 3e-4
+    and 4e-4 (GSPO)."""
     dual: float | None = Field(default=None, gt=1)
     """Bounds PPO's loss where the advantage is negative."""
     is_max: float = Field(default=5.0, gt=0)
@@ -63,14 +63,15 @@ class ClipConfig(StageConfig):
 
 
 class CorrectionConfig(StageConfig):
-    """One weight for what the sampling and the training engine disagree on (`objective.weights`)."""
+    """A correction for the difference between the probabilities of the sampling engine and the training engine
+    (`objective.weights`)."""
 
     kind: Correction
-    """The ratio that is corrected, and whether it is cut or masked."""
+    """The ratio that the correction uses, and whether it is cut at the bounds or masked outside of them."""
     low: float | None = Field(default=None, ge=0)
-    """The lower bound; left out for tis and sequence_tis, which only cut at `high`."""
+    """The lower bound. tis and sequence_tis have none, because they only cut at `high`."""
     high: float = Field(gt=0)
-    """The range of exp(old - rollout), of a token, a whole sequence, or its geometric mean."""
+    """The upper bound of exp(old - rollout), for a token, a whole sequence, or its geometric mean."""
 
     @model_validator(mode="after")
     def _check_range(self) -> CorrectionConfig:
@@ -89,14 +90,15 @@ class MaskConfig(StageConfig):
     """Completions and tokens that are left out of the loss."""
 
     truncated: bool | None = None
-    """Leave completions that ran into `max_tokens` out of the loss: they were cut, not wrong. Left out: true, unless a
-    term of the reward punishes length, which would then never be learnt from."""
+    """Leave completions that reached `max_tokens` out of the loss, because they were cut off rather than wrong. By
+    default true, or false if a term of the reward punishes length."""
     outliers: bool = False
     """Leave completions far longer than the others of the batch out of the loss."""
     off_policy: float | None = Field(default=None, gt=0)
-    """Leave wrong completions out which the policy has moved away from by more than this, in nats a token."""
+    """Leave out wrong completions that the policy has already become less likely to write, by more than so many nats
+    per token."""
     top_entropy: float | None = Field(default=None, gt=0, lt=1)
-    """Train on this share of the tokens only, those of the highest entropy."""
+    """Train only on the tokens with the highest entropy, this share of all tokens."""
 
 
 class CovarianceConfig(StageConfig):
@@ -104,8 +106,8 @@ class CovarianceConfig(StageConfig):
     together (Clip-Cov and KL-Cov, arXiv 2505.22617). Off without a kind."""
 
     kind: Literal["clip", "kl"] | None = None
-    """clip: a random share of the tokens within `low` and `high` is left out of the loss. kl: the share of the highest
-    covariance is pulled back to the old policy, which needs several updates on a batch."""
+    """clip: leave a random share of the tokens between `low` and `high` out of the loss. kl: pull the tokens with the
+    highest covariance back to the old policy; this needs several updates per batch."""
     share: float = Field(default=2e-4, gt=0, lt=1)
     """The share of the batch's tokens, at least one."""
     low: float = 1.0
@@ -119,14 +121,14 @@ class CovarianceConfig(StageConfig):
         if self.low >= self.high:
             raise ValueError(f"low ({self.low}) must be below high ({self.high})")
         for name, kinds in {"share": ("clip", "kl"), "low": ("clip",), "high": ("clip",), "weight": ("kl",)}.items():
-            # A whole configuration that was written out names the defaults too.
+            # A configuration that was written with all its defaults names them too.
             if self.kind not in kinds and getattr(self, name) != CovarianceConfig.model_fields[name].default:
                 raise ValueError(f"{name} is a setting of kind {' or '.join(kinds)}: set kind, or leave {name} out")
         return self
 
 
 class KlConfig(StageConfig):
-    """A penalty for leaving the model that training began from. Off without weight."""
+    """A penalty for moving away from the model at the start of the training. Off if the weight is 0."""
 
     weight: float = Field(default=0.0, ge=0)
     """The weight of the penalty in the loss."""
@@ -135,12 +137,13 @@ class KlConfig(StageConfig):
 
 
 class PositivesConfig(StageConfig):
-    """How much more positive advantages weigh than negative ones."""
+    """Weights of positive and negative advantages."""
 
     floor: float = Field(default=0.0, ge=0)
-    """Positive advantages are weighted up until they are at least so many times the negative ones; 0: not."""
+    """Positive advantages get a weight, so that their sum is at least this many times the sum of negative ones. 0: no
+    weight."""
     unit: Literal["tokens", "samples"] = "tokens"
-    """Whether the two sides are compared by tokens or by completions."""
+    """Whether the sums are over tokens or over completions."""
     max_weight: float = Field(default=4.0, ge=1)
     """The largest weight that positive advantages get."""
     negative_weight: float = Field(default=1.0, ge=0)
@@ -148,33 +151,34 @@ class PositivesConfig(StageConfig):
 
 
 class DistilledConfig(StageConfig):
-    """How distilled positives (`synth`) join the groups of their rows."""
+    """How right completions of `synth` (distilled positives) are added to the groups of their rows."""
 
     weight: DistillationWeight | Literal["shaped"] = "token"
-    """The estimate of p(output | prompt) / p(output | prompt, context): by token, by all tokens so far, by the whole
-    output, its geometric mean, 1; or LUFFY's shaping, p / (p + .1), in place of a weight."""
+    """How the weight p(output | prompt) / p(output | prompt, context) is computed: for each token, for all tokens so
+    far, for the whole output, as its geometric mean, or always 1. `shaped` uses LUFFY's p / (p + .1) instead."""
     cap: float = Field(default=1.0, gt=0)
     """The largest weight."""
     strength: float = Field(default=0.5, ge=0)
-    """lambda: what a positive's advantage is multiplied by where its row never passes; 0 leaves all of them out."""
+    """The factor lambda of a positive's advantage, for rows that never pass. 0 leaves all positives out."""
     zero_at: float = Field(default=0.5, gt=0, le=1)
-    """The pass rate, as the feed's posterior has it, at which lambda has fallen to 0."""
+    """lambda falls with the row's pass rate, as the feed estimates it, and is 0 from this pass rate on."""
     per_group: int = Field(default=1, ge=1)
-    """Positives that join a group, at most."""
+    """The most positives in a group."""
     max_advantage: float = Field(default=2.0, gt=0)
-    """The largest advantage of a positive: in a group that is all wrong there is no spread to divide by."""
+    """The largest advantage of a positive. It is needed because a group that is all wrong has no spread to divide
+    by."""
 
 
 class SelfDistillationConfig(StageConfig):
-    """The policy as its own teacher: what it samples from the bare prompt is drawn to what it would do if it were shown
-    a right completion of the same problem (SDPO, arXiv 2601.20802)."""
+    """The policy as its own teacher (SDPO, arXiv 2601.20802). The teacher sees a right completion of the same problem
+    in its prompt. The policy, which sees the bare prompt, is pulled towards the teacher's probabilities."""
 
     weight: float = Field(default=0.0, ge=0)
-    """The weight of the divergence from the teacher; 0 for none."""
+    """The weight of the divergence from the teacher. 0: off."""
     template: str = SELF_TEACHER
     """The teacher's prompt: `{prompt}` is the problem, `{solution}` another completion of the group that is right."""
     max_gap: float = Field(default=5.0, gt=0)
-    """The largest difference of log-probabilities (nats) that a token is pushed by."""
+    """Differences of log-probabilities are cut at so many nats."""
 
     @field_validator("template")
     @classmethod
@@ -186,34 +190,35 @@ class SelfDistillationConfig(StageConfig):
 
 
 class ObjectiveConfig(StageConfig):
-    """The objective of a step. PPO with a critic is not offered: rewards that can be verified need no learnt estimate
-    of them, and one that lags behind the policy is where much of the instability comes from."""
+    """The objective of a training step. There is no critic as in PPO: verifiable rewards do not need one, and a critic
+    that lags behind the policy makes trainings unstable."""
 
     advantage: Advantage = "grpo"
     """The baseline that a completion's reward is compared with."""
     advantage_bands: tuple[AdvantageBand, ...] = ()
-    """Advantages for problems whose measured pass rate is below a bound, such as maxrl or pass_at_k_chen below 0.2. The
-    lowest bound that fits counts."""
+    """Other advantages for problems with a low pass rate, such as maxrl or pass_at_k_chen below 0.2. The band with the
+    lowest bound above the pass rate is used."""
     pass_at_k: int = Field(default=4, ge=1)
-    """k of the advantages of pass@k."""
+    """The k of the pass@k advantages."""
     loss: Loss = "auto"
-    """auto: GSPO for mixture-of-experts models, whose token ratios change with the routing; PPO's clip for others."""
+    """auto: GSPO for mixture-of-experts models, because routing changes their token ratios, and PPO's clip for
+    others."""
     relative_to: Literal["sampled", "teaching"] = "sampled"
-    """The groups that a step's token weights are relative to. sampled: all `prompts_per_step` groups, so that a step
-    with one group that teaches counts a thirty-second of one with 32. teaching: the groups that teach, so that all
-    steps are as large, however little was learned."""
+    """The number of groups by which a step is divided. sampled: all `prompts_per_step` groups, so that a step is
+    smaller if few groups teach. teaching: only the groups that teach, so that all steps are equally large."""
     aggregation: Aggregation | Literal["auto"] = "auto"
-    """auto: what the loss's paper has, sequence for GSPO and token for the others. constant divides by max_tokens."""
+    """How token losses are averaged. auto: as in the paper of the loss, sequence for GSPO and token for the others.
+    constant divides by max_tokens."""
     clip: ClipConfig = ClipConfig()
     """Bounds of the ratio between the current and the old policy."""
     proximal: Literal["recomputed", "interpolated"] = "recomputed"
-    """The old policy of the ratio, where a batch has several updates or was sampled by older weights. recomputed: the
-    policy before the batch's first update, by a forward pass (decoupled PPO, arXiv 2110.00641). interpolated: without
-    one, log-probabilities between the sampler's and the current ones, the nearer to the sampler's the fresher they are,
-    1/d of the way for d versions (A-3PO, arXiv 2512.06547)."""
+    """The old policy in the ratio, if a batch has several updates or was sampled by older weights. recomputed: the
+    policy before the first update of the batch, by a forward pass (decoupled PPO, arXiv 2110.00641). interpolated: no
+    forward pass; the log-probabilities are 1/d of the sampler's and the rest of the current ones, for a sampler that is
+    d versions older (A-3PO, arXiv 2512.06547)."""
     corrections: tuple[CorrectionConfig, ...] | None = None
-    """One that weighs, and masks, multiplied. Empty: none. Left out: tis up to 2 for the loss ppo; none for gspo, cispo
-    and topr, whose papers have none."""
+    """At most one correction that weighs, and any number that mask. They are multiplied. Empty: no correction. By
+    default, the loss ppo has tis up to 2, and the other losses have none, as in their papers."""
     masks: MaskConfig = MaskConfig()
     """Tokens and completions that have no part in the loss."""
     covariance: CovarianceConfig = CovarianceConfig()
@@ -223,13 +228,13 @@ class ObjectiveConfig(StageConfig):
     positives: PositivesConfig = PositivesConfig()
     """Weights of completions with positive and negative advantages."""
     distilled: DistilledConfig = DistilledConfig()
-    """How distilled positives are weighed, where the run has a section `synth`."""
+    """Weights of distilled positives, if the run has a section `synth`."""
     self_distillation: SelfDistillationConfig = SelfDistillationConfig()
-    """The divergence from the policy that is shown a right completion, added to the loss."""
+    """The policy as its own teacher."""
     num_iterations: int = Field(default=1, ge=1)
-    """Times that each rollout batch is gone through."""
+    """The number of passes over each rollout batch."""
     minibatches: int = Field(default=1, ge=1)
-    """Optimizer steps each time."""
+    """Optimizer steps in each pass."""
 
     @model_validator(mode="after")
     def _check_settings_go_together(self) -> ObjectiveConfig:
@@ -253,20 +258,20 @@ class ObjectiveConfig(StageConfig):
         return {self.advantage, *(band.advantage for band in self.advantage_bands)}
 
     def advantage_for(self, pass_rate: float | None) -> Advantage:
-        """Return the kind of advantage for a problem of that measured pass rate."""
+        """Return the kind of advantage for a problem with this pass rate."""
         band = lowest_band(self.advantage_bands, pass_rate)
         return self.advantage if band is None else band.advantage
 
     @property
     def resolved_aggregation(self) -> Aggregation:
-        """The aggregation with `auto` replaced by what the loss's paper has."""
+        """The aggregation. `auto` becomes that of the loss's paper."""
         if self.aggregation != "auto":
             return self.aggregation
         return "sequence" if self.loss.startswith("gspo") else "token"
 
     @property
     def resolved_corrections(self) -> tuple[CorrectionConfig, ...]:
-        """The corrections, where none are set those that go with the loss."""
+        """The corrections that are set, or the defaults of the loss."""
         if self.corrections is not None:
             return self.corrections
         return (CorrectionConfig(kind="tis", high=2.0),) if self.loss == "ppo" else ()

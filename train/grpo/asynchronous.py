@@ -1,18 +1,17 @@
-"""Groups that are sampled during the update: asked for ahead, kept until a step takes them, and recorded in a ledger.
+"""Groups that are sampled during updates. They are requested ahead, wait in a buffer, and are recorded in a ledger.
 
     asked for     prompts_per_step x (max_staleness + 1) groups ahead of what has been taken, and no more: where the
                   trainer falls behind, the sampler waits
     done          scored, and in the buffer, until a step takes it or it is too old
     groups.jsonl  {"group": 17, "id": "...", "event": "trained", "step": 4, "staleness": 1}
 
-A group is asked for once, under a key of its own, and ends once: `trained`, `idle` (its completions have no
-advantages, its step was left out, or there was no need for it) or `stale` (older than the bound, or sampled by weights
-that the run has returned from). A checkpoint keeps which ones have not ended, so that a run which goes on from it asks
-for them again.
+A group is requested once, under its own key, and ends once: `trained`, `idle` (its completions have no advantages, its
+step was left out, or it was not needed) or `stale` (too old, or sampled by weights that were rolled back). A checkpoint
+has the keys of unfinished groups, so a resumed run requests them again.
 
-Rank 0 asks for groups, keeps them and writes down how they end (`Pipeline`). The other ranks draw from their feeds what
-it has drawn, so that all of them know the same, and score and train the groups that it sends them, in turn, as if they
-had sampled them (`AsynchronousGroups`).
+Rank 0 requests groups, keeps them and records their ends (`Pipeline`). The other ranks repeat its draws from their
+feeds, so that all feeds are equal. They score and train the groups that it sends them, as if they had sampled them
+(`AsynchronousGroups`).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class AsynchronousGroups:
     """Groups that are sampled during the update. Each rank gets its share."""
 
     answers: SampledGroups
-    """Scores what was sampled, and samples what is evaluated."""
+    """Scores samples, and samples for evaluations."""
     pool: SamplerPool
     pipeline: Pipeline | None
     """Rank 0's."""
@@ -89,20 +88,20 @@ class AsynchronousGroups:
         return completions
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Have it written down what came of the step's groups, and return what is measured of them."""
+        """Record the ends of the step's groups, and return their metrics."""
         measured = self.pipeline.finish(entered, version, step) if self.pipeline is not None else {}
         return {**self.answers.finish(entered, version, step), **from_first_rank(measured)}
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row, while the background pauses."""
+        """Return so many scores of each held-out row. The background pauses."""
         # Between two evaluations the sampler gets no other requests, and is never idle for them.
         self.answers.rollout.probe.check(self.answers.rollout.version)
         return self.answers.evaluate(rows, positions, samples, sampling)
 
     def send_weights(self, version: int) -> None:
-        """Give the samplers the weights in training, which they load when it is their time."""
+        """Send the current weights to the samplers, which load them later."""
         self.answers.rollout.send(version)
 
     def forget_before(self, version: int) -> None:
@@ -111,7 +110,7 @@ class AsynchronousGroups:
             self.pipeline.oldest_version = version
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the state for a checkpoint."""
         return from_first_rank(self.pipeline.state() if self.pipeline is not None else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -126,7 +125,7 @@ class AsynchronousGroups:
         self.answers.close()
 
     def _follow(self) -> None:
-        """Draw from the feeds of other ranks what rank 0 has drawn from its own."""
+        """Repeat the draws of rank 0 on the feeds of other ranks."""
         drawn = from_first_rank(self.pipeline.drawn if self.pipeline is not None else [])
         if self.pipeline is not None:
             self.pipeline.drawn = []
@@ -136,7 +135,7 @@ class AsynchronousGroups:
 
 
 def make_asynchronous_groups(answers: SampledGroups, out_dir: Path) -> AsynchronousGroups:
-    """Return what a training takes its groups from."""
+    """Return the source of groups for a training."""
     pool = answers.rollout.engine
     assert isinstance(pool, SamplerPool)
     pipeline = None
@@ -166,7 +165,7 @@ class Pipeline:
     asked: dict[int, RequestedGroup] = field(default_factory=dict)
     """Groups that are not done, by their key."""
     ready: list[RequestedGroup] = field(default_factory=list)
-    """Groups that are done, in the order in which they were."""
+    """Finished groups, in the order in which they finished."""
     step: int = 0
     """The step that comes next."""
     taken: list[RequestedGroup] = field(default_factory=list)
@@ -178,7 +177,7 @@ class Pipeline:
     finished: float = field(default_factory=time.monotonic)
     """When the step before was finished."""
     oldest_version: int = 0
-    """The oldest weights whose samples are trained on: the run has returned from earlier ones."""
+    """The oldest version of weights whose samples are trained on. Earlier versions were rolled back."""
 
     @property
     def settings(self) -> AsynchronousConfig:
@@ -203,7 +202,7 @@ class Pipeline:
             self.next_key += 1
 
     def take(self, count: int, version: int, step: int) -> list[RequestedGroup]:
-        """Return so many groups for the weights in training, and ask for others in their place."""
+        """Return so many groups for the current weights, and request others in their place."""
         taken: list[RequestedGroup] = []
         began = time.monotonic()
         while len(taken) < count:
@@ -221,9 +220,9 @@ class Pipeline:
         return taken
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Write down how the step's groups have ended, and return what is measured of them.
+        """Record the ends of the step's groups, and return their metrics.
 
-        entered: which of them are trained on, by their position among those that were taken.
+        entered: the positions, among the groups of the step, of those that are trained on.
         """
         ages = [group.staleness(version) for group in self.taken]
         for event, is_meant in (("trained", True), ("idle", False)):
@@ -252,7 +251,7 @@ class Pipeline:
         write_anyway(self.out_dir, partial(append_lines, self.out_dir / LEDGER, *records))
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: the groups that have not ended, in the order in which they were asked for."""
+        """Return the state for a checkpoint: the unfinished groups, in the order of their requests."""
         pending = sorted([*self.asked.values(), *self.ready], key=lambda group: group.key)
         return {
             "next_group": self.next_key,

@@ -33,7 +33,7 @@ NO_SCRIPTS = {"MATHEMATICAL", "FEMININE", "MASCULINE", "MICRO", "DOUBLE-STRUCK",
 INDICATOR (ª), MICRO SIGN (µ), DOUBLE-STRUCK CAPITAL R (ℝ), SCRIPT SMALL L (ℓ)."""
 
 Metrics = dict[str, float | None]
-"""Scalars by name; None where a value does not exist."""
+"""Scalars by name, or None if a value does not exist."""
 
 
 def measure_batch(
@@ -217,7 +217,7 @@ def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCo
 def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
     """Return the mean over groups of distinct values / values, such as extracted answers; 1/size where all are alike.
 
-    None is no value. Returns None where no group has any.
+    None does not count as a value. Returns None if no group has any.
     """
     known = [[value for value in group if value is not None] for group in groups]
     return _mean([len(set(values)) / len(values) if values else None for values in known])
@@ -225,13 +225,13 @@ def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
 
 def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | None:
     """Return the share of n-grams of token ids that differ, among all n-grams of a group's completions (distinct-n of
-    Li et al., arXiv 1510.03055); None where no completion has n tokens."""
+    Li et al., arXiv 1510.03055), or None if no completion has n tokens."""
     ngrams = [ngram for ids in group for ngram in _ngrams(ids, n)]
     return len(set(ngrams)) / len(ngrams) if ngrams else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of what could be judged; None where nothing could."""
+    """Return the mean of what could be judged, or None if nothing could."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
 

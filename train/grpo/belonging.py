@@ -1,14 +1,16 @@
-"""Checks that what a step trains on belongs together: rows to their ranks, golds, verdicts and rewards to completions.
+"""Checks for mix-ups in a step: whether rows belong to their ranks, and golds, verdicts and rewards to their
+completions.
 
     rank 0 drew rows a b c d for the step, and trains on a and c; rank 1 on b and a      ranks_apart 1
     stored of a step:  "\\boxed{7}"  gold 7  score 1      judged again: 1
-                       "\\boxed{3}"  gold 8  score 1      judged again: 0, and so the whole step is
-    its verdicts are those of the completions before them                               verdicts_moved 1
+                       "\\boxed{3}"  gold 8  score 1      judged again: 0, so the whole step is judged
+    each verdict is that of the completion before                               verdicts_moved 1
 
-Some completions of each step, and canaries of the first one, are judged again by a process of its own, from what was
-written to `completions/`. What comes out otherwise is a fault at once. Its kind is told by judging more of the step:
-against the verdicts of the neighbours, with the golds of the neighbouring groups, and once more. A verifier that is
-not deterministic, such as one that asks a model or runs programs, is compared by the share that comes out otherwise.
+Some completions of each step are judged again in a separate process, from the files in `completions/`. So are the
+canaries, completions of the first step. A different verdict is a fault. To find its kind, more completions of the step
+are judged: against the verdicts of their neighbours, with the golds of neighbouring groups, and once more. For a
+verifier that is not deterministic, such as one that asks a model or runs programs, the share of different verdicts is
+compared.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from truegold.verifiers import Item, Reason, Verdict, compose, resolve
 from truegold.verifiers.rates import wilson_interval
 
 CANARIES = 8
-"""Completions of the first step that are judged again at each later one: half of them right, where there are so many.
-By rewards alone a verifier that turns around cannot be told from a policy that does."""
+"""Completions of the first step that are judged again at each later step, half of them right if possible. They show
+whether the verifier has changed or the policy."""
 MOST = 64
-"""Completions of a step that are judged again to tell what is wrong with it."""
+"""The most completions of a step that are judged again to find its fault."""
 NEIGHBOURS = 8
-"""Verdicts are compared with those of completions that are so many places away, and of the neighbouring groups."""
+"""Verdicts are compared with those of completions up to so many places away, and of neighbouring groups."""
 ALIKE = 0.95
 """Verdicts that agree so often with others are these."""
 WINDOW = 64
@@ -82,9 +84,9 @@ class StoredVerdict:
     advantage: float
     trained: bool
     is_row_kept: bool
-    """Whether prompt and gold are those of the row at the start."""
+    """Whether prompt and gold are still those of the row."""
     is_score_kept: bool
-    """Whether its score is that of the term for correctness."""
+    """Whether the score is that of the correctness term."""
 
     @property
     def can_be_compared(self) -> bool:
@@ -92,14 +94,14 @@ class StoredVerdict:
         return self.score is not None and self.reason not in TRANSIENT
 
     def differs(self, now: Verdict) -> bool | None:
-        """Say whether a verdict is another one than the stored; None where that cannot be told."""
+        """Tell whether a verdict differs from the stored one, or None if it is unknown."""
         return differ_verdicts(self.question, Verdict(self.score, Reason(self.reason), self.extracted), now)
 
 
 def differ_verdicts(question: Item, before: Verdict, now: Verdict) -> bool | None:
-    """Say whether two verdicts on a completion differ; None where that cannot be told."""
+    """Tell whether two verdicts on a completion differ, or None if it is unknown."""
     if now.reason in TRANSIENT or (now.reason is Reason.UNREAD and before.score == 1.0):
-        # A second opinion may have raised what is not read.
+        # A second opinion may have raised an unread answer.
         return None
     if now.score is None:
         return now.reason != before.reason
@@ -128,7 +130,7 @@ class _RowAtStart:
 
 @dataclass
 class StoredVerdicts:
-    """Judges completions again as they were stored. Every rank has one, which looks at what it has sampled itself."""
+    """Judges stored completions again. Every rank checks the completions that it sampled."""
 
     scorer: CompletionScorer
     config: GrpoConfig
@@ -140,12 +142,12 @@ class StoredVerdicts:
     """Whether the latest verdicts came out otherwise, of verifiers that are not deterministic."""
 
     def check(self, step: int) -> dict[str, float | None]:
-        """Return what is wrong with a step, after it was stored; every rank calls this together.
+        """Return the faults of a stored step. All ranks call this together.
 
         ranks sum up      golds_moved, rewards_moved, advantages_moved, verdicts_moved, verifier_random, verdicts_wrong
-        the first rank    canaries_changed: the share of the canaries that is judged otherwise now
-        the highest       verdicts_apart: of verifiers that are not deterministic, which share comes out otherwise at
-                          least
+        the first rank    canaries_changed: the share of the canaries with another verdict now
+        the highest       verdicts_apart: for verifiers that are not deterministic, the least share of different
+                          verdicts
         """
         count = self.config.guards.rejudged
         if not count or self.config.turns is not None:
@@ -187,8 +189,8 @@ class StoredVerdicts:
         }
 
     def check_evaluation(self, evaluated: Sequence[tuple[Item, Verdict]]) -> dict[str, float | None]:
-        """Return how many of an evaluation's completions are judged otherwise by a process of its own; every rank calls
-        this together."""
+        """Return the number of an evaluation's completions that get another verdict in a separate process. All ranks
+        call this together."""
         if not self.config.guards.rejudged:
             return {}
         known = [(question, verdict) for question, verdict in evaluated if is_deterministic(question.verifier)]
@@ -219,7 +221,7 @@ class StoredVerdicts:
         advantage: float,
         trained: bool,
     ) -> StoredVerdict | None:
-        """Return a line of the table, None where several rows have its id; the arguments are `COLUMNS`."""
+        """Return a line of the table, or None if several rows have its id; the arguments are `COLUMNS`."""
         row = self.rows.get(row_id)
         if row is None:
             return None
@@ -241,7 +243,7 @@ class StoredVerdicts:
         )
 
     def _count_advantages_moved(self, stored: Sequence[StoredVerdict]) -> int:
-        """Count the groups in which a completion of a lower reward has a higher advantage."""
+        """Count the groups in which a completion with a lower reward has a higher advantage."""
         if any(kind.startswith("pass_at_k") for kind in self.config.objective.advantage_kinds):
             return 0
         count = 0
@@ -288,7 +290,7 @@ COLUMNS = "id group prompt gold completion score reason extracted reward reward_
 def make_stored_verdicts(
     scorer: CompletionScorer, config: GrpoConfig, folder: Path, rows: Sequence[Row]
 ) -> StoredVerdicts:
-    """Return what checks the steps of a training, with its rows as they are now."""
+    """Return the checker for the steps of a training, with its present rows."""
     ids = Counter(row["id"] for row in rows)
     at_start = {
         row["id"]: _RowAtStart(row["prompt"], row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
@@ -299,7 +301,7 @@ def make_stored_verdicts(
 
 
 def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[StoredVerdict]:
-    """Return `count` completions that are judged again, half of them right, where there are so many."""
+    """Choose `count` completions to judge again, half of them right if possible."""
     draw = random.Random(f"again-{step}")
     known = [each for each in stored if each.can_be_compared]
     draw.shuffle(known)
@@ -310,13 +312,13 @@ def choose(stored: Sequence[StoredVerdict], count: int, step: int) -> list[Store
 
 
 def agreement(first: Sequence[float | None], second: Sequence[float | None]) -> float:
-    """Return the share of scores that are alike, of those that both have; 0 where there are fewer than eight."""
+    """Return the share of equal scores among those that both have, or 0 if there are fewer than eight."""
     pairs = [(left, right) for left, right in zip(first, second, strict=True) if left is not None and right is not None]
     return sum(abs(left - right) <= ROUNDING for left, right in pairs) / len(pairs) if len(pairs) >= NEIGHBOURS else 0.0
 
 
 def _differ(first: float | None, second: float | None) -> bool:
-    """Return whether two numbers differ beyond rounding; one that is not finite is another guard's."""
+    """Tell whether two numbers differ by more than rounding. Numbers that are not finite are left to another guard."""
     if first is None or second is None:
         return (first is None) != (second is None)
     return abs(first - second) > ROUNDING

@@ -81,7 +81,7 @@ class Distilled:
 
 def relative_advantage(sampled: Sequence[Segment], max_advantage: float) -> float:
     """Return how much better a right completion is than a group's sampled ones, (1 - mean) / (spread + 1e-4), bounded
-    by `max_advantage`. Members that could not be judged are left out; 0 where none is left."""
+    by `max_advantage`. Members that could not be judged are left out; 0 if none is left."""
     right = [float(segment.right) for segment in sampled if segment.reward is not None]
     if not right:
         return 0.0
@@ -92,8 +92,8 @@ def relative_advantage(sampled: Sequence[Segment], max_advantage: float) -> floa
 def load_distilled(
     path: Path | None, encoder: PromptEncoder, rows: Sequence[Row], objective: ObjectiveConfig
 ) -> tuple[Distilled | None, dict[str, int]]:
-    """Return the positives of the rows that are trained on, and counts of those that are left out, by reason; None
-    where there is no table (`path`).
+    """Return the positives of the rows that are trained on, and counts of those that are left out, by reason, or None
+    if there is no table (`path`).
 
     A positive is left out, too, where its prompt has other token ids than training samples from: it was made with
     another chat template, and would teach that one.

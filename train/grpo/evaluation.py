@@ -39,7 +39,7 @@ MOST_LABELS = 32
 
 def read_set(path: Path) -> tuple[list[Row], int]:
     """Return the rows of a file in any form that `data` takes, and how many of its records cannot be used. Raises
-    InputError where none can."""
+    InputError if none can."""
     config = FileSource(path=str(path))
     source = open_file(path, "auto", config.max_row_bytes)
     records, rejects = iter(source.records), list[Reject]()

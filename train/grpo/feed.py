@@ -1,12 +1,12 @@
-"""The feed of problems: an endless stream over the selected rows, the same for every number of ranks.
+"""The feed: an endless stream of problems from the selected rows. It does not depend on the number of ranks.
 
     order: uniform       a fresh permutation of all rows each epoch
     order: curriculum    the same over the easiest third, then two thirds, then all
     order: signal        the same, and a row is skipped with a probability that grows as its group would teach less
 
-Whether a group would teach is predicted from posteriors that every rollout updates (`Posteriors`). A skipped row comes
-up again in the next epoch, when the policy has moved. Refills, for groups that teach nothing, come from the reserve in
-the order that selection gave it, and from the stream once the reserve is used up. A checkpoint keeps the whole state.
+The probability that a group teaches comes from posteriors of pass rates, which every rollout updates (`Posteriors`). A
+skipped row comes again in the next epoch. Refills, which replace groups that teach nothing, come from the reserve in
+order, and then from the stream. A checkpoint has the whole state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ SHARPNESS = 2.0
 BEST_ROWS = 0.9
 """The quantile of all rows that counts as the best: those above it are always taken."""
 UNJUDGED = 0.5
-"""How much rarer a row is taken for each of its latest groups in a row of which nothing could be judged."""
+"""The factor by which a row is drawn less often, for each of its last consecutive groups without a judged
+completion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class GroupScore:
 
 @dataclass(frozen=True)
 class Draw:
-    """A row of which a group was sampled."""
+    """A drawn row."""
 
     index: int
     """Its number among rows and reserve."""
@@ -72,7 +73,8 @@ class Draw:
 
 
 class KnownRate(RowReference):
-    """A row of `pass_rates.parquet`: what a training has learnt of a problem, in the columns of the profile."""
+    """A row of `pass_rates.parquet`: the pass rate of a problem at the end of a training, in the columns of the
+    profile."""
 
     posterior: Posterior
     expected_rate: float
@@ -84,7 +86,7 @@ class Feed:
     def __init__(
         self, rows: Sequence[Row], reserve: Sequence[Row], config: FeedConfig, *, group_size: int, steps: int, seed: int
     ) -> None:
-        """Begin at the first step. rows: not empty; steps: those of the whole training."""
+        """Start at the first step. rows: not empty. steps: the number of steps of the training."""
         self._pool = [*rows, *reserve]
         self._rows, self._config, self._seed = len(rows), config, seed
         self._steps = steps
@@ -126,7 +128,7 @@ class Feed:
         return {group: float(expected[self._draws[group].index]) for group in groups}
 
     def finish_step(self, scores: Mapping[int, GroupScore]) -> dict[str, float]:
-        """Learn from the step's groups, by their numbers, and return what the feed expected and did."""
+        """Learn from the groups of a step, and return metrics of the feed."""
         drawn = [(self._draws[group], score) for group, score in scores.items()]
         self.learn(drawn)
         metrics = {
@@ -152,7 +154,7 @@ class Feed:
         return [self._pool[draw.index]["id"] for draw in self._draws]
 
     def first_rows(self, count: int) -> list[Row]:
-        """Return the first rows, as they stand in the data."""
+        """Return the first rows in the order of the data."""
         return self._pool[: min(count, self._rows)]
 
     def all_rows(self) -> Sequence[Row]:
@@ -160,7 +162,7 @@ class Feed:
         return self._pool
 
     def known_rates(self) -> Iterator[KnownRate]:
-        """Yield what is known of the pass rate of each row and of the reserve, under the policy as it is."""
+        """Yield the posterior pass rates of all rows and of the reserve, under the present policy."""
         for row, known in zip(self._pool, self._posteriors.known(), strict=True):
             yield {**row_reference(row), "posterior": known.components(), "expected_rate": known.mean}
 
@@ -169,7 +171,7 @@ class Feed:
         return self._pool[draw.index]
 
     def adopt(self, draws: Sequence[Draw]) -> None:
-        """Take draws that were made earlier for those of the step, by the number of the group."""
+        """Use draws that were made earlier as the draws of the step, by the number of the group."""
         self._draws = list(draws)
 
     def learn(self, drawn: Sequence[tuple[Draw, GroupScore]]) -> None:
@@ -225,7 +227,7 @@ class Feed:
             else:
                 self._skipped += 1
             self._position += 1
-        # Hardly any row would teach: those that come nearest fill the step.
+        # Hardly any row would teach, so the step is filled with the best ones.
         nearest = np.argsort(-worth, kind="stable")
         draws += [
             Draw(int(index), 1.0, float(teaching[index]))
@@ -234,7 +236,7 @@ class Feed:
         return draws
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps, between two steps."""
+        """Return the state for a checkpoint between two steps."""
         return {
             "feed": {
                 "step": self._step,
@@ -253,7 +255,7 @@ class Feed:
         self.unlearn(state)
 
     def unlearn(self, state: Mapping[str, Any]) -> None:
-        """Forget what the groups since that state have taught; the stream goes on where it is."""
+        """Forget what was learned since a state. The stream continues."""
         saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
@@ -271,32 +273,32 @@ Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 FORGET = (0.8, 0.9, 0.95, 0.98, 0.995)
-"""The weights, after a step, of what is known: half is forgotten after 3 to 140 steps."""
+"""Factors by which knowledge loses weight with each step: half is forgotten after 3 to 140 steps."""
 SCORE_MEMORY = 0.95
 """The weight, after a step, of how well groups were predicted."""
 HOPELESS = 0.05
 """The share of problems that never pass, however much is learned: their labels or their texts are at fault."""
 HOPELESS_MEMORY = 0.99
-"""The weight, after a step, of what is known of that, so that such problems are looked at again."""
+"""The factor by which the probability of a hopeless problem falls with each step, so that it is tried again."""
 DRIFT_PER_STEP = 0.1
 """The standard deviation of a step's drift, in log-odds."""
 RECENT_GROUPS = 150.0
-"""About so many groups are behind the moments of all pass rates."""
+"""The moments of all pass rates come from about so many last groups."""
 RATIO_GROUPS = 40.0
 """How many groups weigh against a step's own in the ratio that predicted shares are multiplied by."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The least and the greatest such ratio."""
 MOST_STRENGTH = 200.0
-"""No pass rate is taken for better known than by so many samples: it is that of a policy that moves."""
+"""A pass rate counts as known from at most so many samples, because the policy changes."""
 MOST_COMPONENTS = 4
 """Components of a profile's posterior that are carried on; neighbours become one."""
 FURTHEST = 5.0
-"""A problem that never or always passed is taken to lie so far from one half in log-odds: training may reach it."""
+"""A problem that never or always passed is placed so far from one half in log-odds, because training may change it."""
 
 
 def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture | None]:
-    """Return what the profile knows of each problem, in few components; None where it has none. Problems with the same
-    counts share it."""
+    """Return the posterior of each problem in the profile, with few components, or None if it has none. Problems with
+    the same counts share it."""
     merged: dict[tuple[tuple[float, float, float], ...], Mixture | None] = {}
     known = []
     for posterior in posteriors:
@@ -333,11 +335,11 @@ class Posteriors:
     """
 
     def __init__(self, known: Sequence[Mixture | None], group_size: int) -> None:
-        """Begin with what the profile knows of each problem, None where it has none. Groups of `group_size` will be
-        sampled."""
+        """Start with the posteriors of the profile, or None for a problem without one. group_size: the samples of a
+        group."""
         self._group_size = group_size
         self._hopeless = np.full(len(known), HOPELESS)
-        """The probability, when each problem was seen last, that it never passes, however much the policy learns."""
+        """The probability of each problem, when it was last seen, that it will never pass."""
         self._seen = np.zeros(len(known))
         """The step at which each problem was seen last."""
         self._step = 0
@@ -362,7 +364,7 @@ class Posteriors:
         return self._best.parameters()
 
     def known(self) -> Iterator[Mixture]:
-        """Yield what is known of each problem, with the probability that it never passes."""
+        """Yield the posterior of each problem, and the probability that it never passes."""
         for never, weights, a, b in zip(self.hopeless_shares(), *self.parameters(), strict=True):
             shares = np.concatenate([[never], (1 - never) * weights])
             yield Mixture(shares, np.concatenate([[SPIKE[0]], a]), np.concatenate([[SPIKE[1]], b]))
@@ -472,8 +474,8 @@ class _Track:
         return self._weights[rows], a, kept + filled - a
 
     def observe(self, rows: Indices, passed: Floats, seen: Floats, chosen: Floats) -> float:
-        """Learn from a step's groups, one of each row, and return the log-likelihood at which they were expected.
-        chosen: the weights by which they stand for all problems."""
+        """Learn from the groups of a step, one for each row, and return their log-likelihood. chosen: weights that
+        correct for the choice of rows."""
         self._step += 1
         weights, a, b = self.parameters(rows)
         right, wrong = passed[:, None], (seen - passed)[:, None]
@@ -490,7 +492,7 @@ class _Track:
         return likelihood
 
     def _follow_drift(self, weights: Floats, a: Floats, b: Floats, passed: Floats, seen: Floats) -> None:
-        """Move the drift towards what makes the step's passes as many as expected."""
+        """Move the drift so that the expected passes of the step come nearer to the observed ones."""
         mean, single, variance_of_rates = moments(weights, a, b)
         # The variance of a single sample is the slope of the mean in the log-odds, too.
         slope = float((seen * single).sum())

@@ -1,4 +1,4 @@
-"""The completions of a step: judged, rewarded, compared within their groups, and written down.
+"""Judges the completions of a step, computes rewards and advantages within their groups, and writes them to files.
 
     group       right of 8   teaches   a batch of 2, share of right within [.25, .75]
     a            8           no
@@ -6,10 +6,9 @@
     c            2           yes       .19 with b is too low: makes room for d
     d            6           yes       enters: .44
 
-A term of the reward without a verifier of its own is judged by the row's verifier, with the row's arguments. That is
-correctness, which pass rates measure. Every other term gets its own arguments and, if it reads it, `length`: the number
-of sampled tokens, the end-of-sequence token included. Groups without advantages only dilute a batch; rewards are never
-changed to move the share of right answers.
+The term of the reward without a verifier is judged by the row's verifier, with the row's arguments. This is
+correctness, which defines pass rates. Other terms have their own arguments, and `length`, the number of sampled tokens
+with the end-of-sequence token, if they read it. Groups without advantages are left out of a batch.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ CHUNK = 8
 
 @dataclass(frozen=True, slots=True)
 class CompletionScore:
-    """One completion's reward with what it is made of."""
+    """The reward of a completion with its parts."""
 
     reward: Reward
     verdicts: tuple[Verdict, ...]
@@ -75,7 +74,7 @@ class StepCompletion:
     """One completion of a step: its problem, its training record and its score."""
 
     row: Row
-    """The row whose prompt it answers."""
+    """The row of the prompt."""
     segment: Segment
     """Its tokens."""
     score: CompletionScore
@@ -120,7 +119,7 @@ class CompletionScorer:
     """Judges the completions of a training, step after step, with processes that are kept from one to the next."""
 
     def __init__(self, config: RewardConfig, encoder: PromptEncoder, folder: Path | None = None) -> None:
-        """folder: where a second opinion keeps its replies. Raises ConfigError where that has not passed its audit."""
+        """folder: where a second opinion keeps its replies. Raises ConfigError if that has not passed its audit."""
         self.config = config
         self._opinion = open_opinion(config.second_opinion, folder)
         self._audited = check_audit(config.second_opinion) if config.second_opinion is not None else ()
@@ -143,8 +142,8 @@ class CompletionScorer:
 
         What could not be judged by the completion's own fault scores 0 (`verifiers.running.blame`).
 
-        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does.
-        Raises GuardError where a verifier hangs.
+        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
+        GuardError if a verifier hangs.
         """
         terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
         ruled = [term for term in terms if term.verifier != GRADED]
@@ -175,8 +174,7 @@ class CompletionScorer:
         return scores
 
     def judge_apart(self, questions: Sequence[Item]) -> list[Verdict]:
-        """Return the verdicts of a process of its own, which shares nothing with this one and those that judge for it
-        but the verifiers' code."""
+        """Return the verdicts of a separate process, which shares only the verifiers' code with the usual ones."""
         if not questions:
             return []
         if self._apart is None:
@@ -208,7 +206,7 @@ class CompletionScorer:
 def compose_score(
     terms: Sequence[Term], verdicts: tuple[Verdict, ...], clip: tuple[float, float] | None
 ) -> CompletionScore:
-    """Return a completion's score from a verdict for each term, of which the one without a verifier is correctness."""
+    """Return the score of a completion from a verdict for each term."""
     return CompletionScore(compose(terms, verdicts, clip), verdicts, verdicts[_correctness(terms)])
 
 
@@ -218,11 +216,11 @@ def _correctness(terms: Sequence[Term]) -> int:
 
 
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
-    """Return what is asked of a term's verifier."""
+    """Return the item for the verifier of a term."""
     if term.verifier is None:
         return Item(text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
     known = declared(resolve(term.verifier))
-    # A verifier that refuses options which it does not know would refuse the length as well.
+    # A verifier that refuses unknown options would refuse `length`.
     length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
     return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), problem_of(row))
 
@@ -236,11 +234,11 @@ class RequestedGroup:
     """A row's group that is sampled during the update, from the moment when it is asked for."""
 
     key: int
-    """It tells groups apart, and rises in the order in which they were asked for."""
+    """A number that identifies the group, and rises in the order of requests."""
     draw: Draw
     row: Row
     prompt: tuple[int, ...]
-    """Empty where it is of episodes, which have prompts of their own."""
+    """The prompt. Empty for episodes, which have their own."""
     done: dict[int, FinishedSample] = field(default_factory=dict)
     """The finished samples, by their index in the group."""
 
@@ -251,7 +249,7 @@ class RequestedGroup:
         return version - min(versions, default=version)
 
     def ordered(self) -> list[FinishedSample]:
-        """Return what was sampled, by its index."""
+        """Return the samples in the order of their indices."""
         return [done for _, done in sorted(self.done.items())]
 
 
@@ -329,22 +327,22 @@ class SampledGroups:
         ]
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Take note of the groups that were trained on with the weights `version`, and return what is measured of the
-        step: of single answers nothing."""
+        """Record the groups that were trained on with the weights `version`, and return metrics of the step. There are
+        none for single answers."""
         return {}
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row, of correctness alone, in order. positions: of the rows among all
-        held-out ones."""
+        """Return so many correctness scores of each held-out row, in order. positions: the positions of the rows among
+        all held-out rows."""
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
         with interruptible():
             scores = self.scorer.score(rows, completions, correctness_only=True)
         answered = [(row, done) for row, group in zip(rows, completions, strict=True) for done in group]
         chosen = random.Random(f"again{step}").sample(range(len(scores)), len(scores))
-        # Half of them right, where there are so many.
+        # Half of them right, if possible.
         chosen = sorted(chosen, key=lambda index: scores[index].correct.passed)
         self.evaluated = [
             (_question(CORRECTNESS, row, done, self.rollout.encoder.decode(done.token_ids)), scores[index].correct)
@@ -354,28 +352,29 @@ class SampledGroups:
         return scores
 
     def send_weights(self, version: int) -> Mismatch | None:
-        """Give the sampler the weights in training, and return what the probe measured."""
+        """Send the current weights to the sampler, and return the measurements of the probe."""
         return self.rollout.sync(version)
 
     def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
-        """Return what decides whether a group enters a batch, with advantages of `kind`."""
+        """Return the properties that decide whether a group enters a batch, with advantages of `kind`."""
         return score_group([member.segment for member in members], kind, k)
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of a completion that get an advantage, each against those of its group number."""
+        """Return the segments of a completion that get an advantage, each with the number of the group that it is
+        compared in."""
         return [completion.segment]
 
     def trained_segments(
         self, batch: Sequence[StepCompletion], weighed: WeighedBatch
     ) -> tuple[list[Segment], WeighedBatch]:
-        """Return all segments of a batch, and what each weighs: by what the compared ones were weighed as."""
+        """Return all segments of a batch with their advantages, from the advantages of the compared segments."""
         return [completion.segment for completion in batch], weighed
 
     def forget_before(self, version: int) -> None:
         """Do nothing: nothing is kept."""
 
     def state(self) -> dict[str, Any]:
-        """Return nothing: the feed has its own."""
+        """Return nothing, because the feed has its own state."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -459,8 +458,8 @@ def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None
 
 
 def count_missing_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> int:
-    """Count the further groups worth sampling for a batch of `size` groups: those that it is short of, and those that
-    move the share of right completions, at half a group's worth for each."""
+    """Count the further groups that are worth sampling for a batch of `size` groups: the missing ones, and groups that
+    would move the share of right completions, which count half."""
     entered = [groups[index] for index in choose_groups(groups, size, bounds)]
     distance = _distance(entered, bounds) if bounds and entered else 0.0
     return min(size, size - len(entered) + math.ceil(2 * distance * size))
@@ -473,7 +472,7 @@ def _distance(groups: Sequence[GroupScore], bounds: Bounds) -> float:
 
 
 def right_share(groups: Sequence[GroupScore]) -> float:
-    """Return the share of all judged completions that are right; 0 where there are none."""
+    """Return the share of all judged completions that are right; 0 if there are none."""
     judged = sum(group.judged for group in groups)
     return sum(group.right for group in groups) / judged if judged else 0.0
 
@@ -527,7 +526,7 @@ def write_completions(
 
 
 def completions_path(out_dir: Path, step: int, rank: int) -> Path:
-    """Return the file of what a rank has sampled in a step."""
+    """Return the path of the completions of a rank and a step."""
     suffix = f".rank-{rank}" if rank else ""
     return out_dir / "completions" / f"step-{step:06d}{suffix}.parquet"
 

@@ -1,9 +1,8 @@
-"""Acts where a guard fires: a step is left out, the rate is halved, the run rolls back to a healthy checkpoint, or
-it pauses or stops. Every action is written to alarms.jsonl with its evidence, and completions of the steps behind it
-are copied to quarantine/.
+"""The actions of guards: leave out a step, halve the rate, roll back to a healthy checkpoint, pause, or stop. Every
+action is written to alarms.jsonl with its evidence. Completions of the steps that caused it are copied to quarantine/.
 
-A run that rolls back takes weights of the checkpoint, and its optimizer where it has one, divides its rate by 4, and
-goes on with the next step number and the next rows: the same weights do not meet the same batch again.
+A roll back loads the weights of the checkpoint, and its optimizer if it has one, divides the rate by 4, and continues
+with the next step number and the next rows. So the same weights do not see the same batch again.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from truegold.verifiers import GuardError
 QUARANTINE = "quarantine"
 """In the stage's folder: the completions of the batches behind alarms."""
 MOST_SKIPS = 3
-"""Once so many steps were left out, the next alarm that asks for it rolls the run back instead."""
+"""The most steps that are left out. The next such alarm rolls the run back."""
 ROLL_BACK_RATE = 4
 """Each roll back divides the rate by this: three of them nearly make up for a rate a hundred times too high."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "not_finite")
-"""Metrics of what the sampler wrote in a step. At the first step after a roll back the sampler has the checkpoint's
-weights, so that their values should be what they were when the checkpoint was new."""
+"""Metrics of the sampled completions. At the first step after a roll back, their values should be those from when the
+checkpoint was new."""
 HELDOUT = "heldout_pass_rate"
 HELDOUT_ERROR = "heldout_error"
 HELDOUT_FALL = "heldout_fall"
@@ -54,13 +53,13 @@ CHANGES: dict[Action, str] = {
     "halve_rate": "The learning rate is {rate_factor:g} of the schedule's from now on.",
     "roll_back": "The weights are those of step {returned_to} again, and the rate {rate_factor:g} of the schedule's.",
 }
-"""Told while the run goes on, with the alarm's line; `pause` and `stop` are told by the error that ends the run."""
+"""Actions that are printed with the alarm. `pause` and `stop` are printed by the error that ends the run."""
 HEALED = 50
 """Steps without an alarm after which earlier roll backs and left-out steps no longer count."""
 
 
 class Responder:
-    """Watches a training, and acts. Every rank has one, and does what the first one decides."""
+    """Watches a training, and acts. Every rank has one; the first rank decides."""
 
     def __init__(
         self, trainer: Trainer, engine: TrainingEngine, checkpoints: Path, first_step: int, progress: Progress
@@ -75,7 +74,7 @@ class Responder:
             # The reward is not meant to be about correctness.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches", "nothing_passes"}
         asynchronous = trainer.config.asynchronous
-        # Until then a step may have groups that were asked for before the first one, of which the short ones end first.
+        # Until then, the short groups of those that were requested at the start finish first.
         self.watch = GuardWatch(off, settling=first_step + asynchronous.max_staleness + 1 if asynchronous else 0)
         self._pending: list[Alarm] = []
         """Alarms of the present step that nothing was done about yet."""
@@ -86,15 +85,15 @@ class Responder:
         self._last_alarm = -HEALED
         """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
-        """Held-out pass rates with their standard errors, by step; those of weights that were rolled back are gone."""
+        """Held-out pass rates with their standard errors, by step. Steps that were rolled back are removed."""
         self._best: tuple[int, float] | None = None
         """The step and the held-out pass rate of the best checkpoint."""
         self._sampled: dict[int, dict[str, float]] = {}
         """The metrics `SAMPLED` of the steps that began with the weights of a checkpoint, by step."""
         self._rolled_back: tuple[int, int, str] | None = None
-        """The last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
+        """The last roll back: its step, the step of the checkpoint, and the metric of the alarm."""
         self._finished: tuple[int, bytes] | None = None
-        """The number of finished steps, and the state that a checkpoint of them keeps besides weights and optimizer."""
+        """The number of finished steps, and the state for their checkpoint apart from weights and optimizer."""
         self._updates = 0
         """The optimizer steps of those."""
         self._spoilt_since: int | None = None
@@ -127,7 +126,7 @@ class Responder:
         return all(SEVERITY[alarm.action] < SEVERITY["skip_step"] for alarm in self._pending)
 
     def respond(self, step: int, metrics: Metrics) -> None:
-        """Take in the metrics of a whole step, and act on its alarms. Raises GuardError where the run has to end."""
+        """Take in the metrics of a whole step, and act on its alarms. Raises GuardError if the run has to end."""
         self._observe(step, {name: value for name, value in metrics.items() if name not in self._observed})
         alarms, self._pending, self._observed = self._pending, [], set()
         values = {"not_finite": 0.0, **derived_metrics(metrics), **metrics}
@@ -151,7 +150,7 @@ class Responder:
 
     def finish(self, step: int, metrics: Metrics) -> None:
         """Take in the last evaluation, and roll back where the last weights are dead: they would be exported. Raises
-        GuardError where nothing is left to export but what training began from.
+        GuardError if nothing is left to export but what training began from.
 
         They are dead where the evaluation raises a hard alarm, and where the last steps were not finite. Without an
         evaluation, a guard that would have raised one had the run gone on (`unfinished`) is enough. With one it is not:
@@ -187,16 +186,15 @@ class Responder:
         return alarm.action == "stop" or not self._last_healthy(alarm)
 
     def save(self, step: int, *, counts: bool = True) -> None:
-        """Write a checkpoint, and drop those that no roll back would take (`kept_checkpoints`).
-
-        counts: whether a killed run is to go on from it; otherwise its weights are enough.
+        """Write a checkpoint, and remove old ones (`kept_checkpoints`). counts: whether a killed run continues from it.
+        Otherwise only its weights are written.
         """
         kept = self._kept(step)
         self._sampled = {taken: values for taken, values in self._sampled.items() if taken in kept or taken >= step - 1}
         self._write(step, {**self._trainer.state(), "guards": self.state()}, kept, None, counts)
 
     def _kept(self, step: int) -> set[int]:
-        """Return the checkpoints that stay with that of a step: to return to, or because the user wants them."""
+        """Return the checkpoints that are kept after this step: for roll backs, or because the user wants them."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         config = self._trainer.config
         asked = sorted({*asked_for(self._checkpoints), *({step} if config.saves(step) else ())})
@@ -221,7 +219,7 @@ class Responder:
         )
 
     def remember(self, step: int) -> None:
-        """Remember what a checkpoint of so many finished steps keeps, as it is now."""
+        """Store the present state for the checkpoint of so many finished steps."""
         state = {**self._trainer.state(), "guards": self.state()}
         self._finished = (step, pickle.dumps((state, generator_states())))
         self._updates = self._trainer.updater.steps
@@ -232,8 +230,8 @@ class Responder:
         return self._finished is not None and self._updates == self._trainer.updater.steps
 
     def save_finished(self, first_step: int) -> int:
-        """Write a checkpoint of the finished steps, if there is none, while the weights are still theirs; return how
-        many there are. `first_step` was the first since the start."""
+        """Write a checkpoint of the finished steps, unless there is one, and return their number. first_step: the first
+        step since the start."""
         if self._finished is None:
             return first_step
         step, remembered = self._finished
@@ -259,7 +257,7 @@ class Responder:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint's state."""
         self.watch.restore(state["watch"])
-        # A rate that the user has changed since takes the place of what the guards have made of the old one.
+        # If the user has changed the rate since, the new rate replaces the one that guards have lowered.
         if state["lr"] == self._trainer.config.optimizer.lr:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
@@ -320,7 +318,7 @@ class Responder:
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
     def _was_healthy(self, step: int, alarm: Alarm) -> bool:
-        """Say whether the alarm's metric was within its bound at a step; False where that is not known."""
+        """Say whether the alarm's metric was within its bound at a step; False if that is not known."""
         value = self._sampled.get(step, {}).get(alarm.metric)
         if value is None:
             return False
@@ -328,7 +326,7 @@ class Responder:
         return value >= alarm.threshold if is_too_low else value <= alarm.threshold
 
     def _act(self, step: int, alarm: Alarm, action: Action) -> None:
-        """Do what an alarm asks for, and log it. Raises GuardError for `pause` and `stop`."""
+        """Do the action of an alarm, and log it. Raises GuardError for `pause` and `stop`."""
         if action in self._counts:
             self._counts[action] += 1
         if action == "warn":
@@ -368,21 +366,21 @@ class Responder:
 
     def _last_healthy(self, alarm: Alarm) -> int | None:
         """Return the step of the checkpoint to roll back to: the best one where the held-out pass rate has fallen, else
-        the newest one from before the trouble; None where there is none."""
+        the newest one from before the trouble, or None if there is none."""
         steps = checkpoint_steps(self._checkpoints)
         if alarm.metric == HELDOUT and self._best is not None and self._best[0] in steps:
             return self._best[0]
         return healthy_checkpoint(steps, alarm.since)
 
     def _roll_back(self, step: int, alarm: Alarm) -> int | None:
-        """Go back to the last healthy checkpoint, at a lower rate, and return its step; None where there is none."""
+        """Return to the last healthy checkpoint with a lower rate. Return its step, or None if there is none."""
         target = self._last_healthy(alarm)
         if target is None:
             return None
         barrier()
         self._finished = None
         state = self._engine.return_to(self._checkpoints, target)
-        # What the discarded policy has shown of rows is forgotten; the stream of rows goes on where it is.
+        # Pass rates from the discarded policy are forgotten. The stream of rows continues.
         self._trainer.feed.unlearn(state)
         self._engine.rate_factor /= ROLL_BACK_RATE
         self._trainer.version += 1
@@ -420,7 +418,7 @@ class Responder:
         self._log(alarm, action, {**evidence, "rate_factor": self._engine.rate_factor})
 
     def _log(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
-        """Write an alarm and what was done to alarms.jsonl, and tell the user of a change."""
+        """Write an alarm and its action to alarms.jsonl, and print a change."""
         if rank() != 0:
             return
         record = {**asdict(alarm), "action": action, **evidence}

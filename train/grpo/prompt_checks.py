@@ -46,9 +46,9 @@ COMPARED = 64
 def compare_with_profile(
     rows: Sequence[Row], samples: Path | None, encoder: ChatEncoder, guards_off: Collection[str]
 ) -> None:
-    """Compare the token ids of the first rows' prompts with those that the profile sampled from, where there is one.
+    """Compare the token ids of the first rows' prompts with those that the profile sampled from, if there is one.
 
-    samples: the profile's. Raises GuardError where a prompt differs: pass rates, the selection and the limit of tokens
+    samples: the profile's. Raises GuardError if a prompt differs: pass rates, the selection and the limit of tokens
     would be those of other prompts.
     """
     if samples is None or PROMPTS in guards_off:
@@ -97,7 +97,7 @@ def _rendered(template: TurnTemplate | None, messages: Sequence[Message]) -> str
 
 
 def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collection[str]) -> None:
-    """Raise GuardError where prompts are written otherwise than in the run that wrote the checkpoint.
+    """Raise GuardError if prompts are written otherwise than in the run that wrote the checkpoint.
 
     before: the checkpoint's digest, None for one that has none.
     """
@@ -116,13 +116,13 @@ def check_exported(
     folder: Path, engine: TrainingEngine, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder
 ) -> None:
     """Compare an exported checkpoint with the weights in training, and the prompts that it writes with those of the
-    training. Raises GuardError where they differ."""
+    training. Raises GuardError if they differ."""
     engine.check_export(folder)
     refuse_export(folder, _export_differs(folder, chat, rows, encoder))
 
 
 def _export_differs(folder: Path, chat: ChatConfig, rows: Sequence[Row], encoder: ChatEncoder) -> str | None:
-    """Return why an exported checkpoint does not write the prompts of rows as the training did; None where it does."""
+    """Return why an exported checkpoint does not write the prompts of rows as the training did, or None if it does."""
     try:
         exported = load_encoder(folder, chat)
     except Exception as error:
@@ -141,7 +141,7 @@ def _text_around(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> s
 
 
 def check_prompts(prompts: Sequence[Sequence[int]], bos: int | None) -> None:
-    """Raise InputError where a prompt begins with two BOS tokens: one of its text and one of the tokenizer."""
+    """Raise InputError if a prompt begins with two BOS tokens: one of its text and one of the tokenizer."""
     doubled = sum(bos is not None and list(ids[:2]) == [bos, bos] for ids in prompts)
     if doubled:
         raise InputError(

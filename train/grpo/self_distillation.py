@@ -25,7 +25,7 @@ def self_teachers(
 ) -> list[Segment | None]:
     """Return a teacher of each completion, in order: the same output behind a prompt that shows another right one.
 
-    None where no other completion of the group is right, and where the teacher's prompt and output have more than
+    None if no other completion of the group is right, and where the teacher's prompt and output have more than
     `longest` tokens. template: the teacher's prompt, with {prompt} and {solution}. The completions of a group are on
     one rank.
     """
@@ -49,7 +49,7 @@ def self_teachers(
 
 
 def _other_right(right: Sequence[int], position: int) -> int | None:
-    """Return the next right position after a completion's own, else the first one before it; None where it is alone."""
+    """Return the next right position after a completion's own, else the first one before it, or None if it is alone."""
     later = [other for other in right if other > position]
     earlier = [other for other in right if other < position]
     return next(iter([*later, *earlier]), None)

@@ -41,7 +41,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     """Train a model on selected rows.
 
     inputs: `model`, `rows` (selected), `heldout` and `reserve`; `evaluation NAME` of each named set; `samples` of the
-    profile and the `distilled` positives of `synth`, where there are any.
+    profile and the `distilled` positives of `synth`, if there are any.
 
     Writes checkpoint/ (a normal Hugging Face checkpoint), metrics.jsonl, settings.jsonl, tensorboard/, completions/,
     alarms.jsonl, quarantine/, pass_rates.parquet (what it has learnt of each row), and checkpoints/: of the last step
@@ -129,7 +129,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
 
 
 def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Progress) -> None:
-    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards. Raises Preempted where a
+    """Take all steps from `first_step` on, with evaluations, metrics, checkpoints and guards. Raises Preempted if a
     signal ends it, and SetupError where the disk is full, or where an update has no room on its GPU."""
     from torch import OutOfMemoryError
 
@@ -175,7 +175,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
 
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:
-    """Take one step, with what stands before and behind it. Raises EndAsked where a signal has asked for the end."""
+    """Take one step, with what stands before and behind it. Raises EndAsked if a signal has asked for the end."""
     from truegold.train.grpo.shown_completions import show_completions
     from truegold.train.model.distributed import rank
     from truegold.train.model.ending import end_if_asked

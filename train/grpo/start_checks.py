@@ -112,7 +112,7 @@ def read_training_rows(
 ) -> TrainingRows:
     """Read the inputs `rows`, `reserve` and `heldout` of a training, and `evaluation NAME` for each named set.
 
-    longest: prompt plus completion that the engine takes. Raises InputError where nothing is left to train on, or to
+    longest: prompt plus completion that the engine takes. Raises InputError if nothing is left to train on, or to
     evaluate on.
     """
     (rows, cramped), (reserve, _), (heldout, _) = (
@@ -214,7 +214,7 @@ def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
 
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
     """Return the configured settings; for each that is left open the one of the checkpoint's generation_config.json;
-    and where neither has it, that of plain sampling at temperature 1."""
+    and if neither has it, that of plain sampling at temperature 1."""
     checkpoint_settings = _read_generation_config(model)
     stated = {name: checkpoint_settings.get(name) for name in PLAIN_SAMPLING}
     if checkpoint_settings.get("do_sample") is False:
@@ -238,7 +238,7 @@ def sampling_facts(
 
 
 def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
-    """Return the settings of a checkpoint's generation_config.json, none without the file. Raises InputError where the
+    """Return the settings of a checkpoint's generation_config.json, none without the file. Raises InputError if the
     file or a sampling setting in it is malformed."""
     path = model / "generation_config.json"
     if not path.exists():

@@ -67,7 +67,7 @@ class Trainer:
     """How held-out rows are sampled."""
     out_dir: Path
     distilled: Distilled | None = None
-    """Positives that join the groups of their rows, where there are any."""
+    """Positives that join the groups of their rows, if there are any."""
     version: int = 0
     """The version of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes
     a new one; a step that trains nothing makes nothing older."""
@@ -196,9 +196,9 @@ class Trainer:
         return all_sum(moved + (now != self.prompts))[0]
 
     def _push_missing(self, metrics: Metrics, joining: int) -> Metrics:
-        """Return by how much `push_gap` is below 1, the least that it can be where nothing but advantages enters the
-        loss and the reward is being right alone: every right completion is pushed up then, and every wrong one down.
-        A gap of the other sign is another guard's (`update_sign`)."""
+        """Return by how much `push_gap` is below 1, the least that it can be if nothing but advantages enters the loss
+        and the reward is being right alone: every right completion is pushed up then, and every wrong one down. A gap
+        of the other sign is another guard's (`update_sign`)."""
         objective, gap = self.config.objective, metrics.get("push_gap")
         is_else = objective.kl.weight or objective.self_distillation.weight or objective.covariance.kind == "kl"
         spread, reward_gap = metrics.get("reward_spread"), metrics.get("reward_gap")
@@ -219,7 +219,7 @@ class Trainer:
     ) -> Metrics:
         """Take note of which completions and groups were trained on, and return what is measured of that.
 
-        entered: the groups that were trained on with the weights `version`; None where the whole batch was left out.
+        entered: the groups that were trained on with the weights `version`, or None if the whole batch was left out.
         """
         if entered is not None:
             return {**self.groups.finish(entered, version, step)}
@@ -262,8 +262,8 @@ class Trainer:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up a checkpoint's state; the version of the weights is restored by the sync before. Raises GuardError
-        where prompts are written otherwise now."""
+        """Take up a checkpoint's state; the version of the weights is restored by the sync before. Raises GuardError if
+        prompts are written otherwise now."""
         check_prompts_have_stayed(state.get("prompts"), self.prompts, self.config.guards.off)
         self.updater.steps = state["updates"]
         self.version = state["weights_version"]

@@ -234,7 +234,7 @@ def _token_staleness(segments: Sequence[Segment], version: int | None) -> dict[i
 def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConfig:
     """Return the objective with the loss that `auto` means for a model, by its Hugging Face configuration.
 
-    Raises ConfigError where that loss does not go with the other settings.
+    Raises ConfigError if that loss does not go with the other settings.
     """
     text_config = getattr(model_config, "text_config", model_config)
     is_mixture = any((getattr(text_config, name, 0) or 0) > 1 for name in EXPERT_COUNTS)
@@ -256,13 +256,13 @@ class PreparedBatch:
     entropy_threshold: float
     """The entropy from which tokens are trained on."""
     old: Sequence[Tensor] | None
-    """Each segment's log-probabilities under the old policy; None where the current one is the old one."""
+    """Each segment's log-probabilities under the old policy, or None if the current one is the old one."""
     reference: Sequence[Tensor] | None
     """Each segment's log-probabilities under the reference, if there is one."""
     covariant: Sequence[Tensor] | None = None
-    """Marks of the tokens of each segment that lower the entropy most, as 1 and 0; None where they are not treated."""
+    """Marks of the tokens of each segment that lower the entropy most, as 1 and 0, or None if they are not treated."""
     teacher: Sequence[Tensor] | None = None
-    """Each segment's log-probabilities under the policy as its own teacher, NaN for segments without one; None where
+    """Each segment's log-probabilities under the policy as its own teacher, NaN for segments without one, or None if
     there is no self-distillation."""
 
     def select(self, indices: Sequence[int]) -> PreparedBatch:
@@ -410,7 +410,7 @@ def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantag
 
 
 def _pad_rows(logprobs: Sequence[Tensor] | None, indices: Sequence[int], like: Tensor) -> Tensor:
-    """Return log-probabilities of segments as [B, T]; `like` where there are none."""
+    """Return log-probabilities of segments as [B, T]; `like` if there are none."""
     if logprobs is None:
         return like
     padded = torch.zeros_like(like)

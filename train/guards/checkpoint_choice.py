@@ -30,7 +30,7 @@ def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[
 
 def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:
     """Return the newest checkpoint from `MARGIN` steps before the trouble that a guard noticed first at step `since`;
-    the oldest one where all are later; None where there is none."""
+    the oldest one where all are later, or None if there is none."""
     ordered = sorted(steps)
     before = [step for step in ordered if step <= since - MARGIN]
     if before:

@@ -41,7 +41,7 @@ ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def examine_log(path: Path) -> Iterator[str]:
-    """Yield the lines of a diagnosis. Raises InputError where `path` holds no metrics."""
+    """Yield the lines of a diagnosis. Raises InputError if `path` holds no metrics."""
     log = read_log(path)
     is_ours = log.trainer == "truegold"
     alarms = replay(log) if is_ours else []
@@ -102,7 +102,7 @@ def _reading(log: RunLog) -> Iterator[str]:
 
 
 def recorded_stop(path: Path) -> dict[str, Any] | None:
-    """Return the last alarm of a run where `record_stop` wrote it; None where a guard wrote it, where it has ended
+    """Return the last alarm of a run where `record_stop` wrote it, or None if a guard wrote it, where it has ended
     nothing, or where the run has gone on since."""
     alarms = read_whole_lines(path)
     if not alarms or alarms[-1]["action"] not in ENDINGS or alarms[-1]["metric"] is not None:
@@ -126,7 +126,7 @@ def diagnose(alarms: list[Alarm]) -> Alarm:
 
 
 def unfinished_training(run_dir: Path) -> Path | None:
-    """Return the folder of the newest training in a run that has not finished; None where there is none."""
+    """Return the folder of the newest training in a run that has not finished, or None if there is none."""
     folders = [path.parent for path in run_dir.glob(f".partial/train-*/{ALARMS}")]
     return max(folders, key=lambda folder: (folder / ALARMS).stat().st_mtime, default=None)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 FEWEST = 3
 """The fewest steps in a row."""
 UNKNOWN = 0.05
-"""The share of groups that is taken to teach where there is no profile."""
+"""The share of groups that is taken to teach if there is no profile."""
 REMEMBERED = 40
 """The run's own record is of so many steps."""
 ENOUGH = 16

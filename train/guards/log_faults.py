@@ -26,7 +26,7 @@ NEEDS_RATE = ("hidden_fall", "reward_blind")
 """Faults that are only seen where the log has an accuracy as well as the reward."""
 
 DEAD = 8
-"""The number of dead steps that make a dead run where there are no others."""
+"""The number of dead steps that make a dead run if there are no others."""
 SOLVED_STRETCH = 20
 """Steps in a row that end all learning if nearly all completions are right: groups are then alike without a fault."""
 RARE = 1e-3
@@ -84,7 +84,7 @@ def _rate_zero(log: RunLog) -> Iterator[LogFault]:
 
 
 def _is_dead(metrics: Metrics) -> bool | None:
-    """Say whether nothing can be learnt in a step; None where that is not known."""
+    """Say whether nothing can be learnt in a step, or None if that is not known."""
     known = [
         zero >= 1.0 if (zero := metrics.get("zero_std")) is not None else None,
         spread == 0.0 if (spread := metrics.get("reward_std")) is not None else None,
@@ -127,7 +127,7 @@ def _dead_fault(first: int, last: int, length: int, rewards: Sequence[float], ra
 
 
 def _constant(log: RunLog) -> Iterator[LogFault]:
-    """Rewards that never change, where nothing says how they spread."""
+    """Rewards that never change, if nothing says how they spread."""
     steps, rewards = log.series("reward")
     if any(_is_dead(metrics) is not None for _, metrics in log.lines):
         return

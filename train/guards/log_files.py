@@ -81,7 +81,7 @@ class LogEntries:
 
 
 def read_entries(path: Path) -> LogEntries:
-    """Return the entries of a log. Raises InputError where it is none or cannot be read."""
+    """Return the entries of a log. Raises InputError if it is none or cannot be read."""
     if ".tfevents." in path.name:
         return _read_events(path)
     try:
@@ -100,7 +100,7 @@ def read_entries(path: Path) -> LogEntries:
 
 
 def _read_json(text: str) -> LogEntries | None:
-    """Return the entries of one JSON value or of JSON Lines; None where it is neither."""
+    """Return the entries of one JSON value or of JSON Lines, or None if it is neither."""
     lines = [line for line in text.splitlines() if line.strip()]
     records, broken = [], []
     for line_number, line in enumerate(lines, 1):
@@ -179,7 +179,7 @@ def _step_of(entry: Entry, otherwise: int) -> int:
 
 
 def _delimiter(text: str) -> str | None:
-    """Return what parts the columns of a table; None where the text is none."""
+    """Return what parts the columns of a table, or None if the text is none."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         return None

@@ -142,7 +142,7 @@ def _level(series: Floats, start: int, width: int) -> float:
 
 
 def _returns(log: RunLog, metric: str, step: int) -> bool | None:
-    """Say whether a metric that had moved returns at a step to its first values; None where it had not."""
+    """Say whether a metric that had moved returns at a step to its first values, or None if it had not."""
     steps, values = log.series(metric)
     split, width, series = bisect_left(steps, step), _width(values), np.asarray(values)
     if split < 2 * SHORT or len(values) - split < SHORT:
@@ -202,7 +202,7 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
 
 
 def step_down(log: RunLog) -> str | None:
-    """Return a line on a metric that steps down at once and stays lower, which no fault names; None where none does."""
+    """Return a line on a metric that steps down at once and stays lower, which no fault names, or None if none does."""
     quality = quality_of(log)
     steps, values = log.series(quality)
     move = fall_from_peak(steps, values)

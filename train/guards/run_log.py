@@ -1,4 +1,4 @@
-"""Reads the metrics of a run, of truegold or of another trainer, in the names that the guards know.
+"""Reads the metrics of a run of truegold or another trainer, and translates their names to those of the guards.
 
     log = read_log(Path("trl-run"))
     log.trainer                 TRL
@@ -6,8 +6,8 @@
     log.columns["accuracy"]     rewards/accuracy_reward/mean
     log.unread                  ["num_tokens", "step_time", ...]
 
-The total reward is a sum of terms and no pass rate. The accuracy is the term whose name says so, and it is a pass rate
-where it lies between 0 and 1. `log_files.py` reads the files, `metric_names.toml` has the names.
+The total reward is a sum of terms, not a pass rate. The accuracy is the term with such a name, and is a pass rate if it
+is always between 0 and 1. `log_files.py` reads the files, and `metric_names.toml` has the names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from truegold.train.guards.trends import Move, measure_move
 from truegold.verifiers import InputError
 
 ALARMS = "alarms.jsonl"
-"""In the stage's folder: every alarm, with what was done."""
+"""A file in the stage's folder with every alarm and its action."""
 
 Metrics = dict[str, float | None]
 """One step's metrics by the names that the guards know."""
@@ -39,7 +39,7 @@ METRIC_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 OWN_METRICS = ("pass_rate", "heldout_pass_rate")
 """Metrics that only truegold writes under these names."""
 ACCURACY_WORDS = {"accuracy", "acc", "correct", "correctness", "truegold"}
-"""A term with one of these in its name is the accuracy; one that is called a score and nothing else is, too."""
+"""A term with one of these words in its name is the accuracy. So is a term with the name `score`."""
 OTHER_WORDS = {
     "format",
     "xml",
@@ -53,18 +53,18 @@ OTHER_WORDS = {
     "thinking",
     "penalty",
 }
-"""A term with one of these in its name is not."""
+"""A term with one of these words in its name is not the accuracy."""
 EMPTY_WORDS = {"reward", "rewards", "func", "fn", "mean", "avg"}
 WIDEST = 0.55
 """Rewards that are 0 or 1 have no greater standard deviation, even in groups of eight."""
 GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
 """Columns that say nothing of who wrote them."""
 FEWEST_NAMES = 3
-"""A file without steps is a log where so many of its columns are metrics."""
+"""A file without steps is a log if at least so many of its columns are metrics."""
 FILLED = 4
-"""The fewest names with which a row of NaN is left out; with fewer it was logged so."""
+"""A row of NaN with at least so many names is left out. With fewer names, the NaN were logged."""
 MOST_REPEATS = 4
-"""A log in which a step stands more often than this has a line for each rollout, not for each step."""
+"""A log that repeats a step more often than this has a line for each rollout, not for each step."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class RunLog:
     unread: list[str] = field(default_factory=list)
     """Columns that no name is known for."""
     notes: list[str] = field(default_factory=list)
-    """Notes on parts that could not be read, or that were read otherwise than they stand."""
+    """Notes on parts that could not be read, or were changed."""
     returns: list[tuple[int, int]] = field(default_factory=list)
     """The steps at which the log goes back: from this step to that one."""
     is_rounded: bool = False
@@ -96,7 +96,7 @@ class RunLog:
 
 
 def read_log(path: Path) -> RunLog:
-    """Read a run's metrics, and tell by their names who wrote them. Raises InputError for all others."""
+    """Read the metrics of a run, and recognise its trainer by their names. Raises InputError for other files."""
     file = _find_file(path)
     if file.name == ALARMS:
         return RunLog("truegold", file, [])
@@ -122,7 +122,7 @@ def _find_file(path: Path) -> Path:
     if path.is_file():
         return path
     choices = (
-        # A run may have a finished training and a newer one that has not ended well.
+        # A run may have a finished training and a newer, failed one.
         ("metrics.jsonl", "train/metrics.jsonl", ".partial/train-*/metrics.jsonl"),
         ("trainer_state.json", "checkpoint-*/trainer_state.json"),
         # A training that was stopped before its first step has nothing else.
@@ -186,7 +186,7 @@ def _foreign(file: Path, trainer: str, log: LogEntries, known: Mapping[str, Mapp
 
 
 def _repeats(translated: Iterable[tuple[int, Entry]]) -> dict[tuple[int, str], int]:
-    """Return how often a loss or a reward stands for the same step, without a return."""
+    """Return how often a step has a loss or a reward, without counting resumed steps."""
     counts: dict[tuple[int, str], int] = {}
     for step, entry in translated:
         for name in {"reward", "loss"} & entry.keys():
@@ -314,7 +314,7 @@ def quality_of(log: RunLog) -> str:
 
 
 def move_of(log: RunLog, metric: str) -> Move | None:
-    """Return how a metric moved over the run; None where it is not logged or too seldom."""
+    """Return how a metric moved over the run, or None if it is not logged or too seldom."""
     return measure_move(*log.series(metric))
 
 

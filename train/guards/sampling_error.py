@@ -39,7 +39,7 @@ class StepMean:
     step: int
     value: float
     groups: float | None = None
-    """The mean of how many groups it is; None where the log does not tell."""
+    """The mean of how many groups it is, or None if the log does not tell."""
     spread: float | None = None
     """The standard deviation of the groups' own values."""
     expected: float | None = None
@@ -66,7 +66,7 @@ class LastingChange:
 def find_shift(
     guard: MetricGuard, first: Sequence[StepMean], last: Sequence[StepMean], windows: Sequence[int]
 ) -> LastingChange | None:
-    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise; None where there
+    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise, or None if there
     is none.
 
     first: the steps of the start. last: the last ones, the present one included.

@@ -205,7 +205,7 @@ def _unread_excess(
 
 def _profile_distance(passed: float, profile: float, judged: float | None) -> dict[str, float]:
     """Return how far two pass rates on the same problems are apart, in log odds, and the standard error of that;
-    nothing where it is not known of how many completions they are."""
+    nothing if it is not known of how many completions they are."""
     if not judged:
         return {}
     # Half a completion more of each kind keeps the odds finite.

@@ -94,7 +94,7 @@ class Move:
 
 
 def measure_move(steps: Sequence[int], values: Sequence[float]) -> Move | None:
-    """Return how a metric moved from its first steps to its last; None where there are too few to tell."""
+    """Return how a metric moved from its first steps to its last, or None if there are too few to tell."""
     if len(values) < FEWEST:
         return None
     ticks, series = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
@@ -118,7 +118,7 @@ def measure_move(steps: Sequence[int], values: Sequence[float]) -> Move | None:
 
 
 def fall_from_peak(steps: Sequence[int], values: Sequence[float]) -> Move | None:
-    """Return how a metric moved since its level was highest; None where too few steps have come since."""
+    """Return how a metric moved since its level was highest, or None if too few steps have come since."""
     if len(values) < FEWEST:
         return None
     series = np.asarray(values, dtype=float)
@@ -153,7 +153,7 @@ def running_median(series: Floats) -> Floats:
 
 def find_period(steps: Sequence[int], values: Sequence[float], direction: int, fewest: int) -> list[int]:
     """Return the indexes at a fixed distance of each other whose values are far above (`direction` 1) or below (-1)
-    those around them; nothing where there is no such distance.
+    those around them; nothing if there is no such distance.
 
     Every distance and every phase of it is looked at. Its values have to be off together, beyond what the best of so
     many looks is by chance, and nearly all of them one by one: a single outlier is nothing periodic.
@@ -215,7 +215,7 @@ def change_point(series: Floats, memory: float = 1.0) -> tuple[int, float]:
 def gradual_fall(values: Sequence[float]) -> float:
     """Return how much a metric falls over its steps besides sudden steps down.
 
-    A curriculum that goes on to harder problems makes accuracy step down and rise again: that is no slide.
+    A curriculum with harder problems makes accuracy step down and rise again, which is not a slide.
     """
     series = np.asarray(values, dtype=float)
     edge = max(SHORTEST, len(series) // 8)

@@ -248,12 +248,12 @@ class GuardWatch:
         return self.alarm("nothing_left", step, float(step - rolled_back[0] - 1), rolled_back[0])
 
     def alarm(self, name: str, step: int, value: float, since: int) -> Alarm | None:
-        """Return the alarm of a guard by its name; None where it is off."""
+        """Return the alarm of a guard by its name, or None if it is off."""
         guard = next((guard for guard in self.guards if guard.name == name and name not in self.off), None)
         return None if guard is None else self._alarm(guard, step, value, (None, guard.floor), since)
 
     def _bound(self, guard: MetricGuard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
-        """Return the baseline, if there is one, and the value from which the metric is wrong; None where there is
+        """Return the baseline, if there is one, and the value from which the metric is wrong, or None if there is
         nothing yet to compare with."""
         error = values.get(guard.error, 0.0) if guard.error else 0.0
         if guard.against == "limit":

@@ -38,7 +38,7 @@ def is_local(path: str) -> bool:
 
 
 def check_local(path: str) -> Path:
-    """Return the folder of a local checkpoint. Raises SetupError where it is none."""
+    """Return the folder of a local checkpoint. Raises SetupError if it is none."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise SetupError(
@@ -51,7 +51,7 @@ def check_local(path: str) -> Path:
 
 @stage_function(version=1, isolated=True)
 def download(inputs: Mapping[str, Path], config: PathModel, out_dir: Path, progress: Progress) -> StageReport:
-    """Fetch a checkpoint from the hub. Raises SetupError where the hub or the name cannot be reached."""
+    """Fetch a checkpoint from the hub. Raises SetupError if the hub or the name cannot be reached."""
     from huggingface_hub import snapshot_download
 
     progress.start(f"downloading {config.path}")
@@ -176,7 +176,7 @@ def _tiny_config(config: TinyModel, vocabulary: int, **ids: Any) -> Any:
 
 
 def architecture_of(model: PathModel | SmolLM2Model | TinyModel) -> Any:
-    """Return a model's configuration as transformers has it, before it is fetched or made; None where that cannot be
+    """Return a model's configuration as transformers has it, before it is fetched or made, or None if that cannot be
     known."""
     from transformers import AutoConfig, LlamaConfig
 

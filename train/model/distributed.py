@@ -46,8 +46,8 @@ def init_distributed(note: Note = print_note) -> None:
     """Start torch.distributed through DeepSpeed: NCCL on GPUs, gloo on CPUs.
 
     Under the `deepspeed` or `torchrun` launcher the environment names the ranks; without one this is a group of one.
-    note: takes a line that says what is waited for. Raises SetupError where DeepSpeed is missing, or where its operator
-    is locked by a build that does not end.
+    note: takes a line that says what is waited for. Raises SetupError if DeepSpeed is missing, or where its operator is
+    locked by a build that does not end.
     """
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
@@ -209,7 +209,7 @@ def extensions_folder(note: Note) -> Iterator[None]:
 
     The kernel frees our lock when its process dies. A process that gets it alone knows that no other training builds,
     and removes what is left over; then all ranks hold it together, since they meet while they build. Raises SetupError
-    where a lock does not go away.
+    if a lock does not go away.
     """
     folder = Path(os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(_folder_of_installation())))
     folder.mkdir(parents=True, exist_ok=True)

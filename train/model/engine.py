@@ -221,7 +221,7 @@ class TrainingEngine:
         return self.packed
 
     def share_or_pack(self) -> None:
-        """Compute prompts once from now on; where that is not possible, pack segments."""
+        """Compute prompts once from now on; if that is not possible, pack segments."""
         if not self.share_prompts():
             self.pack()
 
@@ -432,7 +432,7 @@ class TrainingEngine:
                 shutil.copyfile(settings, folder / GENERATION_CONFIG)
 
     def check_export(self, folder: Path) -> None:
-        """Compare an exported checkpoint with the weights in training. Raises GuardError where they differ."""
+        """Compare an exported checkpoint with the weights in training. Raises GuardError if they differ."""
         check_export(folder, self.named_tensors(), self._config.dtype)
 
     def save(
@@ -449,10 +449,10 @@ class TrainingEngine:
     ) -> None:
         """Write a checkpoint of everything a resumed run needs: weights, optimizer, random states and `state`.
 
-        kept: the steps whose checkpoints stay beside it. random_states: this rank's, where not those of now. counts:
-        whether a killed run is to go on from it. optimizer: whether it has more than the weights. card: what is written
-        beside weights that the user has asked for. Raises SetupError where the disk is full, with what was written
-        taken away.
+        kept: the steps of the other checkpoints that stay. random_states: this rank's, where not those of now. counts:
+        whether a killed run is to go on from it. optimizer: whether it has more than the weights. card: the model card
+        for weights that the user has asked for. Raises SetupError if the disk is full, with what was written taken
+        away.
         """
         client = {"state": dict(state), "random": gathered(random_states or generator_states())}
         # Those of step 0 are the model's own, and adapters are small.
@@ -540,7 +540,7 @@ class TrainingEngine:
         return has_optimizer
 
     def load(self, folder: Path) -> tuple[int, Mapping[str, Any]] | None:
-        """Take up the latest checkpoint in `folder`: its step and state, or None where there is none."""
+        """Take up the latest checkpoint in `folder`: its step and state, or None if there is none."""
         self._folder = folder
         self._take_states_back()
         folder.mkdir(parents=True, exist_ok=True)

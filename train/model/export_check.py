@@ -28,8 +28,8 @@ def check_export(folder: Path, tensors: Iterator[tuple[str, Tensor]], dtype: str
     """Load the exported checkpoint as everybody would, and compare it with the weights in training; every rank calls
     this together.
 
-    tensors: the weights in training, as `TrainingEngine.named_tensors` gives them. Raises GuardError where the two
-    differ, with the folder taken away.
+    tensors: the weights in training, as `TrainingEngine.named_tensors` gives them. Raises GuardError if the two differ,
+    with the folder taken away.
     """
     is_first = rank() == 0
     exported, reason = _read_export(folder, dtype) if is_first else ({}, None)

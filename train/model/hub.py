@@ -80,8 +80,7 @@ class ModelCard:
 
 
 def gather_model_card(run_dir: Path) -> ModelCard:
-    """Gather the card of a run. Raises InputError where the folder is not a run, or the run has not finished
-    training."""
+    """Gather the card of a run. Raises InputError if the folder is not a run, or the run has not finished training."""
     files = open_finished(run_dir)
     if "train" not in files or "export" not in files:
         raise InputError(f"{run_dir} has no trained model.", "Train it to its end: truegold train.")
@@ -145,7 +144,7 @@ def render_weights_card(config: GrpoConfig, step: int) -> str:
 def push_model(run_dir: Path, config: PushConfig) -> str:
     """Send a run's model and its card to the hub in one commit, and return its address.
 
-    Raises InputError where the run has no trained model, SetupError where the hub refuses.
+    Raises InputError if the run has no trained model, SetupError where the hub refuses.
     """
     text = render_model_card(gather_model_card(run_dir), config.license)
     checkpoint = run_dir / "train" / "checkpoint"
@@ -165,7 +164,7 @@ def push_model(run_dir: Path, config: PushConfig) -> str:
 
 
 def check_push(config: PushConfig) -> None:
-    """Raise SetupError where the hub cannot be reached or this account must not write there: before anything is
+    """Raise SetupError if the hub cannot be reached or this account must not write there: before anything is
     trained."""
     with _refusals_explained(config.repo), _answered_soon():
         from huggingface_hub import HfApi

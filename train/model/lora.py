@@ -29,7 +29,7 @@ def add_lora(causal_lm: Any, config: LoraConfig) -> None:
 
     Only these small matrices are trained.
 
-    Raises SetupError without peft, ConfigError where no layer has a name of `config.targets`.
+    Raises SetupError without peft, ConfigError if no layer has a name of `config.targets`.
     """
     try:
         import peft

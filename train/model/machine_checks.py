@@ -52,7 +52,7 @@ def check_engine(config: GrpoConfig) -> None:
 
 def check_lengths(config: GrpoConfig, positions: int | None) -> None:
     """Raise ConfigError for completions or prompts of more tokens than there is room for. positions: what the model
-    takes, None where that is not known."""
+    takes, or None if that is not known."""
     if not isinstance(config.engine, VllmEngineConfig):
         return
     longest, most = config.engine.max_model_len, config.sampling.max_tokens
@@ -70,8 +70,8 @@ def check_lengths(config: GrpoConfig, positions: int | None) -> None:
 
 
 def positions_of(settings: Mapping[str, Any]) -> int | None:
-    """Return how many tokens a model takes by its config.json: its positions, stretched as `rope_scaling` says; None
-    where it does not say."""
+    """Return how many tokens a model takes by its config.json: its positions, stretched as `rope_scaling` says, or None
+    if it does not say."""
     text: Mapping[str, Any] = settings.get("text_config") or settings
     stated = [text[name] for name in POSITIONS if isinstance(text.get(name), int)]
     if not stated:
@@ -123,7 +123,7 @@ def gpu_sizes() -> list[float]:
 
 
 def check_gpus(config: GrpoConfig, sizes: Sequence[float]) -> None:
-    """Raise ConfigError where this machine has fewer GPUs than ranks, or not those that samplers are to have. Ranks
+    """Raise ConfigError if this machine has fewer GPUs than ranks, or not those that samplers are to have. Ranks
     without any GPU train on the CPU."""
     ranks, devices = config.launch.ranks, config.asynchronous.devices if config.asynchronous is not None else ()
     if config.launch.hostfile is not None:

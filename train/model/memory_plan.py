@@ -1,12 +1,12 @@
-"""The memory that a training will take: GB on each GPU while vLLM samples and while the trainer updates, and the disk.
+"""Estimates the memory of a training before it starts: GB on each GPU by phase, and GB on the disk.
 
     loading   4.1 GB of 80.0: weights 3.09, CUDA 1.00
     rollout   68.8 GB of 80.0: weights 3.09, gradients 6.17, optimizer 18.52, CUDA 1.00, vLLM 40.00
     update    76.6 GB of 80.0: the same, and activations 5.94, logits 1.80
 
-Sizes of weights, gradients and optimizer states are exact; tests count them in processes on the CPU. What is fitted on
-one GPU, of activations, logits and DeepSpeed's buckets, is within 10 % of what benchmarks/results/gpu_training.md has;
-what several GPUs and vLLM take besides is estimated.
+The sizes of weights, gradients and optimizer states are exact; tests count them in processes on the CPU. The sizes of
+activations, logits and DeepSpeed's buckets were fitted on one GPU, and are within 10 % of the measurements in
+benchmarks/results/gpu_training.md. The rest, for several GPUs and for vLLM, is estimated.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ from truegold.verifiers import ConfigError
 
 GB = 1e9
 WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
-"""Bytes of a number."""
+"""Bytes of a number, by its type."""
 MASTER, MOMENTS, GRADIENT_SUMS = 4, 8, 4
-"""Bytes a trained parameter in float32: AdamW's copy of the weights, its two moments, and gradients as they add up."""
+"""Bytes of a trained parameter in float32: AdamW's copy of the weight, its two moments, and the sum of gradients."""
 ACTIVATIONS = (10.4, 4.0)
-"""The numbers that a layer keeps of a token: 10.4 times the model's width, and 4 times the width inside its MLP. Fitted
+"""A layer keeps 10.4 numbers a token for each unit of the model's width, and 4 for each unit of its MLP's width. Fitted
 on models of 0.5 and 1.5 billion parameters."""
 FLOAT32_ACTIVATIONS = 1.5
-"""In float32 attention holds more numbers, too: a token holds three times the bytes."""
+"""In float32, a layer keeps this many times as many numbers, because attention keeps more."""
 KEPT_LAYERS = 4
-"""With gradient checkpointing a token holds its state before each layer, and as many as this besides."""
+"""With gradient checkpointing, a token keeps one hidden state for each layer, and this many more."""
 RECOMPUTED = 1.54
-"""Layers' worth of activations that are there at a time when they are computed again."""
+"""With gradient checkpointing, the backward pass holds the activations of this many layers at one time."""
 HEAD_COPIES = {"bfloat16": 3, "float32": 1}
-"""Gradient of the output head, and its sums, in the backward pass."""
+"""Copies of the output head's weights in the backward pass: its gradient and the sums of it."""
 LOGITS = 8192 * 8192 * 4 * 1.5
-"""Logits at a time, in bytes."""
+"""Bytes of all logits that exist at one time."""
 ZERO2_BUCKETS, ZERO2_SMALL_BUCKETS = 5.0 * GB, 2.0 * GB
 """DeepSpeed's buffers in the backward pass at ZeRO 2, without gradient checkpointing and with it."""
 ZERO3_BUCKETS, ZERO3_STEP, ZERO3_GATHERED = 0.2 * GB, 4.0 * GB, 2.0 * GB
-"""DeepSpeed's buffers at ZeRO 3: those always there, those of a step, and weights gathered from other ranks."""
+"""DeepSpeed's buffers at ZeRO 3: the permanent ones, those during an optimizer step, and weights gathered from other
+ranks."""
 CUDA = 1.0 * GB
-"""The driver's and the libraries' own memory, and what the allocator loses."""
+"""Memory of the driver and the libraries, and memory that the allocator cannot use."""
 VLLM_OVERHEAD, GRAPHS = 1.5 * GB, 1.0 * GB
-"""Memory of vLLM besides weights and cache: for one pass over a prompt, and for CUDA graphs."""
+"""Memory of vLLM on top of weights and cache: for a pass over a prompt, and for CUDA graphs."""
 AT_A_TIME = 16
-"""Sequences that vLLM's cache should hold where its share is proposed: with fewer decoding is slow."""
+"""The fewest sequences that vLLM's cache holds in a proposed setting; with fewer, decoding is slow."""
 ASLEEP = 0.5 * GB
 """Memory that a sleeping vLLM keeps."""
 OPTIMIZERS = 2
-"""Checkpoints with an optimizer that may lie there at a time: the newest, and one being written."""
+"""Checkpoints with an optimizer that are on the disk at one time: the newest, and the one being written."""
 COMPLETION, COMPLETION_TOKEN = 160.0, 8.2
 """Bytes of a completion in completions/, and of each of its tokens (measured on English prose)."""
 
@@ -72,19 +73,20 @@ class ModelShape:
     head: int
     """Weights of its output head."""
     adapted: int
-    """Inputs and outputs of all linear layers but the head: a LoRA of rank r trains r times as many numbers."""
+    """The sum of inputs and outputs of all linear layers except the head. A LoRA of rank r trains r times this many
+    numbers."""
     hidden: int
     inner: int
-    """The width of a feed-forward layer; of all experts that a token goes through."""
+    """The width of a feed-forward layer. With experts, the widths of all experts of a token added up."""
     layers: int
     cached: int
-    """Numbers that a token has in the key-value cache."""
+    """Numbers in the key-value cache for each token."""
     dtype: str = "bfloat16"
     """The dtype of the checkpoint."""
 
     @classmethod
     def from_architecture(cls, config: Any) -> ModelShape:
-        """Return the sizes of the model that a configuration of transformers describes; no weights are made."""
+        """Return the sizes for a transformers configuration, without creating weights."""
         import torch
         from transformers import AutoModelForCausalLM
 
@@ -110,16 +112,16 @@ class ModelShape:
         )
 
     def trained(self, lora: LoraConfig | None) -> int:
-        """Return how many numbers are trained."""
+        """Return the number of trained parameters."""
         return self.parameters if lora is None else lora.rank * self.adapted
 
 
 Parts = dict[str, float]
-"""Bytes by what takes them."""
+"""Bytes by purpose, such as `weights` or `optimizer`."""
 
 
 def standing(shape: ModelShape, config: OptimizerConfig, ranks: int) -> Parts:
-    """Return what a trainer holds between its steps."""
+    """Return the memory of a trainer between two steps."""
     width, trained = WIDTHS[config.dtype], shape.trained(config.lora)
     total = shape.parameters + (trained if config.lora is not None else 0)
     stage = _stage(config, ranks)
@@ -138,7 +140,7 @@ def standing(shape: ModelShape, config: OptimizerConfig, ranks: int) -> Parts:
 
 
 def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: int) -> Parts:
-    """Return what a trainer holds at the most in an update. longest: tokens of one sequence, at most."""
+    """Return the largest memory of a trainer during an update. longest: tokens of the longest sequence."""
     width, trained, stage = WIDTHS[config.dtype], shape.trained(config.lora), _stage(config, ranks)
     parts = standing(shape, config, ranks)
     tokens = max(config.micro_batch_tokens, longest)
@@ -148,11 +150,11 @@ def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: in
     recomputed, held = 0.0, shape.layers * layer
     if config.gradient_checkpointing:
         recomputed, held = RECOMPUTED * layer, width * tokens * shape.hidden * (shape.layers + KEPT_LAYERS)
-    # Logits have gone when layers are computed again.
+    # Logits are freed before the layers are computed again.
     parts |= {"activations": held, "logits": max(head, recomputed)}
     above = held + parts["logits"]
     if config.dtype == "float32" and stage != 3:
-        # Whole until they are added up over ranks, then this rank's share of the sums.
+        # A rank holds all gradients until they are added up over the ranks, and then also its share of the sums.
         parts["gradients"] = GRADIENT_SUMS * trained * (1 + (1 / ranks if stage else 0))
     elif stage == 2:
         parts["gradients"] = GRADIENT_SUMS * trained / ranks
@@ -166,7 +168,7 @@ def updating(shape: ModelShape, config: OptimizerConfig, ranks: int, longest: in
 
 
 def _stage(config: OptimizerConfig, ranks: int) -> int:
-    """Return the stage that DeepSpeed is given (`distributed.deepspeed_config`)."""
+    """Return the ZeRO stage that DeepSpeed runs with (`distributed.deepspeed_config`)."""
     from truegold.train.model.distributed import deepspeed_config
 
     stage: int = deepspeed_config(config, ranks)["zero_optimization"]["stage"]
@@ -175,22 +177,22 @@ def _stage(config: OptimizerConfig, ranks: int) -> int:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The memory that one process takes of its GPU, or of the machine where there is none."""
+    """The memory of one training process: on its GPU, or in the machine if it has no GPU."""
 
     loading: Parts
-    """Every process loads the whole model, at ZeRO 3 its share of it."""
+    """While the model is loaded. Every process loads all of it, or its share at ZeRO 3."""
     rollout: Parts
     update: Parts
     host: float
-    """Bytes of host memory that the optimizer's states take with `offload`, or while vLLM samples."""
+    """Bytes of host memory for the optimizer's states: with `offload`, or while vLLM samples."""
     cache_tokens: int
-    """Tokens that vLLM's cache holds."""
+    """Tokens that fit into vLLM's cache."""
     longest: int
-    """Tokens that it has to hold at the least."""
+    """Tokens of the longest sequence, which must fit into vLLM's cache."""
     limit: float | None
     """The memory of a GPU, in bytes."""
     disk: Parts
-    """Bytes at the most, while it trains."""
+    """The most bytes on the disk while it trains."""
 
     @property
     def fits(self) -> bool:
@@ -199,7 +201,7 @@ class MemoryPlan:
         return (self.limit is None or most <= self.limit) and self.cache_tokens >= self.longest
 
     def lines(self) -> Iterator[str]:
-        """Yield the three phases and the disk, a line each."""
+        """Yield a line for each phase and for the disk."""
         limit = "" if self.limit is None else f" of {self.limit / GB:.1f}"
         for name, parts in (("loading", self.loading), ("rollout", self.rollout), ("update", self.update)):
             yield f"{name:<9} {sum(parts.values()) / GB:.1f} GB{limit}: {_listed(parts)}"
@@ -215,10 +217,11 @@ def _listed(parts: Parts) -> str:
 
 
 def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
-    """Return what a training has on the disk at the most, while it writes its last checkpoint but one.
+    """Return the most bytes that a training has on the disk. This is while it writes its last checkpoint but one.
 
-    Beside the newest checkpoint lie the weights of one that has settled, of the next to settle where they are frequent,
-    of the best, of those that the user wants, and what is being written (`checkpoint_choice.kept_checkpoints`).
+    The disk then has the newest checkpoint and the one being written, and the weights of some older ones: a settled
+    one, the next to settle if checkpoints are frequent, the best one, and those of `save_every`
+    (`checkpoint_choice.kept_checkpoints`).
     """
     optimizer, width = config.optimizer, WIDTHS[config.optimizer.dtype]
     trained, weights = shape.trained(optimizer.lora), WIDTHS[config.optimizer.dtype] * shape.parameters
@@ -239,7 +242,7 @@ def plan_disk(shape: ModelShape, config: GrpoConfig) -> Parts:
 
 
 def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float | None) -> MemoryPlan:
-    """Return what a training takes. limit: the memory of each GPU, in bytes; None on a CPU."""
+    """Return the memory plan of a training. limit: bytes of each GPU; None on a CPU."""
     optimizer, engine = config.optimizer, config.engine
     longest = engine.max_model_len if isinstance(engine, VllmEngineConfig) else config.sampling.max_tokens or 0
     resting, busy = standing(shape, optimizer, ranks), updating(shape, optimizer, ranks, longest)
@@ -260,7 +263,7 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
     states = (MASTER + MOMENTS if optimizer.dtype == "bfloat16" else MOMENTS) * shape.trained(optimizer.lora)
     host = states / ranks if optimizer.offload else resting["optimizer"] * takes_turns
     if takes_turns:
-        # Sums of gradients are dropped, and what is offloaded is in the host's memory anyway.
+        # Sums of gradients are dropped while vLLM samples, and the optimizer's states are in the host's memory.
         resting |= {"gradients": 0.0, "optimizer": 0.0, "buckets": 0.0}
     return MemoryPlan(
         loading={"weights": share_loaded} | fixed | vllm_asleep,
@@ -275,7 +278,7 @@ def plan_memory(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float 
 
 
 def _vllm(shape: ModelShape, engine: VllmEngineConfig, limit: float | None) -> tuple[float, int]:
-    """Return what vLLM takes, in bytes, and how many tokens its cache holds."""
+    """Return the bytes that vLLM takes, and the tokens that fit into its cache."""
     width = WIDTHS.get(shape.dtype if engine.dtype == "auto" else engine.dtype, 2)
     weights = width * shape.parameters
     if limit is None:
@@ -287,13 +290,12 @@ def _vllm(shape: ModelShape, engine: VllmEngineConfig, limit: float | None) -> t
 
 
 Change = tuple[str, Any, float]
-"""A setting, its new value, and how much it costs to change it."""
+"""A setting, its new value, and the cost of the change."""
 
 
 def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, most_ranks: int) -> dict[str, Any] | None:
-    """Return the settings to change so that a training fits, as few and as cheap ones as will do; None where none do.
-
-    most_ranks: GPUs that there are.
+    """Return the cheapest change of settings with which a training fits, or None if there is none. most_ranks: the
+    number of GPUs.
     """
     ways = [tuple(group) for group in _changes(config, ranks, most_ranks)]
     for changed in sorted(product(*ways), key=lambda each: sum(cost for _, _, cost in each)):
@@ -309,7 +311,7 @@ def nearest(shape: ModelShape, config: GrpoConfig, ranks: int, limit: float, mos
 
 
 def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig:
-    """Return the configuration with settings changed, named as `optimizer.zero_stage`."""
+    """Return the configuration with some settings changed. They are named by their paths: `optimizer.zero_stage`."""
     for path, value in settings.items():
         section, _, name = path.rpartition(".")
         changed = {section: getattr(config, section).model_copy(update={name: value})} if section else {name: value}
@@ -318,7 +320,7 @@ def with_settings(config: GrpoConfig, settings: Mapping[str, Any]) -> GrpoConfig
 
 
 def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[Change]]:
-    """Yield for each setting its value as it is, at no cost, and others by what they cost: time, or another result."""
+    """Yield for each setting its present value, at no cost, and other values with their costs."""
     optimizer, engine = config.optimizer, config.engine
     if isinstance(engine, VllmEngineConfig):
         used = engine.gpu_memory_utilization
@@ -352,10 +354,8 @@ def _changes(config: GrpoConfig, ranks: int, most_ranks: int) -> Iterator[list[C
 def memory_lines(
     config: GrpoConfig, model: ModelConfig, sizes: Sequence[float], free: float | None = None
 ) -> list[str]:
-    """Return what a training takes, a line each, for people. sizes: the GPUs of this machine, in GB. free: bytes that
-    the disk has for it, where that is known.
-
-    Raises ConfigError where it does not fit, with the nearest settings that do.
+    """Return the memory plan of a training as lines of text. sizes: GB of each GPU of this machine. free: free bytes of
+    the disk, if known. Raises ConfigError if the training does not fit; the error names the nearest settings that do.
     """
     architecture = architecture_of(model)
     if architecture is None:
@@ -374,8 +374,8 @@ def memory_lines(
 
 
 def check_disk(shape: ModelShape, config: GrpoConfig, free: float) -> None:
-    """Raise ConfigError where checkpoints take more than the disk has, with the nearest setting that fits. Rollouts do
-    not count: how long they get is not known yet."""
+    """Raise ConfigError if checkpoints take more than the free disk; the error names the nearest setting that fits.
+    Rollouts are left out, because their length is not known yet."""
 
     def needed(varied: GrpoConfig) -> Parts:
         return {part: size for part, size in plan_disk(shape, varied).items() if part != ROLLOUTS}

@@ -57,7 +57,7 @@ class _Away:
     storage: torch.UntypedStorage
     size: int
     start: int | None
-    """The position of its bytes in the host's memory; None where they were dropped."""
+    """The position of its bytes in the host's memory, or None if they were dropped."""
 
 
 class OptimizerStates:

@@ -46,7 +46,7 @@ holds more memory than its logits."""
 
 
 def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """Load the checkpoint in folder `model`. Raises SetupError where it is none.
+    """Load the checkpoint in folder `model`. Raises SetupError if it is none.
 
     settings: DeepSpeed's configuration. Where `is_sharded` holds of it, every rank calls this, and keeps its share of
     each layer as that is read: none holds the whole model.
@@ -91,8 +91,8 @@ class PolicyModel(nn.Module):
     def match_logits(self) -> None:
         """Compute logits from hidden states as the model itself does from now on (`choose_path`).
 
-        Raises SetupError where its architecture is one whose log-probabilities would be wrong. Where weights are
-        sharded every rank calls it.
+        Raises SetupError if its architecture is one whose log-probabilities would be wrong. Where weights are sharded
+        every rank calls it.
         """
 
         def logprobs(path: LogitPath, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -373,7 +373,7 @@ TokenLogprobs = Callable[[LogitPath, Sequence[Sequence[int]]], Sequence[Tensor]]
 def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
     """Return the path whose log-probabilities are the model's own, on a few tokens.
 
-    Raises SetupError, with the architecture's name, where none is.
+    Raises SetupError, with the architecture's name, if none is.
     """
     name = type(causal_lm).__name__
     was_training = causal_lm.training

@@ -56,7 +56,7 @@ def step_folder(folder: Path, step: int) -> Path:
 
 
 def latest_step(folder: Path) -> int | None:
-    """Return the step of the checkpoint that counts; None where there is none."""
+    """Return the step of the checkpoint that counts, or None if there is none."""
     pointer = folder / LATEST
     return int(json.loads(pointer.read_text())["step"]) if pointer.exists() else None
 

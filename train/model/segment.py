@@ -40,12 +40,12 @@ class Segment:
     sampled: tuple[bool, ...] = ()
     """Marks of the output_ids that the policy sampled itself; empty where it sampled all."""
     version: int = 0
-    """The version of the weights that sampled it; the oldest, where there are several."""
+    """The version of the weights that sampled it; the oldest, if there are several."""
     temperature: float = 1.0
     """The temperature at which it was sampled."""
     origin: Origin = "policy"
     reward: float | None = None
-    """None where it could not be judged."""
+    """None if it could not be judged."""
     right: bool = False
     """Whether it passed its verifier."""
     group: int = 0
@@ -106,9 +106,9 @@ class SegmentBatch:
 
     input_ids: Int[Tensor, "rows length"]
     attention_mask: Int[Tensor, "rows attended_length"] | None
-    """None where packed."""
+    """None if packed."""
     position_ids: Int[Tensor, "rows length"] | None
-    """The positions in each segment of a row, from 0, by which the model tells the segments apart; None where not
+    """The positions in each segment of a row, from 0, by which the model tells the segments apart, or None if not
     packed."""
     rows: Int[Tensor, " batch"]
     """The row that each segment lies in."""
@@ -120,7 +120,7 @@ class SegmentBatch:
     mask: PerToken
     """1 on the output tokens that are the policy's own."""
     rollout_logprobs: PerToken
-    """0 where there are none."""
+    """0 if there are none."""
     temperature: PerCompletion
     """Each segment's own."""
     prefix: Prefix | None = None
@@ -209,8 +209,8 @@ def shared_batches(segments: Sequence[Segment], tokens: int) -> Iterator[list[in
 
     A group of 8 completions of 128 tokens on a prompt of 120 is 1,984 tokens when each carries its prompt, and 1,144
     when they share it. The prompts run through the model first; the completions then attend to their keys and values,
-    through which gradients reach the prompt as before. Completions are computed as wide as the longest beside them, so
-    a group is cut where that would cost more than computing its prompt again.
+    through which gradients reach the prompt as before. Completions are padded to the longest in their micro-batch, so a
+    group is cut if padding costs more than computing its prompt again.
 
     Those of one prompt are side by side. A single segment longer than `tokens` stands alone.
     """

@@ -27,7 +27,7 @@ from truegold.verifiers import SetupError
 RUN_IDS = "trackers.json"
 """Holds the ids under which the trackers know this run: a resumed run goes on with them."""
 PROJECT = "truegold"
-"""The project of all runs in the trackers, where no variable says otherwise."""
+"""The project of all runs in the trackers, if no variable says otherwise."""
 _REFUSED_BY_MLFLOW = re.compile(r"[^\w\-. :/]", re.ASCII)
 
 Table = Sequence[Sequence[object]]
@@ -99,7 +99,7 @@ class MlflowRun:
 
 
 def start_tracker(name: Tracker, folder: Path) -> TrackedRun:
-    """Start a run, or go on with an interrupted one of the training in `folder`. Raises SetupError where the tracker is
+    """Start a run, or go on with an interrupted one of the training in `folder`. Raises SetupError if the tracker is
     not installed."""
     try:
         tracker = importlib.import_module(name)

@@ -30,7 +30,7 @@ from truegold.train.model.trackers import Table, TrackedRun, start_tracker
 class MetricsLog:
     """Writes `metrics.jsonl` and `tensorboard/` in `folder`; on ranks other than 0 it does nothing.
 
-    Lines of the step `resume_at` and later ones are dropped. Raises SetupError where a tracker is not installed.
+    Lines of the step `resume_at` and later ones are dropped. Raises SetupError if a tracker is not installed.
     """
 
     def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
@@ -55,7 +55,7 @@ class MetricsLog:
         self._board = SummaryWriter(str(board), purge_step=resume_at)
 
     def write(self, step: int, metrics: Mapping[str, float | None]) -> None:
-        """Write one step's scalars; None where a value does not exist for this step."""
+        """Write one step's scalars, or None if a value does not exist for this step."""
         if self._file is None:
             return
         from truegold.train.model.ending import write_anyway
@@ -131,7 +131,7 @@ def describe_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]
 
 
 def _values(settings: Any, name: str) -> list[Any]:
-    """Return the value of a dotted name in a list, or an empty list where there is no such setting."""
+    """Return the value of a dotted name in a list, or an empty list if there is no such setting."""
     for part in name.split("."):
         if not isinstance(settings, dict) or part not in settings:
             return []

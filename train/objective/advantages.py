@@ -85,7 +85,7 @@ def rloo(groups: Groups) -> PerCompletion:
 
 def reinforce_pp(groups: Groups) -> PerCompletion:
     """Return r, whitened over the batch; groups of one will do. REINFORCE++, arXiv 2501.03262, without a KL in the
-    reward. Each completion weighs the same, whatever its length."""
+    reward. Each completion weighs the same, independent of its length."""
     return _whitened(groups.rewards, groups.judged)
 
 
@@ -110,8 +110,8 @@ def batch_std(groups: Groups) -> PerCompletion:
 
 
 def maxrl(groups: Groups) -> PerCompletion:
-    """Return (r - mean of the group) / pass rate of the group, 0 where none is right: a right completion of a problem
-    with pass rate p weighs as 1/p.
+    """Return (r - mean of the group) / pass rate of the group, 0 if none is right: a right completion of a problem with
+    pass rate p weighs as 1/p.
 
     MaxRL, arXiv 2602.02710, where rewards are 0 or 1 and their mean is the pass rate; the mean of rewards that may be
     negative could be anything, 0 too.

@@ -1,11 +1,11 @@
 """Policy losses, token by token, and the KL penalty.
 
-All losses take log-probabilities of the policy in training (`current`) and of the one before the step (`old`),
-advantages of completions or of their tokens, and the mask of sampled tokens, of which only GSPO's averages over a
-sequence make use. They return a `TokenLoss`. Throughout, rho = exp(current - old).
+All losses return a `TokenLoss`. They take log-probabilities of the policy in training (`current`) and of the policy
+before the step (`old`), advantages of completions or tokens, and the mask of sampled tokens, which only GSPO uses. rho
+is exp(current - old).
 
-Nothing is added up here. On padding a loss may have any value, since the token weights (`weights.token_weights`) are 0
-there.
+Losses are not summed here. On padding they may have any value, because the token weights (`weights.token_weights`) are
+0 there.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerTok
 def topr(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken) -> TokenLoss:
     """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
-    What is unlikely already is pushed down no further. Tapered off-policy REINFORCE, arXiv 2503.14286, token by token
-    as in ROLL; the paper has the ratio of the whole completion. rho is 1, and this plain REINFORCE, at the first step
-    on a batch.
+    Tokens that are already unlikely are not pushed down further. Tapered off-policy REINFORCE, arXiv 2503.14286, token
+    by token as in ROLL; the paper has the ratio of the whole completion. At the first step on a batch rho is 1, and
+    this is plain REINFORCE.
     """
     ratio = _ratio(current, old).detach()
     advantage = _per_token(advantages, current)

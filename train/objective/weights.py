@@ -91,8 +91,8 @@ def off_policy_sequence_mask(
 def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
     """Return the entropy (nats) from which a token belongs to the highest `quantile` of the batch.
 
-    entropies: of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf
-    where there are none.
+    entropies: of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf if there
+    are none.
     """
     if entropies.numel() == 0:
         return float("-inf")
@@ -192,8 +192,8 @@ def token_weights(
 
     A batch that is cut into micro-batches and spread over ranks gives each token the same weight as in one piece. The
     totals are counted before any mask of corrections, so that masking does not raise what is left. constant: L, in
-    tokens, for the kind "constant". Raises ValueError where it is missing. sequence_tokens: the tokens of the
-    sequence that each row is a part of; its own where left out.
+    tokens, for the kind "constant". Raises ValueError if it is missing. sequence_tokens: the tokens of the sequence
+    that each row is a part of; its own where left out.
     """
     if kind == "token":
         return mask / max(totals.tokens, 1.0)
@@ -254,7 +254,7 @@ def self_distillation(current: PerToken, teacher: PerToken, old: PerToken, max_g
     its gradient is that of the divergence KL(p(. | x) || sg p(. | x, c)) there.
 
     It is the loss of SDPO, arXiv 2601.20802, with the sampled token in place of the sum over the vocabulary. teacher:
-    the same policy's log-probabilities with the context, NaN where there is none. r = min(exp(current - old), 2) weighs
+    the same policy's log-probabilities with the context, NaN if there is none. r = min(exp(current - old), 2) weighs
     tokens that an earlier policy has sampled. The difference is cut at `max_gap` nats.
     """
     detached = current.detach()

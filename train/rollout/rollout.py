@@ -1,4 +1,4 @@
-"""Rollouts with vLLM on this machine or a vLLM server: weights are updated after every step and checked by a probe."""
+"""Rollouts with vLLM on this machine or on servers. After each update of weights, a probe checks them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.verifiers import GuardError, TruegoldError
 
 RolloutEngine = VllmEngine | SamplerPool
-"""An engine that samples, takes new weights (`update_weights`), gives memory back while the trainer needs it (`sleep`,
-until it is used), and shows what may be wrong where it disagrees with the trainer's (`forget_prefixes`, `head_logits`,
-`vectors`). Every rank calls its methods together."""
+"""An engine that samples, takes new weights (`update_weights`), and frees memory for the trainer (`sleep`, until its
+next use). `forget_prefixes`, `head_logits` and `vectors` help to find the cause if it disagrees with the trainer. All
+ranks call its methods together."""
 
 
 @contextmanager
 def engine_deaths_reported(step: int) -> Iterator[None]:
-    """Turn what the sampling engine dies of into a GuardError that names the step; those of evaluations are below 0."""
+    """Turn the death of the sampling engine into a GuardError that names the step. Steps of evaluations are
+    negative."""
     try:
         yield
     except TruegoldError:
@@ -90,7 +91,7 @@ class RolloutSampler:
         ]
         repeated_sampling = [params for params in sampling for _ in range(size)]
         repeated_prompts = [prompt for prompt in prompts for _ in range(size)]
-        # A pool of samplers is shared by the ranks, and breaks off its own part.
+        # Ranks share a pool of samplers, which handles its own failures.
         alone = nullcontext() if isinstance(self.engine, SamplerPool) else interruptible()
         with alone, engine_deaths_reported(step):
             # Ranks may share an engine, so that one without rows asks it too.
@@ -98,7 +99,7 @@ class RolloutSampler:
         return prompts, [list(islice(completions, size)) for _ in rows]
 
     def sync(self, version: int) -> Mismatch:
-        """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""
+        """Give the sampling engine the trainer's weights, and probe. Raises GuardError if the engines disagree."""
         self.send(version)
         return self.probe.check(version)
 
@@ -109,8 +110,8 @@ class RolloutSampler:
 
 
 def build_rollout_engine(model: Path, config: GrpoConfig, note: Note = print_note) -> RolloutEngine:
-    """Return what a training samples with: vLLM in this process on the checkpoint in folder `model`, or what samples
-    beside the trainer, such as running servers. note: takes lines on samplers that are lost and that are back."""
+    """Return the sampling engine of a training: vLLM in this process on the checkpoint in folder `model`, or samplers
+    next to the trainer, such as servers. note: gets lines on lost and returned samplers."""
     engine, asynchronous = config.engine, config.asynchronous
     if isinstance(engine, ServerEngineConfig):
         return SamplerPool(_ListedServers(model, config, engine), engine.weights_dir, engine.outage_seconds, note)
@@ -152,8 +153,7 @@ class _ListedServers:
 
 
 def max_length(config: VllmEngineConfig | ServerEngineConfig) -> int:
-    """Return the longest prompt plus completion, in tokens, of the engine that `config` describes, without loading
-    it."""
+    """Return the most tokens of prompt and completion for an engine, without loading it."""
     if isinstance(config, VllmEngineConfig):
         return config.max_model_len
     servers = ServerRollouts(config)
@@ -173,15 +173,15 @@ MAX_ABS = {"float32": 1e-3, "tf32": 0.01, "bfloat16": 0.1}
 float32, a forgotten temperature 0.2."""
 
 FLOOR_FACTOR = 4.0
-"""A probe also fails at so many times the noise of the first one, where both engines held the weights just loaded."""
+"""A probe fails at so many times the noise of the first probe, when both engines had just loaded the same weights."""
 
 MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
 """The noise is taken to be at least this: a probe of 64 tokens scatters."""
 
 SAME_DISTANCE = 1e-6
-"""Distances that differ by less than this share do not depend on what was tried."""
+"""If a trial changes the distance by less than this share, it had no effect."""
 TEMPERATURES = tuple(step / 20 for step in range(2, 41))
-"""Tried in search of the one that the sampling engine really uses."""
+"""Temperatures that are tried to find the one that the sampling engine really uses."""
 
 VECTOR_TOLERANCE = 1e-5
 """The largest difference between norms or biases of the two engines that rounding explains, relative to the largest of
@@ -192,18 +192,17 @@ HEAD_TOLERANCE = {"float32": 1e-3, "tf32": 5e-3, "bfloat16": 0.05}
 largest logit."""
 
 SHOWN_LAYERS = 8
-"""Layers that are named of those that do not arrive."""
+"""The most layers with stale weights that the error names."""
 CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.toml").read_text("utf-8"))
 """Why the engines may disagree: each with its `cause` and a `remedy`."""
 
 
 @dataclass
 class Probe:
-    """Says after each weight sync whether the engine that samples and the one that trains agree, and if not, why.
-
-    The sampling engine continues a few fixed prompts, and the log-probabilities that it reports are compared with the
-    training engine's for the same tokens. That catches what comparing weights cannot. Where the two disagree beyond
-    rounding, the known causes are tried one after another, and the error names the one that explains it.
+    """Checks after each weight sync whether the sampling engine and the training engine agree. The sampling engine
+    continues a few fixed prompts, and its log-probabilities are compared with those of the training engine for the same
+    tokens. If they differ by more than rounding, known causes are tried one after another, and the error names the
+    cause.
     """
 
     engine: RolloutEngine
@@ -223,14 +222,14 @@ class Probe:
 
     @property
     def dtype(self) -> str:
-        """The coarser dtype of the two engines, whose rounding the limits are of. On a GPU vLLM's attention multiplies
-        float32 as `tf32`, with ten bits."""
+        """The coarser dtype of the two engines, which sets the limits. On a GPU vLLM's attention multiplies float32 as
+        `tf32`, with ten bits."""
         if not self.sampler_dtype == self.config.optimizer.dtype == "float32":
             return "bfloat16"
         return "tf32" if self.trainer.device.type == "cuda" else "float32"
 
     def check(self, version: int) -> Mismatch:
-        """Compare the engines; every rank calls it. Raises GuardError with the cause where those of any rank
+        """Compare the engines. All ranks call this together. Raises GuardError with the cause if the engines of a rank
         disagree, unless `guards.off` has the probe."""
         distance = self._measure_mismatch(self._sample(version))
         if PROBE in self.config.guards.off:
@@ -281,7 +280,7 @@ class Probe:
         return replace(distance, mean_abs=all_max(float("inf") if math.isnan(distance.mean_abs) else distance.mean_abs))
 
     def _explain(self, version: int, mean_abs: float) -> tuple[str, str]:
-        """Return what explains a disagreement of `mean_abs`, and what to do about it."""
+        """Return the cause of a disagreement of `mean_abs`, and a remedy."""
         segments = self._sample(version)
         assumed = segments[0].temperature
         distances = {
@@ -307,8 +306,8 @@ class Probe:
         return cause, CAUSES[name]["remedy"]
 
     def _find_stale_part(self, version: int) -> tuple[str, Collection[str]]:
-        """Return the name of what the sampling engine holds of older weights, trying one thing after another, and the
-        layers that do not arrive."""
+        """Return the name of the part of the sampling engine that has older weights, and the layers that do not
+        arrive."""
         _, stale = self._compare_layers()
         if not stale and all_max(self._head_difference()) > HEAD_TOLERANCE[self.dtype]:
             return "stale_head", ()
@@ -325,8 +324,8 @@ class Probe:
         return ("other_dtype" if self.sampler_dtype != self.config.optimizer.dtype else "unexplained"), ()
 
     def _compare_layers(self) -> tuple[set[str], set[str]]:
-        """Return the layers that both engines hold alike, as far as their one-dimensional weights (norms, biases) tell,
-        and those that differ or of which some weights are never handed over."""
+        """Return the layers that are equal in both engines, judged by their one-dimensional weights (norms, biases),
+        and those that differ or whose weights are not all sent."""
         engine_vectors = self.engine.vectors()
         handed: set[str] = set()
         current: set[str] = set()
@@ -336,7 +335,7 @@ class Probe:
         for name, tensor in self.trainer.named_tensors():
             handed.add(name)
             if name in parameters and not torch.equal(parameters[name], tensor):
-                # Other weights are handed over than those in training.
+                # The weights that are sent differ from those in training.
                 stale.add(_layer(name))
             vector = engine_vectors.get(name)
             if vector is None or tensor.shape != vector.shape:

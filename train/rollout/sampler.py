@@ -96,7 +96,7 @@ class Sampler:
         return self._stream is not None
 
     def take_signal(self) -> tuple[Any, ...] | None:
-        """Return a message that says how far its start is, without waiting; None where none has arrived."""
+        """Return a message that says how far its start is, without waiting, or None if none has arrived."""
         return self._take_message() if self.connection.poll() else None
 
     def start(self, sampling: SamplingParams, in_flight: bool) -> None:
@@ -129,7 +129,7 @@ class Sampler:
         self._send("weights", folder, version)
 
     def pause(self) -> None:
-        """Have the stream, where there is one, finish what it has begun; `await_pause` has to follow."""
+        """Have the stream, if there is one, finish what it has begun; `await_pause` has to follow."""
         if self._stream is not None:
             self._send("pause")
 

@@ -171,7 +171,7 @@ class _Stream:
     starved_s: float = 0.0
     environments_s: float = 0.0
     idle_since: float | None = None
-    """When the sampler last saw that all episodes wait for their environments; None where they do not."""
+    """When the sampler last saw that all episodes wait for their environments, or None if they do not."""
 
     def count_idle_time(self, is_idle: bool) -> None:
         """Add the time since the last call where all episodes waited then. is_idle: whether all do now."""
@@ -280,7 +280,7 @@ class SamplerChild:
         self.outbox.send("paused", stream.usage(self.runner))
 
     def _take(self, stream: _Stream, count: int) -> list[Request] | None:
-        """Return what is sampled next, at most `count` requests; None where the stream is to pause (`TakeRequests`)."""
+        """Return what is sampled next, at most `count` requests, or None if the stream is to pause (`TakeRequests`)."""
         if not (stream.spans or self.waiting or self.episodes or self.arrived or stream.is_pausing):
             began = time.monotonic()
             self.connection.poll(None)

@@ -1,16 +1,14 @@
 """The samplers of a training: rank 0 has them, and every rank uses them.
 
-How many there are does not depend on the number of ranks. What is asked for in the background goes to the one with the
-least to do, a group as a whole, so that its prompt is computed once. New weights are written once, and every sampler
-reads them.
+The number of samplers does not depend on the number of ranks. In the background, a whole group goes to the sampler with
+the least work, so that its prompt is computed once. New weights are written once, and every sampler reads them.
 
-    starting    a process that loads the model, here or where Ray has placed it, or a thread that looks for its server
-    loading     it gets the weights in training
+    starting    a process loads the model, here or on a node of Ray, or a thread looks for its server
+    loading     the sampler loads the current weights
     ready       it samples
-    lost        it has died, or its server has; it starts anew after a pause, and others do what it had not done
+    lost        the sampler or its server has died. It restarts after a pause, and others do its work
 
-A sampler that starts anew samples nothing before it has the weights in training, and each token says of which version
-it is.
+A restarted sampler loads the current weights before it samples. Each token has the version of its weights.
 """
 
 from __future__ import annotations
@@ -43,8 +41,7 @@ LOOK_EVERY_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 60.0
 """The first and the longest pause before a lost sampler starts anew; each is twice the one before."""
 MOST_LOSSES, LATELY_S = 4, 3600.0
-"""A process that is lost this many times in so many seconds does not start anew; a server does, which somebody else
-looks after."""
+"""A process that is lost so many times within so many seconds is not restarted. A server is always tried again."""
 LONGEST_START_S = 1800.0
 """How long samplers may take to start while none samples."""
 WAIT_S = 1.0
@@ -55,21 +52,21 @@ HOLDER = "pool"
 
 @dataclass
 class _Seat:
-    """A sampler that there is to be: the one that there is, and those before it."""
+    """The place of one sampler: the present process or server, and its predecessors."""
 
     setup: SamplerSetup
     sampler: Sampler | None = None
     is_ready: bool = False
-    """Whether it samples; else it starts or is lost."""
+    """Whether it samples, or else it starts or is lost."""
     losses: list[float] = field(default_factory=list)
     """When it was lost."""
     starts_at: float = 0.0
     error: GuardError | SetupError | None = None
-    """The error by which it was lost."""
+    """The error of the last loss."""
 
     @property
     def is_server(self) -> bool:
-        """Whether somebody else starts what it samples with."""
+        """Whether it is a server, which the user starts."""
         return isinstance(self.setup.engine, ServerEngineConfig)
 
     @property
@@ -88,7 +85,7 @@ class _Seat:
         return f"the server {engine.url}" if isinstance(engine, ServerEngineConfig) else f"sampler {self.setup.name}"
 
     def describe_error(self) -> str:
-        """Return its name and what it was lost for."""
+        """Return the name of the sampler and the cause of its loss."""
         return f"{self.describe()}: {'it starts' if self.error is None else self.error.message}"
 
 
@@ -119,8 +116,8 @@ class SamplerPool:
     ) -> None:
         """Start the samplers on rank 0.
 
-        list_setups: returns those that there are to be now. weights_dir: the folder that weights pass through, where it
-        is not one in memory. outage_s: how long servers are waited for when none is left. note: takes lines on samplers
+        list_setups: returns those that there are to be now. weights_dir: the folder that weights pass through, if it is
+        not one in memory. outage_s: how long servers are waited for when none is left. note: takes lines on samplers
         that are lost, and that are back.
         """
         self._list_setups, self._outage_s, self._note = list_setups, outage_s, note
@@ -139,7 +136,7 @@ class SamplerPool:
                 self._folder, self._lock = claim_folder()
             else:
                 self._folder = Path(weights_dir).resolve() / "samplers"
-                # What a training that was killed has left there.
+                # Files that a killed training left there.
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._seats = {setup.name: _Seat(setup) for setup in list_setups()}
             self._start_all()
@@ -155,7 +152,7 @@ class SamplerPool:
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
-        """Sample one completion for each prompt of this rank, in order; what runs in the background pauses."""
+        """Sample one completion for each prompt of this rank, in order. The background pauses."""
         check_room(prompts, self.max_model_len)
         local = list(zip(map(tuple, prompts), sampling, seeds, strict=True))
         return self._spread(
@@ -199,7 +196,8 @@ class SamplerPool:
         """Do nothing: they go on."""
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """Return the logits [N, V] of the output heads for hidden states [N, H], their mean where those differ."""
+        """Return the logits [N, V] of the output heads for hidden states [N, H]. If the samplers differ, return the
+        mean."""
         logits = self._ask_all("head_logits", hidden.detach().cpu())
         return from_first_rank(_mean(logits) if logits and logits[0] is not None else None)
 
@@ -230,14 +228,14 @@ class SamplerPool:
         )
 
     def start(self, sampling: SamplingParams, *, in_flight: bool = False) -> None:
-        """Begin to sample what is submitted. in_flight: whether new weights change completions that have begun."""
+        """Start sampling submitted requests. in_flight: whether new weights are loaded in the middle of completions."""
         self._background.stream = (sampling, in_flight)
         for seat in self._ready():
             with self._losing(seat) as sampler:
                 sampler.start(sampling, in_flight)
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """Hand over a group's requests, whose `sample` tells them apart from all others."""
+        """Submit the requests of a group. Their `sample` identifies them."""
         check_room([request.prompt for request in requests], self.max_model_len)
         self._submit([Submitted("requests", request.sample, request) for request in requests])
 
@@ -253,12 +251,12 @@ class SamplerPool:
 
     @property
     def waited_share(self) -> float:
-        """The share of the streams' time in which every episode waited for its environment, on rank 0."""
+        """On rank 0, the share of time in which all episodes waited for their environments."""
         return self.usage.environments_s / max(self.usage.stream_s, 1e-9)
 
     def poll(self, timeout_s: float | None = 0.0) -> list[FinishedSample]:
-        """Return what has been finished since the last time. Where that is nothing, wait for it at most `timeout_s`;
-        None: as long as it takes. Raises GuardError or SetupError where no sampler is left to finish it."""
+        """Return the completions that finished since the last call. If there are none, wait for at most `timeout_s`
+        (None: without a limit). Raises GuardError or SetupError if no sampler is left."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             self._look_after()
@@ -274,7 +272,7 @@ class SamplerPool:
     # How samplers start, and are lost.
 
     def _start_all(self) -> None:
-        """Start all samplers. Raises the error of a process that cannot start, or of a server where none can be sampled
+        """Start all samplers. Raises the error of a process that cannot start, or of a server if none can be sampled
         from."""
         for seat in self._seats.values():
             seat.sampler = Sampler(seat.setup)
@@ -291,7 +289,7 @@ class SamplerPool:
 
     def _look_after(self) -> None:
         """Take samplers in that have started, start those anew that are lost, and follow the list of all. Raises
-        GuardError or SetupError where none is left."""
+        GuardError or SetupError if none is left."""
         now = time.monotonic()
         if now - self._looked >= LOOK_EVERY_S:
             self._looked = now
@@ -309,7 +307,7 @@ class SamplerPool:
             self._check_hope(now)
 
     def _check_hope(self, now: float) -> None:
-        """Raise an error where no sampler is ready, and none will be."""
+        """Raise an error if no sampler is ready, and none will be."""
         processes = [seat for seat in self._seats.values() if not seat.is_server]
         for seat in processes if all(seat.is_given_up for seat in processes) else ():
             assert seat.error is not None
@@ -365,8 +363,8 @@ class SamplerPool:
 
     @contextmanager
     def _losing(self, seat: _Seat) -> Iterator[Sampler]:
-        """Lose the sampler where it fails, so that others do its work. A process that says what is wrong with the
-        settings is no loss: the error goes on."""
+        """Mark the sampler as lost if it fails, so that others do its work. Errors about settings are raised
+        instead."""
         assert seat.sampler is not None
         try:
             yield seat.sampler
@@ -383,7 +381,7 @@ class SamplerPool:
             self._take_back(seat)
 
     def _take_back(self, seat: _Seat) -> None:
-        """End a sampler, and keep what it has done and what it has not."""
+        """End a sampler, and keep its finished completions and its open requests."""
         sampler, seat.sampler, seat.is_ready = seat.sampler, None, False
         if sampler is None:
             return
@@ -409,7 +407,7 @@ class SamplerPool:
     # How they are asked.
 
     def _submit(self, submitted: Sequence[Submitted]) -> None:
-        """Hand over what is to be sampled, each group to the sampler with the least to do."""
+        """Send the waiting requests, each group to the sampler with the least work."""
         for _, group in groupby(submitted, key=lambda each: each.group):
             if not self.samplers:
                 self._background.waiting += group
@@ -460,7 +458,7 @@ class SamplerPool:
             return list(self._ask_each({seat.setup.name: call for seat in self._await_ready()}).values())
 
     def _await_ready(self) -> list[_Seat]:
-        """Return those that are ready, when there is one."""
+        """Wait until a sampler is ready, and return all that are."""
         while True:
             self._look_after()
             if ready := self._ready():
@@ -468,8 +466,8 @@ class SamplerPool:
             self._wait(WAIT_S)
 
     def _ask_each(self, calls: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-        """Have methods called, one of each sampler at the same time, while the background pauses; return the answers by
-        the samplers' names, without those of samplers that are lost meanwhile."""
+        """Call a method on each sampler at the same time, while the background pauses. Return the results by the names
+        of the samplers, without those that are lost meanwhile."""
         for seat in self._ready():
             with self._losing(seat) as sampler:
                 sampler.pause()

@@ -30,7 +30,7 @@ from truegold.verifiers import ConfigError
 
 
 class ServerRollouts(ServerEngine):
-    """The servers of `config`, which take weights. Raises ConfigError where `weights_dir` is not set.
+    """The servers of `config`, which take weights. Raises ConfigError if `weights_dir` is not set.
 
     A server that is started again has the weights of its start: it gets those in training before it samples. What it
     has sampled before that is seen (`_WeightKeeper.is_prepared`) is thrown away, and sampled again.

@@ -1,15 +1,16 @@
-"""Calls into environments, many at once: each has a deadline, and none can hold up the others.
+"""Runs many calls of environments at once. Each has a deadline, and none can delay the others.
 
     calls = EnvironmentCalls(deadline_s=30)
     calls.start("episode 7", environment.step, completion)
-    calls.take_answers(wait_s=1.0)     [Answer("episode 7", value=Reply(...))], or [] where nothing has ended yet
+    calls.take_answers(wait_s=1.0)     [Answer("episode 7", value=Reply(...))], or [] if no call has ended yet
 
 A plain function runs in a thread, and a coroutine on one event loop.
 
-- A function that waits keeps its thread busy. While other calls are queued, a stand-in thread is started for it, so
-  that they need not wait for its deadline.
-- A function that never returns cannot be ended. Its thread is given up: a daemon, it dies with the process.
-- A coroutine that blocks the event loop blocks all coroutines. The loop is given up, and later ones run on a new one.
+- A function that waits keeps its thread busy. If other calls are queued, another thread (a stand-in) is started for
+  them.
+- A function that never returns cannot be ended. Its thread is given up; as a daemon it dies with the process.
+- A coroutine that blocks the event loop blocks all coroutines. The loop is given up, and later coroutines run on a new
+  one.
 - The event loop goes on after any error of a coroutine, since other coroutines run there too.
 """
 
@@ -30,16 +31,16 @@ from truegold.verifiers import SetupError, TruegoldError
 THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
 STAND_IN_S = 0.1
-"""Seconds after which a call is taken to wait; its thread then gets a stand-in where other calls are queued."""
+"""After so many seconds a call counts as waiting, and its thread gets a stand-in if other calls are queued."""
 GATHER_S = 0.0005
-"""Answers that come within so many seconds of each other are taken together."""
+"""Answers within so many seconds of each other are returned together."""
 BLOCKED_S = 1.0
-"""An event loop that has not answered for so many seconds is blocked by a coroutine that waits without awaiting."""
+"""An event loop that has not answered for so many seconds is blocked by a coroutine."""
 MOST_THREADS = 512
-"""Stand-ins are started up to so many threads, not counting those that were given up."""
+"""The most threads with stand-ins, without those that were given up."""
 MOST_ALIVE = 4096
-"""Threads that a process may have here, counting those that were given up. Without a limit a long run whose
-environments hang now and then would use up the threads of the machine, and an unrelated part of it would fail."""
+"""The most threads, with those that were given up. Stops a long run with hanging environments from using up the
+machine's threads."""
 THREAD_NAME = "truegold-environments"
 LONGEST_ERROR = 500
 """Characters of an error's text that are kept: an environment may raise a whole page."""
@@ -56,7 +57,7 @@ class Answer:
     key: Hashable
     """The call's, as it was started with."""
     value: Any = None
-    """The value that the call has returned; None where there is an `error`."""
+    """The value that the call has returned, or None if there is an `error`."""
     error: str | None = None
     """The error that the call has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
     is_late: bool = False
@@ -74,19 +75,19 @@ class _Call:
     started: float | None = None
     """When a thread took it from the queue, by `time.monotonic`; None while it is queued."""
     is_over: bool = False
-    """Whether its answer was handed out; one that comes later is dropped."""
+    """Whether the answer was returned. A later one is dropped."""
     has_stand_in: bool = False
-    """Whether a stand-in was started, so that its own thread has to end once it returns."""
+    """Whether a stand-in was started. The call's own thread then ends when it returns."""
     has_returned: bool = False
     """Whether its thread has come back from the function."""
     is_lost: bool = False
     """Whether its thread was given up."""
     future: Any = None
-    """The future by which a coroutine on the event loop is cancelled; None for a plain function."""
+    """The future of a coroutine, to cancel it. None for a plain function."""
 
 
 class EnvironmentCalls:
-    """Starts calls and hands out their answers, in the order in which they end. Used from one thread."""
+    """Starts calls and returns their answers in the order in which they end. Used from one thread."""
 
     def __init__(self, deadline_s: float, threads: int = THREADS) -> None:
         self._deadline_s = deadline_s
@@ -94,21 +95,20 @@ class EnvironmentCalls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
-        """Threads that take calls, without those that were given up."""
+        """The number of threads, without those that were given up."""
         self._threads_lock = threading.Lock()
-        """Guards `_threads`, and what calls note of their threads."""
+        """Guards `_threads`, and the notes of calls about their threads."""
         self._is_closed = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         """The event loop of new coroutines, made for the first one."""
         self._loops: list[asyncio.AbstractEventLoop] = []
-        """All event loops that were made, those that were given up among them."""
+        """All event loops, with those that were given up."""
         self._loop_lock = threading.Lock()
         """Guards `_loop`, which several threads may need at once for the first time."""
         self._beat_asked: float | None = None
         """When the event loop was asked for a sign of life; None once it has given it."""
         self.lost_threads = 0
-        """Threads that were given up since a function does not return, and those of event loops that were given up
-        since a coroutine blocks them."""
+        """Threads that were given up because a function did not return, or a coroutine blocked their event loop."""
         with self._threads_lock:
             if sum(self._start_thread() for _ in range(threads)) == 0:
                 raise self._no_thread_error()
@@ -135,10 +135,10 @@ class EnvironmentCalls:
         self._waiting.put(call)
 
     def take_answers(self, wait_s: float = 0.0) -> list[Answer]:
-        """Return the answers of calls that have ended since the last time, or whose deadline has passed.
+        """Return the answers of calls that have ended since the last call, or whose deadline has passed.
 
-        wait_s: how long to wait for a first answer. Answers within `GATHER_S` of it are taken with it. Raises
-        SetupError where so many calls have never returned that there is no thread for others.
+        wait_s: how long to wait for a first answer; answers within `GATHER_S` after it are returned too. Raises
+        SetupError if so many calls have never returned that no thread is left.
         """
         answers = self._take_ended(wait_s)
         now = time.monotonic()
@@ -198,7 +198,7 @@ class EnvironmentCalls:
             call.has_stand_in = True
 
     def _stand_in(self, now: float) -> None:
-        """Start stand-ins for threads that wait, no more than there are calls in the queue."""
+        """Start stand-ins for waiting threads, at most as many as calls in the queue."""
         with self._threads_lock:
             queued = min(self._waiting.qsize(), MOST_THREADS - self._threads)
             if queued <= 0:
@@ -286,7 +286,7 @@ class EnvironmentCalls:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of new coroutines; make it where there is none, or where the last one has closed."""
+        """Return the event loop of new coroutines. Make one if there is none or the last one has closed."""
         with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()

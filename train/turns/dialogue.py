@@ -228,8 +228,8 @@ def dialogue_segments(
 ) -> list[Segment]:
     """Return the segments of a dialogue, in which the assistant's tokens alone are trained on.
 
-    Raises TypeError for what is no dialogue, ConfigError where the template refuses it, and ValueError where the
-    template does not end a prompt where the assistant's turn begins.
+    Raises TypeError for an invalid dialogue, ConfigError if the template refuses it, and ValueError if the template
+    does not end a prompt at the start of the assistant's turn.
     """
     messages = [
         message if message["role"] == "assistant" else template.escape(message) for message in check_messages(messages)

@@ -230,8 +230,7 @@ HALF_PAIR = re.compile("[\ud800-\udfff]")
 def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[str, Any]]]:
     """Return what makes an environment, and the JSON schemas of its tools; one is made on trial, and closed.
 
-    Raises ConfigError where there is nothing of that name, it takes other arguments, or what it makes is no
-    environment.
+    Raises ConfigError if there is nothing of that name, it takes other arguments, or it does not make an environment.
     """
     label = f"environment {config.environment!r}"
     parts = split_spelling(config.environment)
@@ -251,7 +250,7 @@ def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[st
 
 
 def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
-    """Return the tools of what should be an environment. Raises ConfigError where it is none."""
+    """Return the tools of what should be an environment. Raises ConfigError if it is none."""
     hint = "See docs/how-to/train-on-dialogues.md for what an environment is."
     try:
         missing = [name for name in ("reset", "step") if not callable(getattr(environment, name, None))]

@@ -1,8 +1,7 @@
-"""Many episodes at once: the engine samples the turn that is next, while environments answer elsewhere.
+"""Plays many episodes at once: the engine samples turns while environments reply to others.
 
-An environment that raises, hangs, or returns what cannot be used ends its own episode, which could not be judged then;
-the others go on. What the model writes is never its environment's fault, or a policy could learn to have its bad
-episodes left out.
+If an environment raises, hangs, or returns an invalid reply, its episode ends without a score; the others continue. A
+fault of the model's turn is scored, because a policy could otherwise learn to have bad episodes left out.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Episode:
     ending: Ending | None = None
     """None while it goes on."""
     score: float | None = None
-    """The score that the environment gives; None where the row's verifier is to judge."""
+    """The score that the environment gives, or None if the row's verifier is to judge."""
     turn_scores: list[float | None] = field(default_factory=list)
     """The score of each turn, where the environment gives one."""
     error: str | None = None
@@ -143,7 +142,7 @@ class EpisodeRunner:
         return episodes
 
     def take_up(self, episode: Episode, answer: Answer) -> bool:
-        """Take up what an environment has answered; return whether another turn follows."""
+        """Process the reply of an environment. Return whether another turn follows."""
         if answer.error is not None:
             episode.ending = Ending.DEADLINE if answer.is_late else Ending.ERROR
             episode.error = answer.error
@@ -183,7 +182,7 @@ class EpisodeRunner:
         return True
 
     def next_request(self, episode: Episode, seeded_by: Sequence[object], key: int) -> Request | None:
-        """Return what is to be sampled next for an episode; None where there is no room for it."""
+        """Return the request for the next turn of an episode, or None if its prompt is too long."""
         assert episode.dialogue is not None
         try:
             prompt = episode.dialogue.prompt()
@@ -200,7 +199,7 @@ class EpisodeRunner:
 
 
 class OpenEpisodes:
-    """Episodes on their way, by keys that tell them apart, with what is to be sampled next and what was sampled."""
+    """Running episodes by their keys, with their sampled turns and next requests."""
 
     def __init__(self, runner: EpisodeRunner) -> None:
         self._runner = runner
@@ -223,8 +222,8 @@ class OpenEpisodes:
         self._calls.start(key, episode.environment.open, episode.row, read=read_opening)
 
     def take_requests(self, count: int) -> list[Request]:
-        """Take up what environments have answered, and return at most so many turns that are sampled next; the `sample`
-        of each is its episode's key."""
+        """Process the replies of environments, and return at most so many requests for next turns. The `sample` of a
+        request is its episode's key."""
         # Where nothing is being sampled, the engine would look again only after a pause.
         for answer in self._take_answers(0.0 if self.clock.in_flight or self._ready else POLL_S):
             if not isinstance(answer.key, int):
@@ -247,7 +246,7 @@ class OpenEpisodes:
         return requests
 
     def take_up(self, key: int, completion: Completion, version: int, versions: Versions = ()) -> None:
-        """Take up a sampled turn and ask the environment what follows."""
+        """Pass a sampled turn to its environment."""
         self.clock.in_flight -= 1
         episode, _ = self._open[key]
         assert episode.dialogue is not None
@@ -262,7 +261,7 @@ class OpenEpisodes:
         self._calls.start(key, episode.environment.step, message, read=read_answer)
 
     def take_ended(self) -> list[tuple[int, Episode]]:
-        """Return those that have ended since the last time, with their keys."""
+        """Return the episodes that ended since the last call, with their keys."""
         ended, self._ended = self._ended, []
         return ended
 
@@ -294,16 +293,15 @@ class OpenEpisodes:
         self._ended.append((key, episode))
         assert episode.environment is not None
         episode.step_counts = episode.environment.step_counts
-        # The call has another key than those that the episode itself waited for.
+        # Calls of the episode itself have other keys.
         self._calls.start((episode.row["id"], key), episode.environment.close)
 
 
 def make_runner(
     engine: Engine, tokenizer: Any, stop_token_ids: Sequence[int], system: str | None, config: TurnsConfig
 ) -> EpisodeRunner:
-    """Return what plays episodes on an engine, under the tokenizer's chat template and behind the message `system`.
-
-    Raises ConfigError for an environment that cannot be made.
+    """Return a runner that plays episodes on an engine, with the tokenizer's chat template and the system message
+    `system`. Raises ConfigError if the environment cannot be made.
     """
     make, tools = load_environment(config)
     template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, tools)
@@ -311,7 +309,7 @@ def make_runner(
 
 
 class _SamplerClock:
-    """How long a sampler has had nothing to do since no environment had answered. What prompts take is not counted."""
+    """Measures how long a sampler waited for environments. Computing prompts does not count."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -334,7 +332,7 @@ class _SamplerClock:
 
     @property
     def waited_share(self) -> float:
-        """The share of the time so far in which nothing was to be sampled."""
+        """The share of the time without requests."""
         now = time.monotonic()
         waited = self._waited_s + (now - self._idle_since if self._idle_since is not None else 0.0)
         return waited / max(now - self._began, 1e-9)

@@ -69,7 +69,7 @@ class Recorder:
         """The tools of the environment, which the template shows."""
         self._path = Path(path)
         self._record: dict[str, Any] = {}
-        """The episode so far; empty where nothing is to be written."""
+        """The episode so far; empty if nothing is to be written."""
         try:
             # Otherwise it would be noticed at the end of the first episode, when the caller no longer listens.
             self._path.open("ab").close()

@@ -210,8 +210,8 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
 
 
 def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
-    """Return the call that stands as JSON between Qwen's and Hermes' tags, and where the text goes on behind it; None
-    where that is no call. position: behind the start tag."""
+    """Return the call as JSON between Qwen's and Hermes' tags, and the position after it, or None if it is not a call.
+    position: behind the start tag."""
     decoded = _decode_json(text, position)
     if decoded is None:
         return None
@@ -227,8 +227,8 @@ def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
 
 
 def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
-    """Return the calls of Kimi's section, each `functions.NAME:INDEX` and JSON, and where the text goes on behind it;
-    None where it is not calls and nothing else. position: behind the start tag."""
+    """Return the calls of Kimi's section, each `functions.NAME:INDEX` and JSON, and where the text goes on behind it,
+    or None if it is not calls and nothing else. position: behind the start tag."""
     calls: _Calls = []
     while head := _CALL_HEAD.match(text, position):
         name = _CALL_NAME.fullmatch(head["id"])
@@ -255,7 +255,7 @@ def _skip_space(text: str, position: int) -> int:
 
 
 def _decode_json(text: str, position: int) -> tuple[Any, int] | None:
-    """Return the JSON value that begins at a position, and where it ends; None where there is none that messages can
+    """Return the JSON value that begins at a position, and where it ends, or None if there is none that messages can
     hold."""
     try:
         value, end = _DECODER.raw_decode(text, _skip_space(text, position))

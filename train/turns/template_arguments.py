@@ -18,7 +18,7 @@ nothing, and Jinja does not know them."""
 def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the arguments that a tokenizer's chat template does not read, each with all names that it does read.
 
-    Empty where the template cannot be parsed: nobody knows then.
+    Empty if the template cannot be parsed.
     """
     from jinja2 import TemplateError, nodes
     from jinja2.ext import loopcontrols

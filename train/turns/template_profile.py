@@ -45,7 +45,7 @@ class Render(Protocol):
     """Writes messages by a chat template."""
 
     def __call__(self, messages: Sequence[Message], *, generates: bool = True) -> str | None:
-        """Return the text of messages, with the beginning of the next turn where it `generates`; None where the
+        """Return the text of messages, with the beginning of the next turn where it `generates`, or None if the
         template refuses them."""
 
 
@@ -59,8 +59,8 @@ class Thoughts:
     after_question: bool
     """Whether it is still there when another question follows."""
     after_tool: bool | None
-    """Whether it is still there when the turn's tool call is answered; None where the template shows neither the call
-    nor the answer beside it."""
+    """Whether it is still there when the turn's tool call is answered, or None if the template shows neither the call
+    nor its answer."""
     shows_calls: bool
     """Whether the template shows tool calls."""
 
@@ -76,10 +76,10 @@ class TemplateProfile:
     keeps_turns: bool
     """Whether an answer without a thought stays as it was written when a question follows."""
     keeps_thoughts: bool | None
-    """Whether the thought of an answer stays when a question follows; None where the template does not tell thoughts
+    """Whether the thought of an answer stays when a question follows, or None if the template does not tell thoughts
     from other content."""
     keeps_thoughts_in_tool_loops: bool | None
-    """Whether the thought before a tool call is still there when the tool has answered; None where the template has no
+    """Whether the thought before a tool call is still there when the tool has answered, or None if the template has no
     tools or no thoughts."""
     opens_thought: bool
     """Whether the prompt itself opens a thought, so that completions begin within one."""
@@ -138,8 +138,8 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
 
 
 def _think_tags(template: TurnTemplate) -> tuple[str, str] | None:
-    """Return the first known pair of think tags that are one token each, a pair that the template uses before others;
-    None where there is no such pair."""
+    """Return the first known pair of think tags that are one token each, a pair that the template uses before others,
+    or None if there is no such pair."""
     chat_template = str(template.tokenizer.chat_template)
     counts = {tag: len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) for tag in chain(*KNOWN_PAIRS)}
     pairs = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
@@ -162,7 +162,7 @@ def none_where_refused(render: Callable[..., str]) -> Render:
 
 def choose_opening(render: Render) -> list[Message] | None:
     """Return the shortest beginning of a dialogue that a template takes: a question, or a system message and a
-    question; None where it refuses both."""
+    question, or None if it refuses both."""
     for opening in (QUESTION, [SYSTEM, *QUESTION]):
         if render(opening) is not None:
             return list(opening)
@@ -173,7 +173,7 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
     """Return what a template does to thoughts.
 
     They are passed in the field `reasoning_content` where the template shows that, and otherwise between think tags in
-    the content, which DeepSeek-R1's template cuts out. None where the template does not show answers at all.
+    the content, which DeepSeek-R1's template cuts out. None if the template does not show answers at all.
     """
     in_field = {"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}
     text = render([*opening, in_field], generates=False)
@@ -186,8 +186,8 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
 def _follow_thought(
     render: Render, opening: Sequence[Message], turn: Message, *, is_in_content: bool
 ) -> Thoughts | None:
-    """Return what a template does to the thought of `turn`. None where thoughts are in the content, and the answer
-    beside the thought is gone, too, when a question follows."""
+    """Return what a template does to the thought of `turn`, or None if thoughts are in the content and the template
+    also removes the answer when a question follows."""
     after_question = render([*opening, turn, *QUESTION])
     if is_in_content and (after_question is None or ANSWER not in after_question):
         return None

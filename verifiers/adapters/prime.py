@@ -23,7 +23,7 @@ class RolloutNotJudged(RuntimeError):
 
 
 async def score_trace(data: Any, trace: Any) -> dict[str, float]:
-    """Return the reward of a trace's last reply by name. Raises RolloutNotJudged where there is none."""
+    """Return the reward of a trace's last reply by name. Raises RolloutNotJudged if there is none."""
     verdict = await judge(data, trace.last_reply)
     if verdict.score is None:
         raise RolloutNotJudged(f"{data.verifier}: {verdict.reason}: {dict(verdict.evidence)!r:.200}")
@@ -38,7 +38,7 @@ async def judge(data: Any, response: str) -> Verdict:
 
 
 async def gold_passes(data: Any) -> bool | None:
-    """Return whether the row's gold earns its own reward; None where no perfect response can be made up."""
+    """Return whether the row's gold earns its own reward, or None if no perfect response can be made up."""
     gold = next(iter(golds_in(data.gold)), None)
     perfect = gold_response(resolve(data.verifier), gold, data.solution)
     return None if perfect is None else (await judge(data, perfect)).passed

@@ -58,7 +58,7 @@ def _read(text: str) -> Any:
 
 
 def route_of(columns: Mapping[str, Any], routes: Mapping[str, str]) -> str | None:
-    """Return the verifier that the routes name for a row's data set; None where they name none."""
+    """Return the verifier that the routes name for a row's data set, or None if they name none."""
     source = source_of(columns) if routes else None
     if source is None:
         return None

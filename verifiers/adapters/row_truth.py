@@ -91,7 +91,7 @@ class RowTruth:
     verifier_args: str = "{}"
     problem: str | None = None
     unread: str | None = None
-    """Why what stands in place of gold is none; None where it is one."""
+    """Why what stands in place of gold is none, or None if it is one."""
     is_foreign: bool = False
     """Whether the row is of a kind, or of a data set, that the trainer's own scorer judges."""
 
@@ -261,10 +261,10 @@ def answer_in(gold: str, is_working: bool = False) -> str:
 
 
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
-    """Return the arguments of the verifier `code` for the tests of a row; None where it has none.
+    """Return the arguments of the verifier `code` for the tests of a row, or None if it has none.
 
-    gold: the column of gold. Beside another one than theirs only assertions are tests, which nothing else looks like.
-    Raises Unusable for tests that cannot be read.
+    gold: the column of gold. Next to a gold of another kind, only assertions count as tests. Raises Unusable for tests
+    that cannot be read.
     """
     gold = None if gold in SOLUTIONS[1:] else gold
     named = columns.get("entry_point")

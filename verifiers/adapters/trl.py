@@ -46,7 +46,7 @@ class TruegoldReward:
         log_metric: Callable[[str, float], None] | None = None,
         **columns: Any,
     ) -> list[float | None]:
-        """Return a reward for each completion; None where it could not be judged."""
+        """Return a reward for each completion, or None if it could not be judged."""
         names, has_truth = truth_columns(columns)
         if completions and self.verifier is None and not has_truth:
             raise ConfigError(
@@ -81,7 +81,7 @@ _DEFAULT = TruegoldReward()
 def _by_row(name: str, values: Any, completions: int) -> Any:
     """Return a column with an entry for each completion, which a text or number that stands alone is for all of them.
 
-    Raises ConfigError where a column is none of this batch: TRL hands each with an entry for every completion.
+    Raises ConfigError if a column is none of this batch: TRL hands each with an entry for every completion.
     """
     if isinstance(values, str | Number) or getattr(values, "shape", None) == ():
         return [values] * completions

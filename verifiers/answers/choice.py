@@ -8,13 +8,13 @@ r"""Judges multiple choice: does the response commit to the gold option?
     gold AC    A, C   ca   C and A   选AC   A and C are right, B is wrong                  match: all of them, no other
     gold ①③    1, 3   A and C   ③①                                                        match
 
-Gold is a letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`, or several
-letters: `A,C`, `AC`, `["A", "C"]`. A text is an option's where they are the same text, blanks, case and markup aside,
-or the same mathematics (`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any
-of the announced forms of `extract`, or by what its last or its first line chooses (`extract.chosen`): `Hence C
-is correct`, `the third option`, `The capital is Rome`, `No, there are more`.
+Gold is a letter A–Z (also `(B)`, `B.` or `B) text`), the text of one of `info["options"]`, or several letters: `A,C`,
+`AC`, `["A", "C"]`. A text names an option if it is the option's text, apart from blanks, case and markup, or the same
+mathematics (`math.equivalent`). Options may have labels of their own (`A. red`). The response commits to an option in
+an announced form (`extract`), or in its first or last line (`extract.chosen`): `Hence C is correct`, `the third
+option`, `The capital is Rome`, `No, there are more`.
 
-Letters in prose (`as in C`), lists of all options, and shares of several right letters are not covered.
+Not covered: letters in prose (`as in C`), lists of all options, and partial credit for some of several right letters.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_ANSWER_CHARS = 2_000
 """A longer answer is not a choice. Stops text made to be slow to normalise."""
 
 MAX_FORMULA_CHARS = 200
-"""Longer texts are compared as texts only. Stops a formula of a page being read once for each option."""
+"""Longer texts are not compared as mathematics, because that is slow."""
 
 MAX_OPTIONS = 26
 MAX_OPTION_CHARS = 10_000
@@ -87,7 +87,7 @@ _CHOOSING = re.compile(
     r"|\b(?:[Oo]pci[oó]n|Antwort|r[eé]ponse|alternativa|вариант)\b|[✓✔☑✅]|\[[xX]\]",
     re.IGNORECASE,
 )
-"""Words and ticks by which an option is named without its letter."""
+"""Words and ticks that choose an option without its letter."""
 _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -97,10 +97,10 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 @dataclass(frozen=True, slots=True)
 class ChoiceVerifier(AnswerVerifier):
-    """Judges multiple choice: is the option that the response commits to gold?
+    """Judges multiple choice: does the response commit to the gold option?
 
-    Reads from `info`: `options`, the texts of the options in the order of their letters, and `multiple` (false): gold
-    is one or more letters, and all of them are needed.
+    Settings in `info`: `options`, the texts of the options in the order of their letters; `multiple` (default false),
+    whether gold is a set of letters that are all needed.
     """
 
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
@@ -111,7 +111,8 @@ class ChoiceVerifier(AnswerVerifier):
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
-        """Judge the option; where none is named, the statement that restates a question for yes or no."""
+        """Judge the option that the response names. If it names none and the question is for yes or no, judge a
+        statement that repeats the question."""
         try:
             verdict = self._judge(response, gold, info, problem)
         except BadOption as error:
@@ -153,7 +154,7 @@ class ChoiceVerifier(AnswerVerifier):
         return _judge(gold_reading, answer, committed, options)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """The gold's letters in a box, or the text that it is."""
+        """Return a right response: the gold's letters in a box, or its text."""
         letters = _read(gold, (), False).letters
         return f"\\boxed{{{', '.join(sorted(letters)) or gold}}}"
 
@@ -164,9 +165,9 @@ class _Reading:
 
     letters: frozenset[str]
     hedged: bool = False
-    """Whether it leaves open which of them it means."""
+    """Whether the text does not decide between the letters."""
     is_numbered: bool = False
-    """Whether they stand there as numbers: `1, 3`, `①③`."""
+    """Whether the letters are written as numbers: `1, 3`, `①③`."""
 
     def __str__(self) -> str:
         return "".join(sorted(self.letters))
@@ -195,7 +196,7 @@ def _mentions_option(text: str, gold: _Reading, options: Sequence[str]) -> bool:
 
 
 def _in_latin(text: str, gold: str) -> str:
-    """Return a text with A, B, C for ㄱ, ㄴ, ㄷ and ア, イ, ウ, where gold is of these."""
+    """Return a text with A, B, C in place of ㄱ, ㄴ, ㄷ or ア, イ, ウ, if gold is in that script."""
     letters = next((letters for letters in _SCRIPTS if any(map(gold.__contains__, letters))), None)
     if letters is None:
         return text
@@ -204,7 +205,7 @@ def _in_latin(text: str, gold: str) -> str:
 
 
 def _read_gold(gold: str, options: Sequence[str], multiple: bool) -> _Reading | None:
-    """Return the letters that gold is; None where it is none of the options."""
+    """Return the letters of gold, or None if gold is not an option."""
     latin = _in_latin(gold, gold)
     reading = _read(latin, options, multiple)
     if not _options_named_by(latin, options):
@@ -215,16 +216,15 @@ def _read_gold(gold: str, options: Sequence[str], multiple: bool) -> _Reading | 
 
 
 def gold_letters(gold: str, options: Sequence[str] = ()) -> str | None:
-    """Return the letters that gold is, `AC` for `["A", "C"]`; None where it is none of the options."""
+    """Return the letters of gold, such as `AC` for `["A", "C"]`, or None if gold is not an option."""
     reading = _read_gold(gold, _without_labels(options), multiple=False)
     return str(reading) if reading is not None else None
 
 
 def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: bool = False) -> _Reading | None:
-    """Return the letters of `A, C and E`, `ACE`, `["a", "c"]`, or of several options' texts; None of any other text.
-
-    numbered: `1, 3` and `①③` are letters too. The letters of a gold `ACE` are capitals in their order, as those of a
-    word rarely are, and a gold of one number is `②`.
+    """Return the letters of `A, C and E`, `ACE`, `["a", "c"]`, or the texts of several options, or None for any other
+    text. numbered: read `1, 3` and `①③` as letters too. In a gold `ACE` the letters must be capitals in alphabetical
+    order, because letters of a word rarely are. A gold with one number must be written `②`.
     """
     if "/" in text and (not is_gold or any(map(str.isdigit, text))):
         return None
@@ -249,7 +249,7 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
 
 
 def _bare_set(text: str, options: Sequence[str], gold: _Reading) -> tuple[Committed | None, _Reading | None]:
-    """Read a last or a first line that is nothing but a set."""
+    """Read a first or last line that consists only of a set of letters."""
     for line, form in ((last_line(text), "last_line"), (text.partition("\n")[0].strip("*_# "), "first_line")):
         if len(line) > MAX_ANSWER_CHARS:
             continue
@@ -259,7 +259,7 @@ def _bare_set(text: str, options: Sequence[str], gold: _Reading) -> tuple[Commit
 
 
 def _read_labelled(text: str, options: Sequence[str]) -> _Reading | None:
-    """Return the letters of `A) two and C) four`; a text that is another option's contradicts its letter."""
+    """Return the letters of `A) two and C) four`. A letter next to the text of another option is a contradiction."""
     labelled = [_LETTER_AND_TEXT.fullmatch(part) for part in _BETWEEN_LABELLED.split(text)]
     named = [(match[1] or match[2] or match[3], match[4].strip(_AROUND_TEXT)) for match in labelled if match]
     if len(named) < max(2, len(labelled)):
@@ -270,7 +270,7 @@ def _read_labelled(text: str, options: Sequence[str]) -> _Reading | None:
 
 
 def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | None = None) -> _Reading:
-    """Return the letters that `text` names, as letters or by the texts of options, and as numbers where gold does."""
+    """Return the letters that a text names: as letters, by the texts of options, or as numbers if gold has numbers."""
     plain_text = plain(text)
     bare = _LONE_LETTER.fullmatch(plain_text)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
@@ -289,8 +289,8 @@ def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | No
 
 
 def _read_words(text: str, written: str, options: Sequence[str], multiple: bool) -> _Reading:
-    """Read a letter in words or next to a text, the place of an option, or its text in words. A text that belongs to
-    another option contradicts the letter."""
+    """Read a letter within words (`the answer is C`), a letter with a text, the place of an option (`the third`), or
+    its text. A letter next to the text of another option is a contradiction."""
     label = _LETTER_AND_TEXT.fullmatch(text)
     if (match := _LONE_LETTER.fullmatch(text) or label) is not None:
         letters = frozenset(next(filter(None, match.groups())).upper())
@@ -303,7 +303,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
     (letter,) = letters
     written = f"(?:{letter}|{letter.lower()}(?=[).:]))"
     before, after = ("", label[4]) if label else (*re.split(_ITS_LETTER % written, text, maxsplit=1), "")[:2]
-    # A lone small letter before it is an article.
+    # A small letter alone before the text is an article: `a dog`.
     if len(before.strip()) == 1 and before.islower():
         before = ""
     parts = [before.strip(_AROUND_TEXT), after if label else after.strip(_AROUND_TEXT)]
@@ -311,7 +311,7 @@ def _read_words(text: str, written: str, options: Sequence[str], multiple: bool)
 
 
 def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str]) -> _Reading:
-    """Return the letter, and the options that the texts next to it name instead."""
+    """Return the letter, and other options that are named by the texts next to it."""
     index = ord(letter) - ord("A")
     others: set[str] = set()
     for part in parts:
@@ -322,7 +322,7 @@ def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str
 
 
 def _options_named_by(text: str, options: Sequence[str]) -> set[str]:
-    """Return the letters of the options whose text this is; the same text goes before the same mathematics."""
+    """Return the letters of the options with this text, or else with the same mathematics."""
     same_text = [index for index, option in enumerate(options) if _key(option) == _key(text)]
     same = same_text or [index for index, option in enumerate(options) if _is_same(text, option)]
     return {chr(ord("A") + index) for index in same}
@@ -339,7 +339,7 @@ def _is_same(text: str, option: str) -> bool:
 
 
 def _is_formula(text: str) -> bool:
-    """Tell whether a text can be compared as mathematics. The word of a unit does not make it prose."""
+    """Tell whether a text can be compared as mathematics. It may have a unit in words."""
     return (
         len(text) <= MAX_FORMULA_CHARS
         and _FORMULA_SIGN.search(text) is not None
@@ -352,7 +352,7 @@ def _key(text: str) -> str:
 
 
 def _without_labels(options: Sequence[str]) -> list[str]:
-    """`["A. red", "B. blue"]` as `["red", "blue"]`; as they are where not all of them are labelled."""
+    """Return `["red", "blue"]` for `["A. red", "B. blue"]`. If one option has no label, all stay as they are."""
     labelled = [_LETTER_AND_TEXT.fullmatch(option.strip()) for option in options]
     labels = [(match[1] or match[2] or match[3]).upper() if match else "" for match in labelled]
     if labels != [chr(ord("A") + index) for index in range(len(options))]:

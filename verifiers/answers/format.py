@@ -232,7 +232,7 @@ class TagReport:
     tokens: Mapping[str, int]
     """How many tokens each tag is, 1 only where it stays whole in any surroundings."""
     recommended: tuple[str, str] | None
-    """Thinking tags that are one token each; None where this tokenizer has none."""
+    """Thinking tags that are one token each, or None if this tokenizer has none."""
 
     @property
     def split(self) -> tuple[str, ...]:

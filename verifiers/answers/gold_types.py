@@ -47,11 +47,11 @@ TYPE_OF_NODE: dict[type, str] = {
 }
 """The type of each class of trees whose class alone decides it."""
 Note = tuple[str, str | None]
-"""A type of GOLD_TYPES and a normal form, None where there is none."""
+"""A type of GOLD_TYPES and a normal form, or None if there is none."""
 
 
 def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> Note | None:
-    """Return type and normal form of a gold, at most 200 characters; None where there is no gold."""
+    """Return type and normal form of a gold, at most 200 characters, or None if there is no gold."""
     if gold is None:
         return None
     if verifier == "choice":

@@ -1,4 +1,4 @@
-"""Tells golds that no right answer can ever match, from the words of gold and problem alone.
+"""Finds golds that no right answer can match, by the words of the gold and the problem.
 
     "How many moves are needed?"   gold "see picture"                                          placeholder
     "How many moves are needed?"   gold "Tom"                                                  words
@@ -9,8 +9,8 @@
     "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
     "Which book is it?"            gold "The Doctrine of the Mean", "Ctrl+A"               None: names and codes
 
-That a gold equals itself proves nothing, since every sentence does. Names, choices, yes and no, and short phrases are
-words that a right answer does use. A sentence is not, because a right answer is hardly ever worded the same way.
+A right answer repeats names, choices, yes and no, and short phrases word for word. It does not repeat a sentence,
+because it is hardly ever worded the same way.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 
 MAX_CHARS = 2_000
-"""The characters of a gold that are read."""
+"""The most characters of a gold that are read."""
 MAX_PHRASE_WORDS = 6
 MAX_PHRASE_HAN = 25
-"""A phrase of more words, or of more Chinese characters, is not repeated word for word by a right answer."""
+"""The longest phrase that a right answer repeats word for word, in words and in Chinese characters."""
 MAX_STATEMENT_CHARS = 200
 MAX_STATEMENT_FORMULAS = 2
 """A gold with more characters or formulas is a solution rather than an answer."""
@@ -42,29 +42,29 @@ _PREDICATE = re.compile(
     r"|that|which|so|then|if)\b",
     re.IGNORECASE,
 )
-"""Words that a sentence has and a phrase has not: "the largest even number", but "the number *is* even"."""
+"""Words that make a sentence of a phrase: "the number *is* even", but not "the largest even number"."""
 _ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
-"""Chinese words of an argument: because, so, proof, since, hence the choice is, solution; or two sentences."""
+"""Chinese words of an argument (because, so, proof, since, hence the choice is, solution), or two sentences."""
 _ORDERS_PROOF = re.compile(
     r"\s*(?:(?:dis)?prove\b(?:\s+that\b)?|show\s+(?:that\b|(?=(?:the|it|why|how)\b))|(?:试?证明|求证)[:：]?(?=.))",
     re.IGNORECASE,
 )
-"""A gold that begins so orders a proof of what follows: "Prove that x = 3"."""
+"""A gold that asks for a proof: "Prove that x = 3"."""
 _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
-"""A step of a solution, whose formulas are no answer yet: "we get", "multiplying by 2, ...", `<<3+4=7>>`, `a=b=c=d`."""
+"""A step of a solution rather than an answer: "we get", "multiplying by 2, ...", `<<3+4=7>>`, `a=b=c=d`."""
 _SEVERAL_VALUES = re.compile(
     r"(?<!\\);\s*\S|(?<!\\)\$\s*,?\s*(?<!\\)\$\s*\S|\S\s+(?:and|or)\s+\S|,\s*[A-Za-z]\w*\s*[=:]"
 )
-"""Values that stand side by side: "a; b", "$a$ $b$", "a and b", "x=1, y=2"."""
+"""Several values: "a; b", "$a$ $b$", "a and b", "x=1, y=2"."""
 _MARKUP_SPACE = re.compile(r"\\[,;:! ]")
 _NO_VALUE = re.compile(
     r"none|no\s+(?:real\s+)?solutions?|(?:no|zero|infinite(?:ly\s+many)?|countless|all|any)\b.*|undefined|does\s+not\s+exist|dne"
     r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
     re.IGNORECASE,
 )
-"""Answers without an amount that are right where there is none: "no solutions", "undefined", "cannot be determined"."""
+"""Answers which say that there is no amount: "no solutions", "undefined", "cannot be determined"."""
 _AMOUNT_WORDS = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
     r"|seventy|eighty|ninety|hundred|thousand|million|dozen|half|third|quarter|once|twice|thrice|single|both)\b"
@@ -73,12 +73,12 @@ _AMOUNT_WORDS = re.compile(
 )
 """Words that name an amount: "twelve", "half", "twice", "both", `三`."""
 _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b|多少|几(?!何)", re.IGNORECASE)
-"""`几` asks for a number, but not in `几何`, geometry."""
+"""`几` (how many) asks for a number, except in `几何` (geometry)."""
 _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
 """A number with a letter in place of a digit: `l99`, `1S`, `$1O.5`."""
 _AMOUNT = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
 _RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\s*-\s*\$?(\d+(?:\.\d+)?)")
-"""`10-44`, which is a range rather than a difference where it rises."""
+"""A range, `10-44`. If the second number is smaller, it is a difference."""
 _SEVERAL_NUMBERS = re.compile(
     r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}"
     rf"|(?:between\s+|from\s+|either\s+)?{_AMOUNT}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"
@@ -87,7 +87,8 @@ _SEVERAL_NUMBERS = re.compile(
     rf"|{_AMOUNT}\s+or\s+(?:more|less|fewer)\.?",
     re.IGNORECASE,
 )
-"""`2 8`, and `4,0`, which groups no thousands; `12 or 43`, `3 to 39`, `2±2`, `at least 9`, `9 or more`."""
+"""Several numbers in place of one: `2 8`, `4,0` (not grouped thousands), `12 or 43`, `3 to 39`, `2±2`, `at least 9`, `9
+or more`."""
 _ASKS_SEVERAL = re.compile(
     r"\b(?:and|both|each|they|are\s+(?:the|their)|respectively|list|pair|values|solutions)\b|、|和|各|分别",
     re.IGNORECASE,
@@ -98,9 +99,9 @@ _ASKS_SEVERAL = re.compile(
 MAX_NAME_WORDS = 12
 _NAME_WORD = re.compile(r"[(“\"']?(?:[A-Z][^\W\d_]*(?:['’.&/-][^\W\d_]*)*|\d+(?:st|nd|rd|th))[)”\"']?|[+&/-]")
 _NAME_CODE = re.compile(r"[A-Z]+\d+[A-Z\d]*")
-"""`S15`, `C7M`: a word of a name with digits in it."""
+"""A word with digits that is part of a name: `S15`, `C7M`."""
 _NAME_NUMBER = re.compile(r"['’]?\d{2,4}(?:\.\d)?(?:[-–]\d{2,4})?|\d\.\d")
-"""A number that may stand in a name: "2007 Surfing Pro", "Radio 101.9 Davao"."""
+"""A number that may be part of a name: "2007 Surfing Pro", "Radio 101.9 Davao"."""
 _SMALL_WORDS = frozenset(
     "a against an and as at between by de del di du for from in into la le of on over per the through to under upon "
     "van von with".split()
@@ -108,7 +109,7 @@ _SMALL_WORDS = frozenset(
 _CODE = re.compile(
     r"[A-Za-z]{2,}\d*(?:[+/-][A-Za-z][A-Za-z0-9]*){1,4}|(?:/[a-z]\w*){2,}|\d{1,3}(?:\.\d{1,3}){3}|[A-Z][a-z]?\d?[+-]"
 )
-"""`Ctrl+A`, `CSMA/CD`; `/etc/hosts`; `192.168.0.1`; `Ca2+`."""
+"""Codes, paths and formulas of chemistry: `Ctrl+A`, `CSMA/CD`; `/etc/hosts`; `192.168.0.1`; `Ca2+`."""
 
 _TRUTH = {
     **dict.fromkeys(("yes", "是", "是的"), "yes"),
@@ -130,11 +131,11 @@ _PAIRS = (
 )
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
 MAX_TRUTH_CHARS = 40
-"""Characters of a gold that may be a truth value."""
+"""The most characters of a gold that is read as yes, no, true or false."""
 
 
 def truth_of(gold: str) -> str | None:
-    """Return `yes`, `no`, `true` or `false` where the gold says just that, else None."""
+    """Return `yes`, `no`, `true` or `false` if this is all that the gold says, else None."""
     if len(gold) > MAX_TRUTH_CHARS:
         return None
     return _TRUTH.get(_plain(gold))
@@ -150,7 +151,7 @@ def truth_options(gold: str) -> tuple[str, ...]:
 
 
 def is_name(gold: str) -> bool:
-    """Return whether gold is a name or a code, which a right answer repeats: "People's Bank of China", "Ctrl+A"."""
+    """Tell whether gold is a name or a code: "People's Bank of China", "Ctrl+A". A right answer repeats these."""
     if _CODE.fullmatch(gold):
         return True
     words = gold.split()
@@ -162,7 +163,7 @@ def is_name(gold: str) -> bool:
 
 
 def shorter_answers(gold: str) -> list[str]:
-    """Return the formulas of a prose gold and the answer that it commits to: a right answer may be one of them."""
+    """Return the formulas in a prose gold, and the answer that it commits to. A right answer may be one of them."""
     formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
     if len(gold) > MAX_STATEMENT_CHARS or len(formulas) > MAX_STATEMENT_FORMULAS or _DERIVES.search(gold):
         return []
@@ -173,7 +174,7 @@ def shorter_answers(gold: str) -> list[str]:
 
 
 def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one for each fault
-    """Return what keeps every right answer from matching `gold`, or None."""
+    """Return the reason why no right answer can match `gold`, or None."""
     text = gold.strip()[:MAX_CHARS]
     if is_placeholder(text):
         return "placeholder"
@@ -194,10 +195,10 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
 
 
 def gold_fault_kind(fault: str, gold: str) -> str:
-    """Return the kind of a gold that cannot be matched, by what a reviewer would do about it.
+    """Return why a gold cannot be matched, as a kind that tells a reviewer what to do.
 
-    "Adding 2 gives x=3, so x^2=9"    prose            derivation: its last result is the answer
-    "1,8"                             several_numbers  several_values: which one is asked?
+    "Adding 2 gives x=3, so x^2=9"    prose            derivation: take its last result
+    "1,8"                             several_numbers  several_values: find out which one is asked for
     "3000 @ 11; 24000 @ 7"            notation         several_values
     "h=gi"                            notation         notation: no verifier reads it
     """
@@ -209,7 +210,7 @@ def gold_fault_kind(fault: str, gold: str) -> str:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether a gold is made of sentences, which a right answer would put in other words."""
+    """Tell whether a gold consists of sentences, which a right answer would word differently."""
     plain = _MARKUP.sub(" ", _FORMULA.sub(" ⟦⟧ ", text))
     if _ORDERS_PROOF.match(plain):
         return True
@@ -221,19 +222,19 @@ def _is_prose(text: str) -> bool:
 
 
 def _names(problem: str, letters: set[str]) -> bool:
-    """Return whether the problem has one of the letters as a symbol, or as the unit of a number."""
+    """Tell whether the problem uses one of the letters as a symbol or as a unit."""
     return any(re.search(rf"(?<![A-Za-z]){re.escape(letter)}(?![a-z])", problem) for letter in letters)
 
 
 def _asks_one_count(problem: str) -> bool:
-    """Return whether the last sentence of the problem that asks for an amount asks for a single one."""
+    """Tell whether the problem asks for a single amount, by its last sentence that asks for an amount."""
     sentences = re.split(r"(?<=[.?!。？！])\s*", problem.strip())
     question = next((sentence for sentence in reversed(sentences) if _COUNT_ASKED.search(sentence)), None)
     return question is not None and not _ASKS_SEVERAL.search(question)
 
 
 def _names_no_value(text: str) -> bool:
-    """Return whether a gold is words without any amount in them."""
+    """Tell whether a gold consists of words without an amount."""
     plain = _MARKUP.sub(" ", text).strip()
     has_value = bool(re.search(r"\d|\\(?:pi|frac|sqrt|infty)|∞|π", text) or _AMOUNT_WORDS.search(plain))
     is_words = bool(re.fullmatch(r"(?:[A-Za-z][a-z'’-]{2,}\s*){1,6}[.]?|[一-鿿]{2,}", plain))

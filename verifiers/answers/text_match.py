@@ -1,23 +1,23 @@
-r"""Compares the answer's text: equal to gold (`exact`), or covered by a pattern (`regex`).
+r"""Compares the text of an answer with gold (`exact`) or with a pattern (`regex`).
 
-**`exact`**: the response's answer, or the whole response, is the same text as gold. Both sides are brought to Unicode
-NFC, runs of blanks count as one, and case does not matter unless `info["case_sensitive"]` is true. Synonyms, articles
-and punctuation are not covered, but for a full stop at the end; `5` and `5.0` differ.
+**`exact`**: the answer, or the whole response, is the same text as gold. Unicode forms (NFC), the number of blanks, and
+case do not matter; with `info["case_sensitive"]` case does. Synonyms, articles and punctuation matter, except for a
+full stop at the end, and `5` differs from `5.0`.
 
 **`regex`**: the answer fits a pattern.
 
     info {"pattern": "\\d{4}-\\d{2}-\\d{2}"}                           the answer is a date, the whole of it
     info {"pattern": "(?i)\\bparis\\b", "full": false}                 the answer mentions Paris
-    info {"pattern": "def \\w+\\(", "where": "final", "full": false}   what stands after the thinking defines something
+    info {"pattern": "def \\w+\\(", "where": "final", "full": false}   the text after the thinking defines a function
     gold "colou?r", no pattern in info                                 gold is the pattern
 
-`where` names the text: `answer`, what the response commits to (`extract`); `final`, all that stands after the
-thinking; `response`, all of it. `full`: whether the pattern has to cover the whole text, or to be found somewhere in
-it. `flags`: any of `i` (case does not matter), `m` (`^` and `$` at every line), `s` (`.` is a line break as well).
+`where` names the text to search: `answer`, the answer that the response commits to (`extract`); `final`, everything
+after the thinking; `response`, all of it. With `full` the pattern must cover the whole text, otherwise it may match a
+part. `flags`: any of `i` (ignore case), `m` (`^` and `$` match at every line), `s` (`.` matches a line break).
 
-Patterns are RE2's (google-re2): the time is linear in the text for every pattern, so that `(a+)+$` cannot hang a
-reward. In return RE2 has no look-around and no back-references, says `\z` for Python's `\Z`, and its `\d`, `\w`, `\s`
-and `\b` are ASCII's. A pattern that cannot be read is a row that could not be judged, and the verdict says why.
+Patterns are read by RE2 (google-re2). Its time is linear in the text, so `(a+)+$` cannot hang a reward. RE2 has no
+look-around and no back-references, writes `\z` for Python's `\Z`, and its `\d`, `\w`, `\s` and `\b` are ASCII only. If
+a pattern cannot be read, the response has no score, and the verdict says why.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_GOLD_CHARS = 100_000
-"""Above this a text is a document, not an answer. Stops normalising megabytes for each sample of a group."""
+"""A longer gold is not compared. Stops megabytes being normalised for each sample of a group."""
 
 MAX_PATTERN_CHARS = 2_000
-"""A longer pattern is not read. Stops patterns that are word lists in disguise, slow to compile for every row."""
+"""A longer pattern is not read. Stops word lists as patterns, which are slow to compile for each row."""
 MAX_PATTERN_BYTES = 2**20
 """The memory of one compiled pattern. Stops `(x{1000}){...}`: a large program costs its size for each character."""
 MAX_TEXT_CHARS = 400_000
@@ -53,7 +53,7 @@ SEARCHED_TEXTS = ("answer", "final", "response")
 
 @dataclass(frozen=True, slots=True)
 class ExactVerifier(AnswerVerifier):
-    """Compares texts: is the answer gold, letter for letter? Reads `info["case_sensitive"]` (bool, false if absent)."""
+    """Compares texts letter by letter. Setting in `info`: `case_sensitive` (default false)."""
 
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
@@ -69,7 +69,7 @@ class ExactVerifier(AnswerVerifier):
         if not (final_text := final_part(response)):
             return Verdict(0.0, Reason.NO_ANSWER)
         normal_gold = _normalize(gold, case_sensitive)
-        # The whole text comes first: gold may itself hold a phrase that reads like the announcement of an answer.
+        # The whole response is compared first, because gold may contain a phrase like "the answer is".
         for form, text in (("whole_response", final_text), ("bold", bold_words(response) or "")):
             if normal_gold in _spellings(text, case_sensitive):
                 return Verdict(1.0, Reason.MATCH, text, {"form": form})
@@ -99,8 +99,8 @@ def _normalize(text: str, case_sensitive: bool) -> str:
 class RegexVerifier(AnswerVerifier):
     """Searches the answer, or the whole response, for a pattern.
 
-    Reads `pattern` (gold if absent), `where` (`answer`), `full` (true for the answer, false elsewhere) and `flags`
-    (none) from `info`.
+    Settings in `info`: `pattern` (default gold), `where` (default `answer`), `full` (default true for the answer, else
+    false) and `flags` (default none).
     """
 
     options: ClassVar[tuple[str, ...]] = ("pattern", "where", "full", "flags")
@@ -124,7 +124,7 @@ class RegexVerifier(AnswerVerifier):
         return _search(compiled, _searched_text(response, where), full, evidence)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
-        """None: a text that fits cannot be told from the pattern."""
+        """Return None, because a matching text cannot be derived from a pattern."""
         return None
 
 
@@ -134,7 +134,7 @@ def _search(pattern: Any, searched: str | None, full: bool, evidence: Mapping[st
     limit = min(MAX_TEXT_CHARS, MAX_STEPS // max(1, pattern.programsize))
     if len(searched) > limit:
         return Verdict(0.0, Reason.UNREAD, None, {**evidence, "chars": len(searched), "limit": limit})
-    # RE2's UTF-8 cannot hold lone surrogates, which JSON can smuggle in.
+    # RE2 reads UTF-8, which cannot hold lone surrogates. JSON can.
     searched = searched.encode("utf-8", "replace").decode()
     match = pattern.fullmatch(searched) if full else pattern.search(searched)
     if match is None:
@@ -158,7 +158,7 @@ def _searched_text(response: str, where: str) -> str | None:
 
 @lru_cache(maxsize=CACHED_PATTERNS)
 def _compile(pattern: str, flags: str) -> Any:
-    """The compiled pattern, or a line that says what is wrong with it."""
+    """Return the compiled pattern, or a line that says what is wrong with it."""
     try:
         import re2
     except ImportError as error:

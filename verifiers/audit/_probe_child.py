@@ -113,7 +113,7 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
 
 
 def _not_json(verdict: Verdict) -> str | None:
-    """Return why the evidence is not JSON; None where it is."""
+    """Return why the evidence is not JSON, or None if it is."""
     try:
         json.dumps(dict(verdict.evidence), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

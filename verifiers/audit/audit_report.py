@@ -40,7 +40,7 @@ DEFAULT_LIMIT = 500
 """Golds audited: about 30,000 verdicts, and intervals of a few tenths of a per cent."""
 
 FEWEST_TRIALS = 12
-"""Answers of a gold that are tried at least, where there is no time for all."""
+"""Answers of a gold that are tried at least, if there is no time for all."""
 
 BARE_TRIED = 3
 """Golds that are shown by themselves, to tell whether the verifier takes them so."""
@@ -94,7 +94,7 @@ class Speed:
 
 
 def speed_of(seconds: Sequence[float]) -> Speed:
-    """Mean, median, 99th percentile and maximum of CPU times in seconds; zeros where there are none."""
+    """Mean, median, 99th percentile and maximum of CPU times in seconds; zeros if there are none."""
     if not seconds:
         return Speed(0, 0.0, 0.0, 0.0, 0.0)
     costs = sorted(1000 * cost for cost in seconds)
@@ -184,7 +184,7 @@ class AuditReport:
 
     @property
     def youden(self) -> Youden | None:
-        """Youden's J over all rewrites and edits that count; None where one of the two was not judged."""
+        """Youden's J over all rewrites and edits that count, or None if one of the two was not judged."""
         refused, paid = self.false_negatives, self.false_positives
         if refused.share is None or paid.share is None:
             return None

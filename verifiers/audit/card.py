@@ -1,10 +1,10 @@
-"""Verifier cards: what an audit found, as Markdown for people and as JSON for programs.
+"""Verifier cards: the results of an audit, as Markdown and as JSON.
 
     card = Card(report, contract, fingerprint="math@1", data="train.jsonl", date="2026-01-31")
     markdown(card), as_json(card)
 
-It says what was measured, on what, with which version, and what that does not show. The date is the caller's: no clock
-is read here, and the same audit gives the same card, its times aside. Every text of the data is shown as code.
+A card names the data and the version of the verifier, the measured rates, and the limits of the audit. The caller gives
+the date, so the same audit always gives the same card, except for measured times. Texts of the data are shown as code.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from truegold.verifiers.rates import Rate
 from truegold.verifiers.response_forms import fill_form
 
 CARD_FORMAT = 1
-"""The version of the JSON, which rises when a field changes its meaning."""
+"""The version of the JSON format. It rises when a field changes its meaning."""
 EXAMPLES_SHOWN = 40
-"""Rows of the table of failures; the JSON has all that were kept."""
+"""The failures in the Markdown table. The JSON has all that were kept."""
 TEXT_CHARS = 120
-"""The characters of a text that a table shows."""
+"""The most characters of a text in a table."""
 _YOUDEN_SOURCE = (
     "J is the share of right answers paid less that of wrong ones paid. How a policy drifts depends on J alone: near 0 "
     "learning is slow, below 0 the policy collapses (arXiv 2601.04411)."
@@ -35,22 +35,22 @@ _MARK = {True: "kept", False: "BROKEN", None: "not checked"}
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An audit and what surrounds it."""
+    """An audit with its context."""
 
     report: AuditReport
     contract: Sequence[CheckResult]
     fingerprint: str
-    """Name and version of the verifier with what else decides its verdicts."""
+    """Name and version of the verifier, and everything else that decides its verdicts."""
     data: str
     """The name of the data set."""
     date: str
     description: str = ""
     skipped: Mapping[str, int] | None = None
-    """Rows of the data that gave no gold, counted by reason."""
+    """The number of rows without a usable gold, by reason."""
 
 
 def as_json(card: Card) -> dict[str, Any]:
-    """Everything that the card knows, ready for JSON."""
+    """Return the card as data for JSON."""
     report, youden = card.report, card.report.youden
     verifier = {"name": report.name, "version": report.version, "fingerprint": card.fingerprint}
     golds = {"given": report.gold_count, "distinct": report.distinct_count, "audited": report.audited}
@@ -76,7 +76,7 @@ def as_json(card: Card) -> dict[str, Any]:
 
 
 def markdown(card: Card) -> str:
-    """The card as GitHub-flavoured Markdown."""
+    """Return the card as GitHub-flavoured Markdown."""
     report = card.report
     limits = ["## What this does not show", "", *(f"- {limit}" for limit in _limits(card))]
     parts = (_head_lines(card), _rate_lines(report), _contract_lines(card), _cost_lines(report), _failure_lines(report))
@@ -84,7 +84,7 @@ def markdown(card: Card) -> str:
 
 
 def summary_lines(report: AuditReport) -> Iterator[str]:
-    """The rates in plain text, for a terminal."""
+    """Return the rates as plain text for a terminal."""
     for name, rate in _summary(report):
         undecided = f", {rate.undecided} not judged" if rate.undecided else ""
         yield f"{name:<22} {_share(rate):>8}  {_interval(rate):<17} {rate.errors} of {rate.judged}{undecided}"
@@ -96,7 +96,7 @@ def summary_lines(report: AuditReport) -> Iterator[str]:
 
 
 def _form_lines(report: AuditReport) -> Iterator[str]:
-    """Say how the verifier is told the form of right responses, where it does not say so itself."""
+    """Return lines on how to tell the audit what a right response looks like, if the verifier does not say so."""
     rate = report.identity.rate
     if rate.judged and rate.errors == rate.judged:
         yield FORM_REMEDY
@@ -193,7 +193,7 @@ def _cost_lines(report: AuditReport) -> Iterator[str]:
 
 
 def _failure_lines(report: AuditReport) -> Iterator[str]:
-    # What pays for wrong answers first, and of each rule one example before any has a second.
+    # Wrong answers that were accepted come first. Each rule gets one example before a rule gets a second.
     parts = (("gold", {"": report.identity}), ("edit", report.edits), ("gaming", report.gaming))
     counts = [(part, count) for part, by_rule in (*parts, ("rewrite", report.rewrites)) for count in by_rule.values()]
     rows = [
@@ -231,7 +231,7 @@ def _limits(card: Card) -> Iterator[str]:
 
 
 def code(text: str) -> str:
-    """Any text as one code span on one line, cut after TEXT_CHARS characters."""
+    """Return a text as a code span on one line, cut after TEXT_CHARS characters."""
     text = text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}…"
     # Line ends, surrogates and other invisible characters are shown as escapes.
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -243,14 +243,14 @@ def code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text of the caller's as a text of Markdown, without markup."""
+    """Return a text so that Markdown shows it without markup."""
     return re.sub(r"([\\`*_{}\[\]<>#$~])", r"\\\1", " ".join(text.split()))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
-    # A bar ends a cell even inside a code span, and there alone a backslash keeps it from doing so.
+    # In a table, a bar ends the cell even inside a code span, unless it has a backslash.
     yield from (f"| {' | '.join(cell.replace('|', _ESCAPED_BAR) for cell in row)} |" for row in rows)
     yield ""
 

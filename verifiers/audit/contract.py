@@ -72,14 +72,14 @@ class CheckResult:
 
     name: str
     ok: bool | None
-    """Whether it was kept; None where it could not be checked."""
+    """Whether it was kept, or None if it could not be checked."""
     detail: str
     findings: tuple[str, ...] = ()
     """How it was broken."""
 
 
 def find_unchecked(checked: Sequence[CheckResult]) -> list[str]:
-    """Return the lines that were not checked, where that is because no gold answer fits; else none.
+    """Return the lines that were not checked, where that is because no gold answer fits, or else none.
 
     A single line may be without meaning for a verifier, such as one that reads no gold. Where not even the same verdict
     could be asked for twice, nothing was judged, and silence must not pass for a contract that is kept.

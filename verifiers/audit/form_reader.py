@@ -1,4 +1,4 @@
-"""Reads the form of a gold answer: `form_of(r"\\frac{3}{4}")` is a Rational; None where no form certainly fits.
+"""Reads the form of a gold answer: `form_of(r"\\frac{3}{4}")` is a Rational, or None if no form certainly fits.
 
 The patterns are strict and are tried from the narrow to the wide. What could be read in two ways is not read at all:
 `1,234` may be a number or a list, `6/20` after a word a date, `abc` a word or a product. Nested structures and
@@ -48,7 +48,7 @@ _RELATION = re.compile(r"(\\leq?|\\geq?|[<>≤≥])(?![a-zA-Z])")
 
 
 def form_of(gold: str) -> forms.Form | None:
-    """The form of `gold`, or None where none certainly fits."""
+    """The form of `gold`, or None if none certainly fits."""
     if not (text := gold.strip()) or len(text) > MAX_GOLD_CHARS:
         return None
     plain = re.sub(r"\\left(?=[(\[\\])|\\right(?=[)\]\\])", "", text)

@@ -61,7 +61,7 @@ def latex(value: Fraction) -> str:
 
 
 def exact_decimal(value: Fraction) -> str | None:
-    """The whole decimal expansion; None where it does not end within MAX_DECIMALS digits."""
+    """The whole decimal expansion, or None if it does not end within MAX_DECIMALS digits."""
     lengths = (decimals for decimals in range(MAX_DECIMALS + 1) if (value * 10**decimals).denominator == 1)
     return next((fixed(value, decimals) for decimals in lengths), None)
 
@@ -76,7 +76,7 @@ def fixed(value: Fraction, decimals: int) -> str:
 
 
 def repeating(value: Fraction, max_period: int = 6) -> str | None:
-    """0.1\\overline{6} for 1/6; None where it ends or the period is long."""
+    """0.1\\overline{6} for 1/6, or None if it ends or the period is long."""
     rest, digits, seen = abs(value) % 1, "", dict[Fraction, int]()
     while rest and rest not in seen and len(digits) <= 2 * max_period:
         seen[rest] = len(digits)
@@ -434,7 +434,7 @@ class WordForm(Form):
 
 
 def neighbour(form: Form) -> str | None:
-    """The text of a wrong answer of the same form; None where there is no certain one."""
+    """The text of a wrong answer of the same form, or None if there is no certain one."""
     text: str | None
     match form:
         case Rational() | Irrational():

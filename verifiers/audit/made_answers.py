@@ -1,33 +1,33 @@
-"""Makes answers to try a verifier with: right ones respelled, wrong ones close by, hostile ones, and gaming responses.
+"""Makes test answers for a verifier: right ones in other spellings, slightly wrong ones, hostile ones, and gaming
+responses.
 
     rewrites("5")      5.0, x=5, \\text{5}, ...           a verifier that refuses one makes a false negative
     edits("5")         6, -5, 5 \\text{ or } 6, 6=5, ...   a verifier that accepts one makes a false positive
 
-The rules are the rows of `variant_rules.toml`, and `variant_makers.py` has what their templates cannot say. Those
-marked `policy` are nearly right, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees, and a grader may fairly take either
-side. A rule makes nothing of a gold of another kind, of one that fails its condition, and where a part is None; golds
-of no certain form (`form_reader.py`) have no variants. Rules are deterministic.
+The rules are the rows of `variant_rules.toml`; `variant_makers.py` has functions for rules that a template cannot
+express. Rules marked `policy` make nearly right answers, such as 3.46 for 2 sqrt 3 or pi/6 for 30 degrees, which a
+grader may accept or refuse. A rule applies only to golds of its kind that meet its condition. Golds without a certain
+form (`form_reader.py`) have no variants. Rules are deterministic.
 
-A hostile case (`HOSTILE`) is a gold and an answer, built when it is asked for, because some are megabytes long.
-`expected` says what the verdict must be where that is certain, `any` elsewhere. What counts first is that there is a
-verdict at all, in bounded time and memory (`contract.py`); one without a score, for a limit or a timeout, always counts
-as an answer.
+A hostile case (`HOSTILE`) is a gold and an answer. It is built on demand, because some are megabytes long. `expected`
+is the required verdict, or `any`. Most important is that there is a verdict in bounded time and memory (`contract.py`).
+A verdict without a score, because of a limit or a timeout, is always allowed.
 
     tower               5               9^{9^{9^{9}}}             no_match
     tiny difference     1/2^{99}        1/2^{98}                  no_match
     full-width digits   123             １２３                     match
     null bytes          5               5 and zero bytes          any
 
-A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to the one right
-answer: a policy under training finds those that are paid. Each is made of the gold answer and of a wrong one of the
-same form; for a gold of no certain form only those cases remain that need neither.
+A gaming case (`gaming_cases`) is a whole response that tries to earn the reward without committing to one answer. It is
+made from gold and a wrong answer of the same form. For a gold without a certain form, only cases remain that need
+neither.
 
     many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
     or in a box          \\boxed{5 \\text{ or } 6}
     answer in thinking   <think>\\boxed{5}</think> I am not sure.
 
-Responses that commit to a wrong answer are edits. Layouts are whole responses with the right one, as chat models write
-them (a courtesy at the end, a tag, a table); what a verifier refuses of them is its policy.
+Layouts are whole responses with the right answer, as chat models write them (a courtesy at the end, a tag, a table). A
+verifier may refuse some of them as its policy.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Rule:
 
     name: str
     example: tuple[str, str]
-    """A gold, and a text that the rule makes of it."""
+    """A gold, and an answer that the rule makes from it."""
     kinds: frozenset[str]
     """The kinds of gold it is for."""
     description: str
@@ -92,7 +92,7 @@ class Rule:
     """Whether sensible verifiers differ on its texts."""
 
     def texts(self, form: Form) -> Iterator[str]:
-        """Yield what the rule makes of one form."""
+        """Yield the answers that the rule makes from a form."""
         if form.kind not in self.kinds or (self.when is not None and not self.when(form)):
             return
         for maker in self.makers:
@@ -114,7 +114,7 @@ def edits(gold: str) -> Iterator[Variant]:
 
 
 def wrong_answer(gold: str) -> str | None:
-    """A single, ordinary wrong answer of the same form; None where the form of `gold` is not certain."""
+    """A single, ordinary wrong answer of the same form, or None if the form of `gold` is not certain."""
     form = form_of(gold)
     return None if form is None else neighbour(form)
 
@@ -132,7 +132,7 @@ def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
 
 
 def _fill(template: str, form: Form) -> str | None:
-    """Return the template with its parts filled in from the form; None where one of them is None."""
+    """Return the template with its parts filled in from the form, or None if one of them is None."""
     parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
     return None if None in parts.values() else _PART.sub(lambda match: str(parts[match[1]]), template)
 
@@ -168,7 +168,7 @@ INJECTION = f"__import__('os').environ.__setitem__('{EXECUTED}', '1')"
 """An answer that runs as code where somebody evaluates it; `<injection>` in `hostile_answers.json`."""
 
 MANY = 20
-"""Candidates in the long lists: enough to cover what a small problem may have for an answer."""
+"""The number of candidates in long lists of answers."""
 
 MAX_FORMULA_WORDS = 3
 """A problem of so few words may be a formula, `1 + 1`, and its echo equal to the answer."""
@@ -178,7 +178,7 @@ _ECHO = "problem echoed"
 
 
 class TextSeries(TypedDict):
-    """`each` for every n of a range, joined: `<n>` stands for n in it, `<next>` for the number after."""
+    """A joined series of `each` for every n of a range. `<n>` becomes n, `<next>` the next number."""
 
     each: str
     joint: str
@@ -229,18 +229,19 @@ _GAMING: dict[str, dict[str, str]] = tomllib.loads(_read_data("gaming_responses.
 
 @dataclass(frozen=True, slots=True)
 class GamingCase:
-    """A whole response made from a gold: one that must not earn the full score, or a layout of a right one."""
+    """A whole response made from a gold: a gaming response that must not get the full score, or a layout of a right
+    one."""
 
     name: str
     response: str
 
 
 def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
-    """Cases for one gold, in a fixed order; `problem` is what the model was asked, where it is known."""
+    """Return the cases for one gold, in a fixed order. problem: the question, if it is known."""
     problem, form, wrong = problem or _SOME_PROBLEM, form_of(gold), wrong_answer(gold)
     for name, template in _GAMING["without_an_answer"].items():
         response = template.replace("<problem>", problem)
-        # A problem of few words may be a formula, and a gold of no known form may be among the very words of a case.
+        # A short problem may be a formula, and a gold without a known form may be one of the words of a case.
         is_formula = name == _ECHO and len(problem.split()) <= MAX_FORMULA_WORDS
         may_hold_gold = form is None and bool(gold.strip()) and gold.strip().casefold() in response.casefold()
         if not is_formula and not may_hold_gold:

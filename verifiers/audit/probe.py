@@ -66,7 +66,7 @@ class Observed:
     failure: str | None
     """Why there is no verdict, if there is none."""
     not_json: str | None = None
-    """Why the evidence is not JSON; None where it is."""
+    """Why the evidence is not JSON, or None if it is."""
     cpu_s: float = 0.0
     process_lost: bool = False
     """Whether the process was lost with it: a crash, a kill or a deadline."""
@@ -112,8 +112,8 @@ class VerifierProbe:
         form: str | None = None,
         on_verdicts: Callable[[int], None] = lambda count: None,
     ) -> None:
-        """info: what the verifier gets as `info` with every response. form: the form of response that it reads, where
-        that is known. on_verdicts: is called with their number after verdicts."""
+        """info: what the verifier gets as `info` with every response. form: the form of response that it reads, if that
+        is known. on_verdicts: is called with their number after verdicts."""
         self.wall_s = wall_s
         self._info = json.dumps(dict(info or {}))
         self.cpu_s = cpu_s
@@ -151,7 +151,7 @@ class VerifierProbe:
     def judge_in(self, way: str, rows: Sequence[Item], rounds: int = 1) -> list[tuple[int, Observed]]:
         """Judge all rows in a `pickled` copy, a `thread`, several `threads` so many times, or asyncio `task`s.
 
-        The index of the row comes with each observation. Raises VerifierNotLoaded where the copy cannot be made.
+        The index of the row comes with each observation. Raises VerifierNotLoaded if the copy cannot be made.
         """
         began = self._started()
         try:
@@ -267,7 +267,7 @@ class VerifierProbe:
 
 
 def load(verifier: Verifier | str) -> Verifier:
-    """The verifier itself. Raises ConfigError where a name spells none."""
+    """The verifier itself. Raises ConfigError if a name spells none."""
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     if not isinstance(resolved, Verifier):
         raise ConfigError(

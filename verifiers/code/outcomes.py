@@ -135,7 +135,7 @@ class Opinion:
     share: float
     """1 where the output is accepted, 0 where it is refused, and in between for points."""
     why: str | None = None
-    """One line on what is wrong, where it is not accepted."""
+    """One line on what is wrong, if it is not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Judged:
     """How the suite was judged: stdio, calls, lowered (assertions that became calls), two_processes, one_process or
     inserted."""
     weakness: str | None = None
-    """How a program that is made for it could change its own verdict; None where tests and solution were apart."""
+    """How a program that is made for it could change its own verdict, or None if tests and solution were apart."""
 
 
 class CannotJudge(Exception):
@@ -194,7 +194,7 @@ def judged_case(weight: float, opinion: Opinion, shown: Mapping[str, str | None]
 
 
 def failed_end(execution: Execution) -> Failure | None:
-    """Return why a program did not end as it should; None where it did."""
+    """Return why a program did not end as it should, or None if it did."""
     if execution.end in LIMIT_FAILURES:
         return LIMIT_FAILURES[execution.end]
     if execution.end is ProgramEnd.EXITED and execution.status == 0:

@@ -53,7 +53,7 @@ MAX_CHECKER_CHARS = 2**20
 UNORDERED = ("lines", "tokens", "tokens_in_line")
 
 ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE, _SMALL_SHARE = 1e-6, 1e-9, 1e-3
-"""Tolerances where neither the tests nor the problem's text widen them. A relative error is allowed as far as printing
+"""Tolerances if neither the tests nor the problem's text widen them. A relative error is allowed as far as printing
 goes: with 1e-6, 1234568.89 would pass for 1234567.89. An absolute error may be a part of a small number: with 1e-6,
 0.0000005 would pass for 0.0."""
 
@@ -75,7 +75,7 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def checker_of(spec: str | Mapping[str, Json]) -> Checker:
-    """Return the checker that a text or an object names. Raises `BadSuite` where that is none, or a program."""
+    """Return the checker that a text or an object names. Raises `BadSuite` if that is none, or a program."""
     kind, options = read_spec(spec, "checker")
     if kind == "program":
         raise BadSuite("checker is a program, which has to be run")
@@ -106,7 +106,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` where it is none."""
+    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` if it is none."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
@@ -147,7 +147,7 @@ class _TokenChecker:
     tolerance: Tolerance
     case_sensitive: bool
     unordered: str | None
-    """One of UNORDERED, None where the order counts."""
+    """One of UNORDERED, or None if the order counts."""
 
     def __call__(self, expected: str, got: str) -> str | None:
         if expected == got:
@@ -307,7 +307,7 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
 
 
 def absolute_error(expected: float) -> float:
-    """Return how far a number may be from the expected one, where neither tests nor problem say it."""
+    """Return how far a number may be from the expected one, if neither tests nor problem say it."""
     return min(ABSOLUTE_TOLERANCE, max(_SMALL_SHARE * abs(expected), _NOISE if expected else _NOISE_OF_ZERO))
 
 

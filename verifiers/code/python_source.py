@@ -1,4 +1,4 @@
-"""Reads Python source that may be anything: what it defines, what it needs, and how it can be made to parse.
+"""Reads Python source from responses: repairs it so that it parses, and finds the names that it defines and needs.
 
     parse("def f(): pass")               ast.Module
     parse("def f(")                      None
@@ -6,17 +6,17 @@
     read_source("    def f(): pass")     text "def f(): pass"
     read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
 
-A source that does not parse is tried without common indentation, without what stands in its margin (prompts of a
-session, numbers of lines, marks of a diff), without the commands of notebooks, and with plain characters for HTML's
-entities and for spaces and quotes of word processors; where nothing helps it stays as it was.
+A source that does not parse is repaired: common indentation, margins (prompts of a session, line numbers, marks of a
+diff) and commands of notebooks are removed, and HTML entities and the spaces and quotes of word processors become plain
+characters. If no repair helps, the source stays unchanged.
 
 The stub of a completion-style task has imports, helpers, and a function without its body:
 
     stub = "import math\\n\\ndef area(r):\\n    \\"\\"\\"The area of a circle.\\"\\"\\"\\n"
     stub_names(stub, "area")                            "import math"
-    continue_stub(stub, "    return math.pi * r ** 2", "area")     the stub with this line as the function's body
+    continue_stub(stub, "    return math.pi * r ** 2", "area")     the stub with this line as its body
 
-For what cannot be read, or is longer than MAX_SOURCE_CHARS, `parse` returns None.
+`parse` returns None for a source that does not parse or is longer than MAX_SOURCE_CHARS.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from functools import cached_property, lru_cache
 from truegold.verifiers.sandbox.inside.test_code.library_functions import defined_names, loaded_names
 
 MAX_PROGRAM_CHARS = 100_000
-"""A longer source is taken as it is, and its definitions are found line by line. Stops a response whose reading takes
-seconds; what programs are this long hold tables."""
+"""A longer source is not repaired, and its definitions are found line by line. Stops responses that take seconds to
+read."""
 
 MAX_SOURCE_CHARS = 400_000
-"""A longer source is not read. Stops sources whose syntax tree takes gigabytes."""
+"""A longer source is not parsed. Stops syntax trees of gigabytes."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
 """Errors that the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
@@ -59,7 +59,7 @@ _PATCH_LINE = re.compile(r"^(?:diff --git |index [0-9a-f]+\.\.|(?:new|deleted) f
 """A line of a patch that does not belong to its file."""
 
 _CONFLICT = re.compile(r"^<{7}.*\n(?:(?!={7}$|<{7}).*\n)*={7}\n((?:(?![<>]{7}).*\n)*)>{7}.*$", re.MULTILINE)
-"""Two versions as `git merge` and `SEARCH ... REPLACE` write them, of which the second one counts."""
+"""Two versions, as `git merge` and `SEARCH ... REPLACE` write them. The second one is used."""
 
 _COMMAND = re.compile(
     r"^(?:!|%%?[a-z]|\$ |(?:pip3?|conda) install |(?:In|Out) ?\[[\d ]*\]:)[^\n]*$", re.MULTILINE | re.ASCII
@@ -77,7 +77,7 @@ _KEPT = (
     *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign),
     *(ast.If, ast.Try),
 )
-"""Statements of a stub that a response may rely on, and those that may hold such ones: `try: import numpy`."""
+"""Statements of a stub that a response may need, and compound statements that may contain them: `try: import numpy`."""
 
 _OF_WORD_PROCESSORS = str.maketrans(
     {
@@ -87,7 +87,7 @@ _OF_WORD_PROCESSORS = str.maketrans(
         **dict.fromkeys([0x201C, 0x201D, 0x201E, 0x201F, 0xFF02], '"'),
     }
 )
-"""Plain spaces and quotes for those of word processors; what has no width is left out."""
+"""Plain spaces and quotes for those of word processors. Characters without width are removed."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class PythonSource:
 
     text: str
     tree: ast.Module | None
-    """None where the text does not parse; its definitions are then found line by line."""
+    """None if the text does not parse; its definitions are then found line by line."""
 
     @cached_property
     def defines(self) -> frozenset[str]:
@@ -153,7 +153,7 @@ def read_source(text: str) -> PythonSource:
 
 
 def _repairs(text: str) -> Iterator[str]:
-    """Yield texts that may be what was meant, each repaired in one more way."""
+    """Yield repaired texts, each with one more repair."""
     for repair in (
         textwrap.dedent,
         lambda source: _CONFLICT.sub(r"\1", source),
@@ -171,7 +171,7 @@ def _repairs(text: str) -> Iterator[str]:
 
 
 def _without_margin(text: str) -> str:
-    """Return what stands behind prompts, or behind the numbers or marks that all lines begin with."""
+    """Return the text after prompts, or after numbers or marks at the start of all lines."""
     lines = text.strip("\n").split("\n")
     if (first := _PROMPT.match(lines[0])) and lines[0][first.end() :].strip() and "..." not in first[0]:
         return "\n".join(line[prompt.end() :] for line in lines if (prompt := _PROMPT.match(line)))
@@ -185,7 +185,7 @@ def _without_margin(text: str) -> str:
 
 @lru_cache(maxsize=CACHED_STUBS)
 def stub_names(stub: str, entry_point: str) -> str:
-    """Return the stub's source without the entry point: what a response may rely on."""
+    """Return the stub without the entry point: imports and helpers that a response may need."""
     name = entry_point.partition(".")[0].removesuffix("()")
     lines = stub.split("\n")
     # Where need be, its last function gets a body.
@@ -200,7 +200,7 @@ def stub_names(stub: str, entry_point: str) -> str:
 
 
 def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
-    """Return the stub with `body` behind it; None where the two are not a function with a body."""
+    """Return the stub with `body` behind it, or None if the two are not a function with a body."""
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1
@@ -208,7 +208,7 @@ def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
 
 
 def _continuations(stub: str, body: str) -> Iterator[str]:
-    """Yield the stub with the body behind it: as it stands, indented as the stub is, and up to the function's end."""
+    """Yield the stub with the body after it: unchanged, indented like the stub, and cut at the function's end."""
     joint = "" if stub.endswith("\n") or not stub.rpartition("\n")[2].strip() else "\n"
     yield f"{stub}{joint}{body}"
     if joint:  # The prompt ended within a line.
@@ -248,7 +248,7 @@ def _has_body(tree: ast.Module | None, entry_point: str, stub_lines: int) -> boo
 
 
 def _indent_of_body(stub: str) -> str:
-    """Return the indentation of the last function's body: that of its docstring, where it has one."""
+    """Return the indentation of the last function's body, by its docstring if it has one."""
     lines = [line for line in stub.split("\n") if line.strip()]
     start = max((i for i, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def "))), default=None)
     if start is None:
@@ -265,7 +265,7 @@ def _indent(line: str) -> str:
 
 
 def parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, None where it has none."""
+    """Return the syntax tree of a source, or None if it has none."""
     try:
         return _tree(source)
     except UNREADABLE:
@@ -273,7 +273,7 @@ def parse(source: str) -> ast.Module | None:
 
 
 def error_line(source: str) -> int | None:
-    """Return the line, from 1, over which the parser stumbles; None where there is none or no line can be named."""
+    """Return the line, from 1, that does not parse, or None if there is none or it is unknown."""
     try:
         _tree(source)
     except SyntaxError as error:
@@ -302,7 +302,7 @@ def top_level(tree: ast.Module) -> set[str]:
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds in the scope where it stands."""
+    """Yield the names that a statement binds in its scope."""
     for node in nodes_in_scope([statement]):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -317,7 +317,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of `body` that run in its scope: functions and classes, and not what stands inside them."""
+    """Yield the nodes of `body` in its own scope, including functions and classes, but not their contents."""
     pending = list(body)
     while pending:
         node = pending.pop()

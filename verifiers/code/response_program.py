@@ -1,4 +1,4 @@
-"""Finds the program that a response commits to: one response, one program, and not the one that would pass.
+"""Finds the program in a response. It takes one program, without looking at which one passes the tests.
 
     Here is my solution:
     ```python                    Extracted("def add(a, b):\\n    return a + b", "fence")
@@ -10,23 +10,23 @@
     print(add(1, 2))
     ```
 
-The program is looked for behind the thinking, within `<answer>` where that holds code, and before the first token or
-mark that ends the answer (`<|im_end|>`, `[DONE]`), in this order:
+The program is searched after the thinking, within `<answer>` if it has code, and before a token or mark that ends the
+answer (`<|im_end|>`, `[DONE]`). The forms are tried in this order:
 
-    fence        the last block of the language that defines the entry point; without an entry point the last one that
-                 reads stdin, else the last that defines something, else the last. Blocks without a language count if
-                 they are code
-    joined       that block, and before it the statements of other blocks that bind names it lacks
+    fence        the last block of the language that defines the entry point. Without an entry point: the last block
+                 that reads stdin, else the last that defines something, else the last. Blocks without a
+                 language count if they are code
+    joined       this block, after statements of other blocks that define names it lacks
     body         the inside of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
     inline       ```...``` or `...` within a line
     whole        a response that is code as a whole
-    part         code that begins on a line of its own, between prose or behind tags; of several versions the last
-    begun        the rest of a definition whose beginning, `def f(`, the prompt gives
+    part         code on separate lines, between prose or after tags; the last one of several versions
+    begun        the rest of a definition, if the prompt ends with its beginning, `def f(`
     data         a notebook, or a JSON object whose `code`, `solution` or `program` is a program
 
-A cut-off response gives what there is of its last block, less an unfinished statement at its end. Python that does not
-parse is repaired where that is safe (`python_source`). Other code in the solution's block stays in it.
+If the response was cut off, the last block is used without an unfinished statement at its end. Python that does not
+parse is repaired if this is safe (`python_source`). Other code in the block stays.
 
 Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
 
@@ -34,10 +34,10 @@ Fences are those of Markdown; the language is the first word behind them, in any
 `python:main.py`). Beyond Markdown, for models that leave one out:
 
     - an opening fence with a language ends a block that is still open
-    - a fence inside a triple-quoted string of Python is part of the string, where the longer reading closes the string
+    - a fence inside a triple-quoted string of Python is part of the string, if the string is closed later
     - "```" at the end of a line of code closes its block
     - the last block may stay open: the response was cut off
-    - the first block may begin with the text, where the prompt ends with its opening fence
+    - the first block may begin with the text, if the prompt ends with its opening fence
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
 """`<|im_end|>` in the text, unless a quote behind it makes it part of a string."""
 
 _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
-"""A token at the end of a line of code or on a line of its own; behind a blank it is a word of a comment."""
+"""An end token after code or alone on a line. After a blank it is a word of a comment."""
 
 _TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
 """A token of any kind where the text begins."""
@@ -103,7 +103,7 @@ _LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
 """A plain token where the text ends."""
 
 _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""The mark `[DONE]` on a line of its own."""
+"""A line `[DONE]`."""
 
 _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
 """A use of the name `DONE`: then `[DONE]` is a list with it."""
@@ -126,7 +126,7 @@ _CODE_LINE = re.compile(
     r"|from[ \t]+[\w.]+[ \t]+import\b)",
     re.MULTILINE,
 )
-"""`def f(`, `class A:`, `@cache`, `import a as b` or `from a import` where a line begins: Python."""
+"""The start of a line of Python: `def f(`, `class A:`, `@cache`, `import a as b`, `from a import`."""
 
 _BOUND = re.compile(r"^(?:async[ \t]+def|def|class|del)?[ \t]*([^\W\d]\w*)", re.MULTILINE)
 """The first name of each line that is not indented, which that line may bind."""
@@ -146,7 +146,7 @@ _OTHER_CODE_LINE = re.compile(
     r"|(?:func|fn|fun|function|def) \w+|(?:const|let|var) [\w{\[])",
     re.MULTILINE,
 )
-"""`#include`, `public class Main`, `fn main`, `let [a, b]`: a line of code in another language."""
+"""A line of code in another language: `#include`, `public class Main`, `fn main`, `let [a, b]`."""
 
 _PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
 """A first line such as `This reads two numbers` or `the sum is printed:`."""
@@ -158,10 +158,10 @@ _RUNS_ALONE = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|
 """A program that can be run, with a main function or its input read; other blocks may be snippets."""
 
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
-"""The labels of blocks that can be meant as a program of a language, where that is not its name alone."""
+"""The labels of blocks that can be meant as a program of a language, if that is not its name alone."""
 
 _FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
-"""```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and what stands behind it."""
+"""```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and the text after it."""
 
 _FIRST_WORD = re.compile(
     r"[{\[]?\.?(?:[\w/-]{1,60}\.(?=(?:py|java|js|ts|go|rs|cpp|rb|php)\b))?([A-Za-z][\w+#-]{0,30})", re.ASCII
@@ -175,7 +175,7 @@ _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
     **dict.fromkeys(("pycon", "python-repl", "ipython", "jupyter"), "python"),
 }
-"""Labels that name no language, and those of Python's sessions."""
+"""Labels of blocks that are not languages, and labels of Python sessions."""
 
 _QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
@@ -191,7 +191,7 @@ _PROGRAM_KEYS = (
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
 )
-"""A triple quote, or a whole comment or string, in which a triple quote opens nothing: `# it's`, `"'''"`."""
+"""A triple quote, or a whole comment or string. A triple quote inside of these opens nothing: `# it's`, `"'''"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +200,13 @@ class Extracted:
 
     code: str
     form: str
-    """The form in which it stood, one of the words above."""
+    """The form of the program, one of the words above."""
 
 
 def extract_code(
     response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
 ) -> Extracted | None:
-    """Return the program of a response, None where it holds none."""
+    """Return the program of a response, or None if it holds none."""
     language = language_name(language)
     text = _answer_text(response)
     # A mark of an end may be a word of prose, with the program behind it.
@@ -218,7 +218,7 @@ def extract_code(
             continue
         is_python = language == "python"
         extracted = _python(program, entry_point, stub or None) if is_python else _other_language(program, language)
-        # A program that only uses the entry point may stand behind the rest of its definition.
+        # A program that uses the entry point may follow the rest of its definition.
         is_lacking = (
             is_python
             and entry_point
@@ -276,7 +276,7 @@ def callable_in(code: str, entry_point: str) -> str:
 
 
 def _answer_text(response: str) -> str:
-    """Return what stands after the thinking, with its first line's indentation, up to the end of the turn."""
+    """Return the text after the thinking up to the end of the turn, with the indentation of its first line."""
     final = final_part(response)
     if not final:
         return ""
@@ -294,7 +294,7 @@ def _answer_text(response: str) -> str:
 
 
 def _up_to_end(text: str) -> str:
-    """Return what stands before the first mark that ends the answer, or the block that the prompt has opened."""
+    """Return the text before the first mark that ends the answer, or that ends a block which the prompt has opened."""
     start = 0
     while token := _TOKEN.match(text, start):
         start = token.end()
@@ -308,7 +308,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening[:-1] not in text and closing in text:  # It stands on a line of its own, or at the very end.
+        if opening[:-1] not in text and closing in text:  # The mark is on a separate line, or at the very end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
@@ -348,7 +348,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
     first, *others = fenced_blocks(text, "python")
     source = read_source(first.text)
     is_whole = bool(source.tree and entry_point and _defining([source], entry_point))
-    # Behind an opening fence comes the program; behind one that closes, prose, and perhaps a better program.
+    # An opening fence is followed by the program, a closing one by prose and perhaps a better program.
     opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
     is_even = bool(entry_point) or all(block.closed for block in blocks)
     corrects = is_even and any(_program_in(block.text, entry_point, None) is not None for block in blocks[1:])
@@ -356,7 +356,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
         return blocks
     program = _program_in(first.text, entry_point, stub)
     if program is None:
-        # What the tests call may be a guess: `sum` of `assert sum(total([1])) == 1`.
+        # The entry point may be a wrong guess: `sum` for `assert sum(total([1])) == 1`.
         return blocks if entry_point is None else _python_blocks(text, None, None)
     languages = [block.language or ("python" if read_source(block.text).is_code else "") for block in others]
     named = [replace(block, language=name) for block, name in zip(others, languages, strict=True)]
@@ -364,7 +364,7 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
 
 
 def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | None:
-    """Return the program that a text is, or that stands behind prose in it; None where it is none."""
+    """Return the program in a text: all of it, or the part after prose. None if there is none."""
     if not text.strip():
         return None
     if entry_point and stub is not None and continue_stub(stub, text, entry_point) is not None:
@@ -378,7 +378,7 @@ def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | N
 
 
 def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSource]]:
-    """Return the blocks that are Python by name, and those that may be; the last ones are read first."""
+    """Return the blocks that are labelled Python, and those that may be Python, the last ones first."""
     tagged: list[PythonSource] = []
     untagged: list[PythonSource] = []
     chars_left = MAX_PARSED_CHARS
@@ -394,7 +394,7 @@ def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSo
 
 
 def _without_cut(source: PythonSource) -> PythonSource:
-    """Return a source that was cut off without its last statement, unless that binds once more what stands before."""
+    """Return a cut-off source without its last statement."""
     for shorter in _shorter_parts(source.text):
         whole = parse(shorter)
         if whole is not None and whole.body:
@@ -417,7 +417,7 @@ def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource
 
 
 def _best(sources: Sequence[PythonSource]) -> PythonSource:
-    """Choose a source where there is no entry point."""
+    """Choose a source if there is no entry point."""
     reading = [source for source in sources if source.reads_stdin]
     return (reading or [source for source in sources if source.defines] or sources)[-1]
 
@@ -467,7 +467,7 @@ def _continuing(
 
 
 def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
-    """Return a program that stands in no fenced block: in a wrapper, as the whole text, in a line, between prose."""
+    """Return a program outside of fenced blocks: in a wrapper, as the whole text, in a line, between prose."""
     for opening, closing in _WRAPPERS:
         _, tag, after = text.rpartition(opening)
         inside = after.partition(closing)[0]
@@ -489,7 +489,7 @@ def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
 
 
 def _between_prose(text: str) -> Extracted | None:
-    """Return code on lines of its own, behind tags such as `<pre>`, or in backticks within a line."""
+    """Return code on separate lines, after tags such as `<pre>`, or in backticks within a line."""
     without_tags = _TAGS.sub("", text)
     part = _part(text if without_tags == text else html.unescape(_CLOSING_TAG.sub("\n", without_tags)))
     pieces = text.split("`")[1::2][-MAX_INLINE:] if part is None else []
@@ -525,7 +525,7 @@ def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
 
 
 def _shifted_part(text: str) -> Extracted | None:
-    """Return the code that stands indented, quoted or behind prompts between prose."""
+    """Return code between prose that is indented, quoted or after prompts (`>>>`)."""
     shifted = _SHIFTED.search(text)
     if shifted is None:
         return None
@@ -538,7 +538,7 @@ def _shifted_part(text: str) -> Extracted | None:
 
 
 def _shorter_parts(code: str) -> Iterator[str]:
-    """Yield the code, what stands before the line that the parser stumbles over, and that less its last statement."""
+    """Yield the code, the code before the first line that does not parse, and this without its last statement."""
     for _ in range(MAX_CUTS):
         yield code
         line = python_source.error_line(code)
@@ -594,7 +594,7 @@ class _Fence:
     """A line of backticks or tildes."""
 
     line: int
-    """Its index; -1 for one that stands in the prompt."""
+    """The index of the line; -1 if the fence is in the prompt."""
     indent: int
     mark: str
     """Its backticks or tildes."""
@@ -608,7 +608,7 @@ class _Fence:
 def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
     """Return the last MAX_BLOCKS blocks, in order.
 
-    prompt_opened: the language of a block that the text begins inside; None where it begins outside of any.
+    prompt_opened: the language of a block that the text begins inside, or None if it begins outside of any.
     """
     lines = text.split("\n")
     fences = _fences(lines)
@@ -657,7 +657,8 @@ def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[in
 
 
 def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
-    """Return the first closing fence after the triple-quoted string that a fence stands in, None if it is in none."""
+    """Return the first closing fence after the triple-quoted string around a fence, or None if there is no such
+    string."""
     quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
     if quote is None:
         return None
@@ -687,7 +688,7 @@ def _open_quote(source: str, quote: str | None) -> str | None:
 
 
 def _block(lines: list[str], language: str, closed: bool) -> Block:
-    """Return the block of these lines. One that is open ends at backticks behind its code, as in `print(1)````."""
+    """Return the block of these lines. An open block ends at backticks after its code, as in `print(1)````."""
     if not closed:
         last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
         if last is not None:
@@ -697,13 +698,14 @@ def _block(lines: list[str], language: str, closed: bool) -> Block:
 
 
 def _language(info: str) -> str:
-    """Return the language's name in what stands behind a fence; "" where it names none."""
+    """Return the language in the text after a fence, or ""."""
     word = _FIRST_WORD.match(info)
     return language_name(word[1]) if word else ""
 
 
 def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
-    """Return the lines of a block and its language, which may stand on its first line; code may stand on the fence."""
+    """Return the lines of a block and its language. The language may be on its first line, and code may be on the line
+    of the fence."""
     if opening.indent:
         lines = [line[min(opening.indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
     name = _MEANT.get(language := _language(opening.info), language)
@@ -717,7 +719,8 @@ def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
 
 
 def worked_program(solution: str) -> str:
-    """Return the only code block of a solution that has just one and is not a program as a whole; else the solution."""
+    """Return the only code block of a solution that has just one and is not a program as a whole, or else the
+    solution."""
     if "```" not in solution and "~~~" not in solution:
         return solution
     blocks = fenced_blocks(solution)

@@ -1,27 +1,27 @@
-"""Decides whether what a function returned is what was expected.
+"""Compares the value that a function returned with the expected value.
 
     ValueChecker()([1, {"a": 0.5}], (1, {"a": 0.5000001}))     None: equal
     ValueChecker()([1, [2, 3]], [1, [2, 4]])                   [1][1]: expected 3, got 4
     ValueChecker()("1", 1)                                     expected '1', got 1
     call_checker_of({"type": "values", "unordered": True})([[1, 2], [3]], [[3], [1, 2]])      None
 
-Values are equal as in Python (`1 == 1.0 == True`), with three differences: where a float is expected, a number within
-`abs_tol` (1e-6, of a small number less) or `rel_tol` (1e-9, because a large float often stands for a count) will do;
-nan equals nan; lists, tuples, deques, arrays and ranges with equal items are alike. Elements of sets and keys of dicts
-are compared exactly. An iterator is not a list, and an object of an unknown class equals nothing.
+Values are equal as in Python (`1 == 1.0 == True`), with three differences. If a float is expected, a number within
+`abs_tol` (1e-6, less for small numbers) or `rel_tol` (1e-9) passes. nan equals nan. Lists, tuples, deques, arrays and
+ranges with equal items are equal. Elements of sets and keys of dicts are compared exactly. An iterator is not a list,
+and an object of an unknown class equals nothing.
 
-    values       Values are compared as above.
-    strict       Types have to be the same: 1, 1.0 and True differ, and so do [1] and (1,).
-    unordered    The items of the list may come in any order; a set will do as well.
+    values       Compare as above.
+    strict       Types must be the same: 1, 1.0 and True differ, and so do [1] and (1,).
+    unordered    The items of the list may come in any order, also as a set.
 
 Further options: `abs_tol`, `rel_tol`, `unordered_inner` (of every list), `any_of` (expected is a list of acceptable
 answers). Not covered: unordered items with floats so close to each other that rounding changes their order.
 
-Collections of problems write linked lists and binary trees as lists of values:
+Datasets write linked lists and binary trees as lists of values:
 
     to_nodes([1, 2], "ListNode")            an Instance of ListNode with val 1, whose next has val 2
     to_values(that)                         [1, 2]
-    to_values(a tree)                       [1, None, 2]: level by level, without what is missing at the end
+    to_values(a tree)                       [1, None, 2]: level by level, without the missing nodes at the end
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from truegold.verifiers.code.output_comparison import MAX_REASON_CHARS, absolute
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_PATH = 80
-"""Characters of the path to a difference."""
+"""The most characters of the path to a difference."""
 
 MAX_DEPTH = 200
-"""Containers within containers; what lies deeper sorts alike. Stops nesting that overflows the stack."""
+"""The depth of nested containers up to which values are sorted. Stops nesting that overflows the stack."""
 
 _PRESETS: Mapping[str, Mapping[str, Value]] = {
     "values": {},
@@ -57,14 +57,15 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def call_checker_of(spec: str | Mapping[str, Value] | None = None) -> ValueChecker:
-    """Return the checker that a text or an object names. Raises `BadSuite` where it names none."""
+    """Return the checker that a text or an object names. Raises `BadSuite` if there is no such checker."""
     options = read_call_spec(spec or "values", "checker")
     strict = options.pop("strict", False)
     return ValueChecker(**options, strict=strict, sequences_alike=not strict)
 
 
 def read_call_spec(spec: object, field: str) -> dict[str, Value]:
-    """Return the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it."""
+    """Return the options of a checker. Raises `BadSuite` if `spec` is not valid. field: the name of `spec` in
+    messages."""
     _, options = outcomes.checker_options(spec, field, _PRESETS, "values")
     for key, value in options.items():
         if key in _SWITCHES:
@@ -81,7 +82,7 @@ class ValueChecker:
     """Compares values without recursion, and stops at the first difference."""
 
     abs_tol: float | None = None
-    """None for what numbers of their size may differ by."""
+    """The absolute tolerance. None: it depends on the size of the number."""
     rel_tol: float = 1e-9
     sequences_alike: bool = True
     """Whether lists, tuples, deques, arrays and ranges with equal items are equal."""
@@ -92,11 +93,11 @@ class ValueChecker:
     unordered_inner: bool = False
     """Whether the items of every list may come in any order."""
     any_of: bool = False
-    """Whether what is expected is a list of acceptable answers."""
+    """Whether the expected value is a list of acceptable answers."""
 
     @property
     def accepts_equal(self) -> bool:
-        """Whether all plain data that Python calls equal passes."""
+        """Whether all plain data passes that Python calls equal."""
         return not self.strict and not self.any_of
 
     def __call__(self, expected: Value, got: Value) -> str | None:
@@ -123,7 +124,7 @@ class ValueChecker:
         return None
 
     def _step(self, path: _Path, expected: Value, got: Value) -> str | _Parts:
-        """Return what differs here, or the parts to compare next, the last of them first."""
+        """Return a difference, or the parts to compare next, the last one first."""
         if self.strict and type(expected) is not type(got):
             return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
         if isinstance(expected, _SEQUENCES) and not isinstance(got, str | bytes):
@@ -172,10 +173,10 @@ class ValueChecker:
 
 
 _Path = Value
-"""A path is the path to what holds the value and the value's index or key, or None for the whole value."""
+"""The path to a value: the path to its container, and its index or key there. None for the whole value."""
 
 _Parts = list[tuple[_Path, Value, Value]]
-"""Each part is compared by itself: its path, what is expected there, and what was got."""
+"""Parts to compare: the path, the expected value, and the returned value of each."""
 
 
 def _compare_keys(path: _Path, expected: dict[Value, Value], got: dict[Value, Value]) -> str | _Parts:
@@ -189,7 +190,7 @@ def _compare_keys(path: _Path, expected: dict[Value, Value], got: dict[Value, Va
 
 
 def _is_flat(sequence: Sequence[Value]) -> bool:
-    """Return whether all items are of types that are compared by `==` alone."""
+    """Tell whether all items have types that can be compared with `==`."""
     return set(map(type, sequence)) <= {int, str, bool, float, type(None)}
 
 
@@ -202,7 +203,7 @@ def _plain_sequence(value: Value) -> Value:
 def _sort_key(value: Value, inner: bool = False, depth: int = 0) -> tuple[Value, ...]:  # noqa: PLR0911  (One per type.)
     """Return a key that orders values of any types. Equal values have equal keys; 1, 1.0 and True are equal.
 
-    inner: whether the order of items within lists counts for nothing either.
+    inner: whether the order of items within lists is ignored too.
     """
     if value is None:
         return (0,)
@@ -274,7 +275,7 @@ def _kind(value: Value) -> str:
 
 
 def shown_value(value: Value) -> str:
-    """Return the beginning of a value, of a list its first items, and what an object is that only its class tells."""
+    """Return a short text of a value: its beginning, the first items of a list, or the class of an unknown object."""
     if isinstance(value, _BUILTIN_SEQUENCES):
         return _shown_items(value)
     is_plain = value is None or isinstance(value, (*_NUMBERS, str, bytes, set, frozenset, dict))
@@ -291,13 +292,13 @@ def _shown_items(value: Value) -> str:
 
 
 MAX_NODES = 1_000_000
-"""Stops lists that lead back into themselves."""
+"""Stops linked lists that run in a circle."""
 
 _FIELDS = {"ListNode": {"val", "next"}, "TreeNode": {"val", "left", "right"}}
 
 
 def to_nodes(value: Value, type_name: str) -> Value:
-    """Return the nodes that a list of values stands for, where the type says that it does."""
+    """Return the nodes for a list of values, if the type is that of a node."""
     if type_name.endswith("[]") and isinstance(value, list):
         return [to_nodes(item, type_name.removesuffix("[]")) for item in value]
     if not isinstance(value, list):
@@ -322,7 +323,7 @@ def _to_tree(values: list[Value]) -> Instance | None:
 
 
 def to_values(value: Value) -> Value:
-    """Return the values that nodes hold, also of nodes in a list; anything else as it is."""
+    """Return the values of nodes, also of nodes in a list. Other values are returned unchanged."""
     if isinstance(value, list) and any(isinstance(item, Instance | list) for item in value):
         return [to_values(item) for item in value]
     if not isinstance(value, Instance) or set(value.fields) != _FIELDS.get(value.class_name):

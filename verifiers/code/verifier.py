@@ -148,7 +148,7 @@ class CodeVerifier:
 
 
 def _check_imports(suite: Suite, python: str) -> None:
-    """Raise BadSuite where test code imports a package that this interpreter does not have."""
+    """Raise BadSuite if test code imports a package that this interpreter does not have."""
     if isinstance(suite.tests, Asserts | UnitTest) and python == sys.executable:
         missing = missing_package(suite.tests.code)
         if missing is not None:

@@ -14,11 +14,11 @@ It is looked for in this order, in what stands after the thinking; the last one 
     conclusion      the one value that the last sentence states
 
 Other tags at the end (<respuesta>x</respuesta>) are read as <answer> is, a table's last row by the name of its cell.
-Courtesies, signatures and marks at the end are passed over where nothing else is announced (`closings`).
-A line `Answer: x` or `#### x` after the last box goes before the box. Where a response goes on to another problem
-after its answer (`Question: ...`), the first problem's answer counts. A box that was cut off before its brace closed,
-and thinking that was never closed, commit to nothing. An announced sentence is narrowed to the answer in it (`narrow`),
-units stay on it. Two values joined as one answer come out joined (`5 or 6`), so that the verifier sees a hedge.
+Courtesies, signatures and marks at the end are passed over if nothing else is announced (`closings`). A line `Answer:
+x` or `#### x` after the last box goes before the box. Where a response goes on to another problem after its answer
+(`Question: ...`), the first problem's answer counts. A box that was cut off before its brace closed, and thinking that
+was never closed, commit to nothing. An announced sentence is narrowed to the answer in it (`narrow`), units stay on it.
+Two values joined as one answer come out joined (`5 or 6`), so that the verifier sees a hedge.
 
 Not covered: picking a number out of lines further up, which rewards a response for mentioning the answer. Every pattern
 is linear in the length of the text, or runs over a bounded piece of it.

@@ -1,4 +1,4 @@
-r"""Reads which option of a multiple choice is chosen: by its letter, its place in the list or its own text.
+r"""Finds the option that a response chooses: by its letter, its place in the list or its text.
 
     Therefore, the value of BF is (B).      B: the predicate of the sentence
     Hence D is correct. I choose D.         D: a verb of choosing, or a verdict on the option
@@ -6,14 +6,14 @@ r"""Reads which option of a multiple choice is chosen: by its letter, its place 
     Choice (D) is correct; (C) is small.    D: a verdict goes before a mere mention
     A is wrong, so it is B, not C.          B: what is denied is not chosen
     the incorrect statement is C            C: the denial belongs to the noun
-    Option A or option B is right.          A and B: a hedge
+    Option A or option B is right.          A and B: undecided
     We argue as in A.                       nothing: a letter in prose
     Option #3 fits. The third option.       C
     The capital is Rome.                    C, where Rome is the text of C and no other option is named
     No, there are more bikes.               B, where the options are Yes and No
 
-Where nothing is announced (`committed`), the last line is read (`chosen`), in front of courtesies, and then the first
-one, which may be a bare letter with its reasons below it. A list of all options restated chooses none of them.
+If no answer is announced (`committed`), the last line before courtesies is read (`chosen`), and then the first line,
+which may be a letter with reasons below. A list that repeats all options chooses none.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""\overline{A} is not the letter A."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
-"""Forms by which an answer is found where none is announced; options are looked for first."""
+"""Forms of answers without an announcement. Options are searched before them."""
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
@@ -229,13 +229,14 @@ def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> f
 def committed_choice(
     response: str, options: Sequence[str] = (), *, several: bool = False, problem: str | None = None
 ) -> Committed | None:
-    """Return what a response commits to where gold is an option: an announced answer, or the option that it chooses.
+    """Return the announced answer of a response, or the option that it chooses, if gold is an option.
 
-    several: gold is several options. A `problem` that asks for the wrong option is answered by what is called wrong.
+    several: gold is several options. problem: if it asks for the wrong option, the option that is called wrong is the
+    answer.
     """
     committed = committed_answer(response, several=several)
     if several and committed is not None and committed.form == "boxed":
-        # Boxes with `or` between them are alternatives, not the parts of an answer.
+        # Boxes with `or` between them are alternatives, not parts of one answer.
         joined = committed_answer(response)
         committed = joined if joined is not None and _EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
@@ -250,7 +251,7 @@ def committed_choice(
     if (choice := chosen(turned, options)) is not None:
         is_open = several and _EITHER.search(last_line(turned))
         return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
-    # What was taken for an answer holds a letter in prose, or is the last line of a list of all options.
+    # The answer that was found has a letter in prose, or is the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None
     return None if _LABELLED.match(_with_letters_marked(plain(committed.text), LETTERS)) else committed
@@ -323,7 +324,7 @@ def _instead(response: str, text: str) -> frozenset[str]:
 
 
 def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:
-    """Return the letters that a response chooses without an announcement; options are named by their texts as well."""
+    """Return the letters of the options that a response chooses without an announcement, also by their texts."""
     for part in answering_parts(response):
         if boxed(part, several=0) is not None:
             continue
@@ -368,7 +369,7 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option whose text stands next to a letter: `(C) Paris` may contradict itself."""
+    """Return the letter of the option whose text is next to a letter. It may differ, as in `(C) Paris`."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 
@@ -430,7 +431,7 @@ def bold_words(response: str) -> str | None:
 
 
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the one option whose text a line affirms; none where it names several."""
+    """Return the letter of the option whose text a line affirms. None if it names several."""
     folded = line.casefold()
     keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
@@ -492,9 +493,8 @@ def _second_thoughts(marked: str) -> frozenset[str]:
 
 
 def _without_claims(marked: str, *, is_contrast: bool) -> str:
-    """Return a text in which a letter that is asked for, supposed or in another's mouth is none.
-
-    is_contrast: whether the letter stands against another, as in `not A but B`.
+    """Return a text without letters that are asked for, supposed or quoted from others. is_contrast: whether the letter
+    is part of a contrast, as in `not A but B`.
     """
     if not may_deny(marked):
         return marked

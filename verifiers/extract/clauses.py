@@ -169,7 +169,7 @@ def _is_denied_in_chinese(before: str) -> bool:
 
 
 def kept(sentence: str) -> str:
-    """Return the clause that takes a value, of a sentence that turns others down first; else the sentence."""
+    """Return the clause that takes a value, of a sentence that turns others down first, or else the sentence."""
     names = ("kept", "since") if sentence.isascii() else ("kept", "since", "kept_in_chinese")
     match = next((match for name in names if (match := _CLAUSE[name].match(sentence))), None)
     return match["main"] if match is not None else sentence

@@ -1,6 +1,6 @@
 r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
 
-The forms, from the strongest, are boxes, tags and announcements, then a bare answer and what the last line concludes.
+The forms are, from the strongest: boxes, tags, announcements, an answer alone, and the conclusion of the last line.
 
 Only a part of a response can hold its answer (`final_part`, `split_problems`):
 
@@ -11,29 +11,30 @@ Only a part of a response can hold its answer (`final_part`, `split_problems`):
 
 Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
 
-Exam papers, and models that answer in Chinese, Japanese or Korean, announce by a word in brackets (`with_plain_marks`):
+Exam papers, and models that answer in Chinese, Japanese or Korean, announce an answer by a word in brackets
+(`with_plain_marks`):
 
     【答案】3                          Answer: 3
     〖正确答案〗：B                     Answer: B
     [ANS] 3/8                        Answer: 3/8
     【答案：36】                       Answer: 36
     <答案>3</答案>                     Answer: 3
-    【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, which concludes as any other does
-    【答案】B 【解析】A 项错误。           Answer: B             and below it what belongs to another part
+    【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, read like any other
+    【答案】B 【解析】A 项错误。           Answer: B             and the rest on the next line
 
-Boxes that stand together are one commitment (`boxed`):
+Boxes that stand together form one answer (`boxed`):
 
     \boxed{7} ... wait, no. \boxed{5}                                  5
     \boxed{840} ... **Final Answer** \boxed{840}                       840
     It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
     \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
-    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no word which one
-    ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line takes one of them
-    the line is \boxed{y=2x}, so the slope is \boxed{2}                2: it follows from the other, not beside it
+    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no hint which one
+    ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line chooses one of them
+    the line is \boxed{y=2x}, so the slope is \boxed{2}                2: the last one follows from the other
     it is not \boxed{5} but \boxed{6}                                 6
 
-A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). An empty box says
-nothing. Not covered: boxes inside code.
+A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). Empty boxes are
+ignored. Not covered: boxes inside code.
 """
 
 from __future__ import annotations
@@ -83,11 +84,12 @@ MAX_SCANNED_CHARS = 400_000
 """Only the end of a longer response is read. Stops megabytes of output made to stall the reward computation."""
 
 MAX_PROBLEMS = 64
-"""A response may ramble through so many problems. Stops a response of a million lines `Question:`."""
+"""The most problems in a response that goes on with other problems. Stops a response with a million lines
+`Question:`."""
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
 _THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
-"""Marks of thinking tags; each tag has one of them."""
+"""A quick test: each thinking tag has one of these marks."""
 SPECIAL_END = ANY_OF["special_ends"]
 """The tokens that end a turn, of a form that no text has."""
 PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
@@ -103,7 +105,7 @@ _NEXT_PROBLEM = re.compile(
 )
 _CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
               "Human", "问", "题目")  # fmt: skip
-"""Marks of cuts; each cut has one of them. Looking for them is far quicker than looking for the cuts."""
+"""A quick test: each pattern of `_CUT` has one of these marks."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
 _HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
@@ -144,12 +146,12 @@ _PREDICATE = re.compile(
     r"(?P<value>[^\s。、,，과와]{1,40}?)\s?(?:은|는|이|가|が|は)\s?(?:정답|답|正解|答え)\s?"
     r"(?:이다|입니다|이에요|임|だ|です|である)(?=[.。!！]|\s{0,9}(?:\n|$))"
 )
-"""5번은 정답이다: a value of which a sentence says that it is the answer."""
+"""A sentence that calls a value the answer: 5번은 정답이다."""
 MAX_PREDICATE_TAIL = 4_000
 """Characters at the end of a response that are searched for a sentence that says so."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
-"""Hints of marks; each mark has one of them. Looking for them is far quicker than the patterns."""
+"""A quick test: each announcement in brackets has one of these words."""
 MAX_BOXES = 16
 """The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
@@ -173,9 +175,9 @@ _CORRECTED = re.compile(
     r"|不对|错|更正|等等|或",
     re.IGNORECASE,
 )
-"""Words between two boxes of which the later may replace the earlier."""
+"""Words between two boxes which say that the second replaces the first."""
 _POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
-"""Words by which another box leaves the one before it open: `but it may be`."""
+"""Words between two boxes which leave both possible: `but it may be`."""
 _NAMED_LETTER = re.compile(r"\b(choice|option|answer)_([A-Z])(?![A-Za-z0-9_])", re.IGNORECASE)
 """Choice_A, which is Choice A."""
 MAX_GAP_CHARS = 200
@@ -236,7 +238,7 @@ MAX_VALUE_WORDS = 3
 MAX_TAIL_CHARS = 4_000
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 _JSON_MARKS = ('":', "':", '" :')
-"""Marks of JSON objects; each object has one of them."""
+"""A quick test: each JSON object with an answer has one of these marks."""
 MAX_TABLE_CHARS = 4_000
 _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
@@ -250,11 +252,11 @@ _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(
 """A line of one part: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 MAX_PART_LINES_CHARS = 1_000
-"""Parts are looked for in so much of the end of a text."""
+"""Numbered parts are searched in so many characters at the end of a text."""
 
 
 def final_part(response: str) -> str:
-    """Return what stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
+    """Return the stripped text after the thinking, at most its last MAX_SCANNED_CHARS characters."""
     if any(map(response.__contains__, _THINKING_MARKS)):
         for opening, closing in _THINKING:
             response = response.rpartition(closing)[2]
@@ -318,7 +320,7 @@ def _mark(opening: str, word: str) -> str:
 
 _LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
 _EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
-"""Eastern words stand in brackets within a line too, where `[answer]` is prose."""
+"""Words of East Asian languages may be in brackets within a line. English `[answer]` within a line is prose."""
 
 
 def _has_mark(text: str) -> bool:
@@ -330,7 +332,7 @@ def _has_mark(text: str) -> bool:
 
 
 def with_plain_marks(text: str) -> str:
-    """Return the text with `Answer:` on a line of its own in place of a bracketed word for answer."""
+    """Return the text with a line `Answer:` in place of a bracketed word for answer."""
     if not _has_mark(text):
         return text
     text = _SECTION.sub("\n", text)
@@ -347,7 +349,7 @@ class Boxed(NamedTuple):
     """The answer that the boxes of a text commit to."""
 
     text: str | None
-    """The answer; None where every box is empty or cut off."""
+    """The answer, or None if every box is empty or cut off."""
     end: int
     """The position where the last box ends."""
     cut_off: bool
@@ -361,7 +363,7 @@ class _Box(NamedTuple):
 
 
 def boxed(text: str, *, several: int) -> Boxed | None:
-    """Return what the boxes of `text` commit to, or None where it has no box at all."""
+    """Return the answer in the boxes of `text`, or None if it has no box."""
     openings = _openings(text) if "box" in text else []
     if not openings:
         return None
@@ -416,7 +418,7 @@ def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
 
 
 def _is_doubted(text: str, box: _Box) -> bool:
-    """Tell whether the words of its sentence deny a box or doubt it."""
+    """Tell whether the sentence around a box denies or doubts it."""
     if text.startswith("~~", box.end) and text.endswith("~~", 0, box.start):
         return True
     before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
@@ -433,7 +435,7 @@ def _is_doubted(text: str, box: _Box) -> bool:
 
 
 def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
-    """Return the content of the last box, joined with those of the boxes next to it."""
+    """Return the contents of the last box and of the boxes that stand together with it."""
     if len(boxes) == 1 and several < 2:
         return boxes[0].text
     contents = [boxes[-1].text]
@@ -465,7 +467,7 @@ def _as_list(contents: Iterable[str]) -> str:
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the `count` different boxes of the text or of its summary; None where there are more or fewer."""
+    """Return the `count` different boxes of the text or of its summary, or None if there are more or fewer."""
     summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
     for start in (0, summary):
         parts = {_key(box.text): box for box in boxes if box.start >= start}
@@ -480,7 +482,7 @@ def _key(content: str) -> str:
 
 
 def _connective(gap: str, several: int) -> str | None:
-    """Return the word that joins two boxes, or None where they do not stand together."""
+    """Return the word that joins two boxes, or None if they do not stand together."""
     if len(gap) > MAX_GAP_CHARS:
         return None
     plain = _MARKUP.sub(" ", _LABEL.sub("", gap)).strip().casefold()
@@ -505,15 +507,16 @@ class Committed:
     text: str
     """The answer as it stood in the response."""
     form: str
-    """How it was committed to: `boxed`, `answer_tag`, `hashes`, `phrase`, `a_line`, `json`, `whole_response`,
+    """The form of the answer: `boxed`, `answer_tag`, `hashes`, `phrase`, `a_line`, `json`, `whole_response`,
     `first_line`, `last_line` or `conclusion`."""
 
 
 def committed_answer(response: str, *, several: int = 0, problem: str | None = None) -> Committed | None:
-    """Return the answer that `response` commits to, or None. A `problem` tells its numbers from those of an answer.
+    """Return the answer that `response` commits to, or None. problem: its text, so that its numbers are not taken as an
+    answer.
 
-    With `several`, gold is more than one answer, and the boxes that stand together are its parts; where that is the
-    number of the answers, as many boxes are, wherever they stand.
+    several: gold has several answers. Boxes that stand together are then its parts. If it is a number, as many boxes
+    anywhere in the response are its parts.
     """
     parts = answering_parts(response)
     for part in parts:
@@ -527,7 +530,7 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
 
 
 def answering_parts(response: str) -> list[str]:
-    """Return the pieces of a response that may hold its answer, each for a problem of its own."""
+    """Return the parts of a response that may hold its answer. Each part answers one problem."""
     text = with_plain_marks(with_plain_boxes(final_part(response)))
     if any(mark in text for mark in ("hoice_", "ption_", "nswer_")):
         text = _NAMED_LETTER.sub(r"\1 \2", text)
@@ -535,7 +538,7 @@ def answering_parts(response: str) -> list[str]:
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
-    """Read what the end of a text concludes, in front of courtesies, signatures and explanations."""
+    """Read the conclusion at the end of a text, before courtesies, signatures and explanations."""
     if committed := _answered_first(part, problem) or _at_end(without_explanations(part), problem):
         return committed
     shorter = without_closings(part)
@@ -545,7 +548,7 @@ def _unannounced(part: str, several: int, problem: str | None) -> Committed | No
 
 
 def _answered_first(part: str, problem: str | None) -> Committed | None:
-    """Read a first line that is one value, where what explains it below concludes with no other one."""
+    """Read a first line that is one value, if the explanation below it ends with no other value."""
     match = _EXPLAINED.match(part.lstrip())
     if match is None or not has_value(match[1]) or not is_expression(match[1], MAX_PLAIN_WORDS):
         return None
@@ -587,7 +590,7 @@ def _declared(part: str, several: int) -> Committed | None:
 
 
 def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
-    """Read what the boxes of a text hold, unless what stands behind their `end` takes it back or announces another."""
+    """Read the boxes of a text, unless the text after their `end` takes them back or announces another answer."""
     if ":" in answer and (stated := answer_in_box(answer)) is not None:
         if not stated:
             return None
@@ -664,7 +667,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> str | None:
-    """Return what an announcement says instead of its first value."""
+    """Return the value by which an announcement replaces its first value."""
     end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
     return retraction(announcement[end:], narrowed) if end else None
 
@@ -736,7 +739,7 @@ def _unwrapped(text: str) -> str:
 
 
 def after_hashes(text: str) -> str | None:
-    """Return what the last `####` announces: anything on the last line, further up a value.
+    """Return the answer after the last `####`. On the last line it may be any text, above only a value.
 
     #### Step 2                                   a heading
     #### 42 dollars\nThat is all.                 42 dollars, as no other value follows

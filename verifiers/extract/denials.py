@@ -1,8 +1,8 @@
-r"""Tells a value that a sentence answers with from one that it only names.
+r"""Finds out whether a sentence answers with a value, or only mentions it.
 
     The answer isn't 5.   It does not come out to 5.   答えは5ではない。   5 is too large.      denied
     It might be 5.   \boxed{5?}   5 or so   答案可能是5。                                      doubted
-    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.         in another mouth, or supposed
+    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.         said by others, or supposed
     Thus it is less than 7.   It is almost 7.                                            a bound; `at least 7` answers
     The answer is 12 if n is even, and 13 if n is odd.                                     two conditions, two values
     The opposite of the answer is 5.   The answer to the previous problem is 5.            another answer
@@ -10,14 +10,14 @@ r"""Tells a value that a sentence answers with from one that it only names.
     \cancel{5}   ~~5~~                                                                     struck out
     The answer is not 5 but 7.   5, nicht 7                                                the other value answers
 
-What governs the value counts: a negation reaches it through infinitives, adverbs and articles alone (`light_words`), so
-that none of these denies 5:
+A negation denies the value only if there are just infinitives, adverbs and articles between them (`light_words`). None
+of these denies 5:
 
     It is not hard to see that the answer is 5.     Those who do not play are 5.     So 5 students did not pass.
     The answer, not surprisingly, is 5.             If x > 0 the answer is 5.        It cannot be anything but 5.
 
-Doubts, suppositions and other mouths govern the clause up to its comma, colon, `but` or `so`. Not covered: irony,
-languages that are not listed, and doubt without a word for it; `probably 5` and `about 5` answer.
+Doubts, suppositions and quotations of others hold up to the next comma, colon, `but` or `so`. `probably 5` and `about
+5` are answers. Not covered: irony, other languages, and doubt without a word for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from truegold.verifiers.extract.stated_values import ANY_OF as SPEECH
 from truegold.verifiers.extract.stated_values import has_value, may_deny, only_announces
 
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("denials.toml").read_text(encoding="utf-8"))
-"""Alternatives of patterns, by what they tell."""
+"""Lists of patterns, by name."""
 _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
 
 MAX_GOVERNING_CHARS = 160
@@ -44,9 +44,9 @@ MAX_LATER_CHARS = 2_000
 MAX_NUMBERS = 8
 """Numbers of a line that are looked at."""
 _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
-"""Marks that may stand between a word and a formula."""
+"""Marks that may be between a word and a formula."""
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
-"""The places where one of hundreds of alternatives may begin: they are tried at a fifth of the places of a text."""
+"""The places where an alternative may begin, a fifth of all places."""
 _BOUNDARY = re.compile(r"(?:^|(?<=[|:>]))\\b")
 """The mark of a word's beginning before an alternative."""
 _CAPITAL = re.compile(r"(?<![\\?])[A-Z]")
@@ -58,7 +58,7 @@ def _any_of(name: str, behind: str = "", start: str = "") -> re.Pattern[str]:
 
 
 def _folded(alternatives: str, behind: str = "") -> re.Pattern[str]:
-    """Return a pattern for texts in small letters, in which an alternative is passed over by its first letter."""
+    """Return a pattern for lower-case texts. It skips alternatives by their first letters."""
     alternatives = _CAPITAL.sub(lambda match: match[0].lower(), _BOUNDARY.sub("", alternatives))
     return re.compile(rf"{_WORD_START}(?:{alternatives}){behind}", re.DOTALL)
 
@@ -199,7 +199,7 @@ _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|ensuremath)\s?\
 
 
 def contrasted(sentence: str) -> str | None:
-    """Return the value that a sentence puts in the place of one that it denies: `not 5 but 7` -> `7`; else None."""
+    """Return the value that replaces a denied one: `not 5 but 7` -> `7`, or None."""
     match = _CONTRAST.search(sentence)
     return (match["instead"] or match["behind"]).strip() if match is not None else None
 
@@ -244,7 +244,7 @@ def is_counterfactual(sentence: str) -> bool:
 
 
 def is_conditional(sentence: str) -> bool:
-    """Return whether a sentence gives one value on a condition and another otherwise, or supposes what is not."""
+    """Tell whether a sentence gives different values under different conditions, or a supposition that is false."""
     if _COUNTERFACTUAL.search(sentence):
         return True
     if _DEPENDS.search(sentence):
@@ -291,7 +291,7 @@ def _is_negated(clause: str) -> bool:
 
 
 def _is_hypothetical(clause: str) -> bool:
-    """Return whether a value stands in the condition and not in what follows from it: `if the answer is`."""
+    """Tell whether a value is part of the condition: `if the answer is`."""
     if (condition := _HYPOTHESIS.search(clause)) is None or _AFFIRMED.search(clause[: condition.end()]):
         return False
     if condition[0].strip().casefold() != "unless" and _AFFIRMED.search(clause[: condition.start()]):
@@ -337,7 +337,7 @@ def _is_denied_before(before: str) -> bool:
 
 
 def is_claimed(before: str, after: str) -> bool:
-    """Return whether the words around a value ask for it, or its sentence does something else than answer with it."""
+    """Tell whether the words around a value ask for it, or its sentence mentions it without answering."""
     question = _QUESTION.match(after)
     if question is not None and not _CONFIRMED.match(question["rest"]):
         return True
@@ -386,7 +386,7 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
 
 
 def without_struck(text: str) -> str:
-    """Return a text without what is struck out in it."""
+    """Return a text without its struck-out parts."""
     return _STRUCK.sub(" ", text) if any(map(text.__contains__, "~<\\(（")) else text
 
 
@@ -402,7 +402,7 @@ def is_negated_later(text: str, value: str) -> bool:
 
 
 def is_refused(text: str, *, letters: bool = False) -> bool:
-    r"""Return whether an answer by itself denies or doubts its value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`.
+    r"""Tell whether an answer denies or doubts its own value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`.
 
     letters: whether a letter that names an option is a value.
     """
@@ -414,7 +414,7 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
     if not figures and letters:
         figures = list(islice(_OPTION.finditer(text), MAX_NUMBERS))
         if len({figure[0] for figure in figures}) > 1:
-            # not A but B: the letters of a line are told apart by their clauses (chosen.py)
+            # For `not A but B`, chosen.py looks at the clauses of the letters.
             return False
     if not figures:
         return text != whole and (letters or has_value(whole))
@@ -442,7 +442,7 @@ def is_link_denied(link: str) -> bool:
 
 
 def occurrences(sentence: str, value: str) -> list[int]:
-    """Return the positions of a value where it is not part of a longer number."""
+    """Return the positions of a value if it is not part of a longer number."""
     pattern = re.escape(value)
     if value[:1].isdigit():
         pattern = rf"(?<![\d−-])(?<!\d[.,]){pattern}"

@@ -68,7 +68,7 @@ def asks_for_wrong(problem: str) -> bool:
 def with_turned_verdicts(text: str) -> str:
     """Return an answer to a question for the wrong option in which `C is wrong` is a verdict for C.
 
-    `C is correct` alone is one for C as well; beside an option that is wrong it is one against C.
+    `C is correct` alone is a verdict for C; next to a wrong option it is one against C.
     """
     start = max(0, len(text) - MAX_JUDGED_CHARS)
     if _IS_WRONG.search(text, start) is None:

@@ -91,7 +91,7 @@ class _Label:
 
 
 def find_options(prompt: str) -> Options | None:
-    """Return the last whole list of options in the prompt, None where there is none."""
+    """Return the last whole list of options in the prompt, or None if there is none."""
     if not (("B" in prompt and "C" in prompt) or ("b" in prompt and "c)" in prompt)):
         return None
     # Drawings are blotted out, because points are called A and B there.
@@ -140,7 +140,7 @@ def _bare_option(text: str) -> str:
 
 
 def spoilt_options(prompt: str) -> str | None:
-    """Return what is wrong with a list of options that `find_options` does not take, None where there is none.
+    """Return what is wrong with a list of options that `find_options` does not take, or None if there is none.
 
     A letter that stands twice, an option without a text, two options with one text.
     """
@@ -193,7 +193,7 @@ def _last_run(labels: list[_Label]) -> list[_Label] | None:
 
 
 def _option_texts(prompt: str, run: list[_Label]) -> tuple[str, ...] | None:
-    """Return the text behind each label; None where one is missing, twice there or too long for an option."""
+    """Return the text behind each label, or None if one is missing, twice there or too long for an option."""
     raw = [prompt[label.end : following.start] for label, following in pairwise(run)]
     last = prompt[run[-1].end :].lstrip(" \t\n~")
     line_end = last.find("\n", max(last.find("[/asy]"), 0))

@@ -81,7 +81,7 @@ def answer_in_json(text: str) -> str | None:
 
 
 def answer_in_box(text: str) -> str | None:
-    """Return the answer of an object that LaTeX typesets in a box; None where it is none, empty where it has none.
+    """Return the answer of an object that LaTeX typesets in a box, or None if it is none, empty where it has none.
 
     An object in braces that names no answer may itself be one.
     """
@@ -127,7 +127,7 @@ class Stated(NamedTuple):
 
 
 def answer_at_end(text: str) -> Stated | None:
-    """Return the answer that the objects of a text state, joined by `or` where they differ; None where none does."""
+    """Return the answer that the objects of a text state, joined by `or` where they differ, or None if none does."""
     text = text[-MAX_CHARS:]
     answers: dict[str, None] = {}
     start = end = 0

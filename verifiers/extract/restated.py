@@ -56,7 +56,7 @@ _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
 
 def without_given_numbers(text: str, problem: str) -> str | None:
-    """Return the end of a text with X for the numbers that the problem has; None where it has none of them."""
+    """Return the end of a text with X for the numbers that the problem has, or None if it has none of them."""
     numerals = set(_NUMERAL.findall(problem[:MAX_PROBLEM_CHARS]))
     tail = text[-MAX_TAIL_CHARS:]
     masked = _NUMERAL.sub(lambda match: "X" if match[0] in numerals else match[0], tail)
@@ -64,7 +64,7 @@ def without_given_numbers(text: str, problem: str) -> str | None:
 
 
 def with_counts(text: str, problem: str | None) -> str | None:
-    """Return the last line with the number word that counts what the problem speaks of in digits; else None."""
+    """Return the last line with the number word that counts what the problem speaks of in digits, or else None."""
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
     if _SECOND_THOUGHT.search(line) is not None:
         return None

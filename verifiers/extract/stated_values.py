@@ -1,18 +1,17 @@
-r"""Reads the value that a sentence states.
+r"""Finds the value that a sentence states.
 
     Therefore, John has 5 apples left.                   5 apples
     The train covers $\frac{3}{4}$ of a mile.            $\frac{3}{4}$
     The total is 120 km after 2 hours.                   120 km: the first value after the last `is`, `=`, 是, ...
     Therefore x = 2 or x = 3.                            x = 2 or x = 3: for one gold answer this is a hedge
-    5 + 6 = **11** apples for 2 children.                11: what is set in bold goes first
+    5 + 6 = **11** apples for 2 children.                11: bold text comes first
     There are 5 apples and they cost 6 dollars.          nothing: two clauses with a value each
-    She paid 3 for 2 apples.                             nothing: two values, and no word which of them is meant
+    She paid 3 for 2 apples.                             nothing: two values, and no hint which one is meant
     The answer is not 5.                                 nothing
 
 A value is a number, a term of numbers (`3/4`, `2√3`), a bracket with numbers, a relation (`x > 5`) or a formula between
-dollars. Units stay on it. Not covered: number words, and terms with letters that no dollars surround.
-
-Sentences that name a value and do not answer with it are for `denials`.
+dollars. Units are part of the value. Not covered: number words, and terms with letters outside of dollars. Sentences
+that deny a value are handled in `denials`.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from typing import NamedTuple
 from truegold.verifiers.currencies import CODES, LONE_SIGNS, PREFIXED
 
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
-"""Alternatives of patterns, by what they tell."""
+"""Lists of patterns, by name."""
 ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
-"""The alternatives of each pattern, joined by `|`."""
+"""The patterns of each list, joined by `|`."""
 
 MAX_FORMULA_CHARS = 800
-"""The longest inline formula. Stops lines of opened formulas from being run through again and again."""
+"""The longest inline formula. Stops lines with many unclosed formulas from taking quadratic time."""
 
 MAX_LINE_CHARS = 2_000
-"""A longer line is not a statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
+"""A longer line does not state an answer. Stops patterns being run over lines of megabytes."""
 
 MAX_PLAIN_WORDS = 2
-"""With more words an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""
+"""The most words of a plain answer: `12 square meters` is plain, `John has 12 apples` is prose."""
 
 MAX_RELATIVE_CHARS = 12
-"""So long are `which were` and its like."""
+"""The longest of `that is`, `which were` and so on, with blanks."""
 
 MARKS = "*_` \t\r\n"
 
@@ -77,13 +76,13 @@ _JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|и�
 _NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|,(?!\d)|[;，；或和]")
 _NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
 _RELATIVE = re.compile(r"\b(?:that|which|who) (?:is|are|was|were)$")
-"""The numbers that are even: their copula states no value."""
+"""The copula of a relative clause, `the numbers that are even`. It states no value."""
 _CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
 _CLAUSE = re.compile(rf"[ ](?:{ANY_OF['clauses']})")
 _FOR_CASE = re.compile(rf"\W*(?:For|With|At|When|Setting|Taking|Using)\s\$?[A-Za-z]\s?=\s?{_NUMERAL}\$?,?\s")
-"""For n = 5 the formula gives 12."""
+"""The case before a statement: `For n = 5 the formula gives 12`."""
 _LABELLED = re.compile(r"^[^\d:]*[^\W\d_]:\s(?=[^:]*$)")
-"""The words before the value in `all that is needed: 5`."""
+"""The label before a value: `all that is needed: 5`."""
 _VARIABLE = re.compile(r"(?:\$|\\\()\s*(?:[A-Za-z]|\\[a-z]{2,7})\s*(?:\$|\\\))")
 _LABEL_BEFORE = re.compile(r"(?<![\w\\])[A-Za-z]\s?=\s?$")
 
@@ -108,7 +107,8 @@ class _Token(NamedTuple):
 
 
 def stated(sentence: str) -> str | None:
-    """Return the value that a sentence states, or the values joined by `or` or `and`; None where that is left open."""
+    """Return the value that a sentence states, or several values with `or` or `and`. None if the sentence does not say
+    which value is meant."""
     if (condition := _CONDITION.search(sentence)) and has_value(sentence[: condition.start()]):
         sentence = sentence[: condition.start()]
     if (case := _FOR_CASE.match(sentence)) and has_value(sentence[case.end() :]):
@@ -142,14 +142,14 @@ def stated_first(text: str) -> str | None:
 
 
 def has_value(text: str) -> bool:
-    """Tell whether a number or a formula stands in `text`."""
+    """Tell whether `text` has a number or a formula."""
     return bool(_HAS_VALUE.search(text))
 
 
 def may_deny(text: str, *, framed: bool = True) -> bool:
-    """Tell whether a word stands in `text` with which a denial, a doubt or a condition begins.
+    """Tell whether `text` has a word that begins a denial, a doubt or a condition.
 
-    framed: also a word of sentences that do something else with a value than answer with it.
+    framed: look also for words of sentences that mention a value without answering with it.
     """
     return (
         not (_FRAMED_CUES if framed else _CUES).isdisjoint(_CUE_WORD.findall(text.casefold()))
@@ -159,22 +159,22 @@ def may_deny(text: str, *, framed: bool = True) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether the words of a text can do nothing to a value but announce it: `So the final answer is`."""
+    """Tell whether a text only announces a value: `So the final answer is`."""
     return _PLAIN.issuperset(_CUE_WORD.findall(text.casefold()))
 
 
 def only_announces(text: str) -> bool:
-    """Tell whether nothing in a text can deny a value or say anything else of it."""
+    """Tell whether a text has no word that could deny a value or say something else about it."""
     return is_plain(text) and not may_deny(text)
 
 
 def is_prose(text: str) -> bool:
-    """Tell whether a value in `text` has a sentence around it."""
+    """Tell whether `text` is a sentence around a value."""
     return word_count(text) > MAX_PLAIN_WORDS or bool(_CJK_WORDS.search(text))
 
 
 def is_expression(text: str, max_words: int) -> bool:
-    """Tell whether `text` is an answer alone, in no sentence."""
+    """Tell whether `text` is an answer without a sentence around it."""
     plain = _without_formulas(text)
     return not _PROSE.search(plain) and not _CJK_WORDS.search(plain) and len(_WORD.findall(plain)) <= max_words
 
@@ -192,7 +192,7 @@ def _tokens(sentence: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(sentence):
         kind, text = match.lastgroup or "", match.group()
         if (kind == "bold" and not has_value(text)) or (kind == "formula" and _VARIABLE.fullmatch(text)):
-            # `**Answer:**` and `$n$` name a value and are none.
+            # `**Answer:**` and `$n$` announce a value, but are not values.
             continue
         yield _Token(kind, match.start(), match.end())
 
@@ -205,7 +205,7 @@ def _predicate(sentence: str, values: list[_Token], start: int) -> str | None:
     first, last = _joined(sentence, values, index)
     rest = _LABELLED.sub("", sentence[start:].strip(MARKS + ".。,，:："))
     if first == index and is_expression(rest, 1):
-        # The grammar of an expression may be beyond the patterns of values, so it is taken whole.
+        # The expression may be too complex for the patterns of values, so all of it is taken.
         return rest
     if last + 1 < len(values) and _NEXT_CLAUSE.search(sentence, values[last].end, values[last + 1].start):
         return None
@@ -213,7 +213,7 @@ def _predicate(sentence: str, values: list[_Token], start: int) -> str | None:
 
 
 def _joined(sentence: str, values: list[_Token], index: int) -> tuple[int, int]:
-    """Return the first and the last index of the values that connectives join to the one at `index`."""
+    """Return the first and the last index of the values that `or` and `and` join to the value at `index`."""
     first = last = index
     while first > 0 and _JOINING.fullmatch(sentence[_end_with_unit(sentence, values[first - 1]) : values[first].start]):
         first -= 1
@@ -230,7 +230,7 @@ def _end_with_unit(sentence: str, value: _Token) -> int:
 
 
 def _is_relative(sentence: str, end: int) -> bool:
-    """Return whether a copula is that of `the numbers that are even`, and not of `which is 5`."""
+    """Tell whether a copula belongs to a relative clause like `the numbers that are even`, and not to `which is 5`."""
     if not sentence[end : end + 2].strip().isalpha():
         return False
     return _RELATIVE.search(sentence, max(0, end - MAX_RELATIVE_CHARS), end) is not None

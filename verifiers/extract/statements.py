@@ -73,7 +73,7 @@ _CUT = re.compile(
     rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
-"""Words that begin a sentence also where no full stop ends the one before."""
+"""Words that begin a sentence also if no full stop ends the one before."""
 _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
 _ABOUT = re.compile(rf"(?:[,\s]*(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*){{1,4}}")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
@@ -180,7 +180,7 @@ _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]",
 
 
 def narrow(text: str) -> str | None:
-    """Return the answer in what follows an announcement; None where there is none."""
+    """Return the answer in what follows an announcement, or None if there is none."""
     bracketed = _BRACKETED.fullmatch(text)
     text = bracketed[1] if bracketed else text
     labelled = _LABELLED_TEXT.fullmatch(text.strip(stated_values.MARKS)) if text[1:2] == "." else None
@@ -286,7 +286,7 @@ def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
 
 
 def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
-    """Return the 7 of `Hmm, 5 is wrong. It is 7.`; an empty text without another; None where 5 was not the answer."""
+    """Return the 7 of `Hmm, 5 is wrong. It is 7.`; an empty text without another, or None if 5 was not the answer."""
     if answer is not None and value not in answer:
         return None
     other = _value_of(rest)
@@ -327,7 +327,7 @@ def _value_of(text: str) -> str | None:
 
 Announcement: TypeAlias = tuple[str, str]
 """The text after an announcement, on its line or on the next, and its sentence, which may deny the answer. The sentence
-is empty where nothing in it can."""
+is empty if nothing in it can."""
 
 
 def announced(text: str) -> Iterator[Announcement]:

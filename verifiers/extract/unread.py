@@ -47,7 +47,7 @@ _MARKS = "$.。*_` ()"
 def ends_with_value(response: str, problem: str | None = None) -> bool:
     """Tell whether a number, in digits or words, or a formula stands at the end of what follows the thinking.
 
-    What the problem has as well does not count, where it is known: a base model often goes on with the question.
+    What the problem has as well does not count, if it is known: a base model often goes on with the question.
     """
     end = final_part(response)[-END_CHARS:]
     if not end or is_withheld(last_line(end)) or is_refused(last_line(end)):

@@ -5,8 +5,8 @@ MPFR and MPC calculate at a fixed precision. Each number carries the binary expo
 is not zero can be told from rounding, and `10^{-200}` from 0. Arguments that would make a library function slow are
 refused before it is called.
 
-There is no global state: every operation names its context. The operations raise Undefined where there is no value,
-NeedsComplex where there is no real one, TooLarge beyond the budgets, and Unsupported for what they cannot bound.
+There is no global state: every operation names its context. The operations raise Undefined if there is no value,
+NeedsComplex if there is no real one, TooLarge beyond the budgets, and Unsupported for what they cannot bound.
 """
 
 from __future__ import annotations

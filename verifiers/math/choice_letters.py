@@ -102,7 +102,7 @@ def _without_gap(text: str) -> str:
 
 
 def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: SameText) -> bool | None:
-    """Tell whether a normal answer names the choice; None where it names no choice at all.
+    """Tell whether a normal answer names the choice, or None if it names no choice at all.
 
     `same` compares the normal text of an option with that of the answer.
     """

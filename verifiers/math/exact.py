@@ -48,7 +48,7 @@ class Undefined(Exception):
 
 
 def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of node
-    """Return the exact value of a constant expression; None where it is irrational, undefined or over the budget."""
+    """Return the exact value of a constant expression, or None if it is irrational, undefined or over the budget."""
     if isinstance(node, Num):
         return node.value
     if isinstance(node, (Add, Mul)):
@@ -140,7 +140,7 @@ def _power(base: mpq, exponent: mpq) -> mpq | None:
 
 
 def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
-    """Return 2 for 4^{1/2}; None where the root is irrational."""
+    """Return 2 for 4^{1/2}, or None if the root is irrational."""
     degree = int(exponent.denominator)
     if base < 0 or degree > 64 or not base:
         return mpq(0) if not base and exponent > 0 else None

@@ -1,11 +1,11 @@
-r"""Tells whether two expressions stand for the same value, for all values of their variables.
+r"""Decides whether two expressions are equal for all values of their variables.
 
     exact       both are rational, or rational functions that agree modulo a large prime at a random point
     numeric     constants that agree to 320 bits, each within its own error
     sampled     expressions that agree at random real points (complex ones, where there are too few real ones)
 
-Each rung fails closed: one point of disagreement is enough, and where too few points can be evaluated nothing is
-concluded. Points at which only one side is defined are skipped: `2\ln x` passes for `\ln x^2`.
+One point of disagreement is enough for `different`. If too few points can be evaluated, the result is open. Points at
+which only one side is defined are skipped, so `2\ln x` equals `\ln x^2`.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from truegold.verifiers.math.tree import (
 )
 
 CONSTANT_BITS = 320
-"""Two constants are compared once, to so many bits: what agrees by chance to 95 digits does not occur."""
+"""Two constants are compared once, to so many bits. They do not agree by chance to 95 digits."""
 
 POINT_BITS = 128
-"""Expressions are compared at several points, each to so many bits."""
+"""Expressions are compared at several points, to so many bits at each."""
 
 MAX_BITS = 1_600
-"""The precision in bits to which a difference that is lost in rounding is worked out once more."""
+"""The precision in bits for a second comparison, if the difference is lost in rounding."""
 
 AGREEING_POINTS = 2
 """Nothing is concluded from fewer points that agree."""
 
 ENOUGH_POINTS = 4
-"""Once so many points of different signs and sizes agree, no more are tried."""
+"""The number of points of different signs and sizes that must agree."""
 
 MAX_VARIABLES = 12
 """Expressions with more variables are not sampled. Stops those with hundreds of them."""
@@ -65,7 +65,7 @@ _REGIONS = ((0.2, 0.9), (-3.0, -1.2), (1.2, 3.0), (-0.9, -0.2), (0.05, 0.5), (-3
 _WIDE_REGIONS = (
     (2.0, 9.0), (10.0, 50.0), (-40.0, -3.0), (90.0, 900.0), (1e3, 9e3), (0.2, 6.0), (-900.0, -50.0), (2e4, 9e4),
 )  # fmt: skip
-"""The ranges of the coordinates where whole parts are taken: near zero, many of them are the same."""
+"""The ranges of the points for expressions with whole parts (floor), which are all equal near zero."""
 
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
 _PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
@@ -76,7 +76,7 @@ _SIZES = (10**5, 10**9)
 _SAME_GROWTH = 0.06
 """The ratio of n log n + n and n log n changes by 4 % between the sizes, that of n and n log log n by 24 %."""
 _PAIR_STEPS = 10
-"""The steps of comparing two values, besides their evaluation."""
+"""The steps of comparing two values, without their evaluation."""
 
 _COORDINATE_STEPS = 6
 """The steps of choosing one coordinate of a point."""
@@ -98,7 +98,7 @@ def _evaluator(bits: int, complex_: bool) -> Evaluator:
 
 
 def same_value(gold: Node, answer: Node) -> Sameness:
-    """Compare two expressions. Raises TooLarge where a value is too large to be told from its neighbours."""
+    """Compare two expressions. Raises TooLarge if a value is too large to be told from its neighbours."""
     charge(_PAIR_STEPS)
     a = gold.value if type(gold) is Num else _rational(gold)
     b = answer.value if type(answer) is Num else _rational(answer)
@@ -186,7 +186,7 @@ def approximate(node: Node) -> mpfr | None:
 
 
 def value_at_point(node: Node, names: frozenset[str]) -> mpc | None:
-    """Return the value of an expression at one point for its variables; None where it has none."""
+    """Return the value of an expression at one point for its variables, or None if it has none."""
     evaluator = _evaluator(POINT_BITS, True)
     try:
         return mpc(evaluator.value(node, _as_balls(next(_points(names, _NO_KINDS)), evaluator)).midpoint)
@@ -211,7 +211,7 @@ def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | Non
 
 
 def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated | None:
-    """Return what is calculated over the reals or else over the complex numbers; None where it has no value."""
+    """Return what is calculated over the reals or else over the complex numbers, or None if it has no value."""
     for complex_ in (False, True):
         try:
             return calculate(complex_)
@@ -311,7 +311,8 @@ _NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
     """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them.
 
-    Beside whole parts every second point is whole: \\lceil x \\rceil is \\lfloor x \\rfloor + 1 at all others.
+    For expressions with whole parts every second point is whole, because \\lceil x \\rceil is \\lfloor x \\rfloor + 1
+    at all other points.
     """
     for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))

@@ -274,7 +274,7 @@ def symbols_side_by_side(word: str, most: int = 3) -> tuple[str, ...]:
 
 
 def conversion(target: Unit, source: Unit) -> Conversion | None:
-    """Return what turns a number of `source` into one of `target`; None where they measure something else."""
+    """Return what turns a number of `source` into one of `target`, or None if they measure something else."""
     if target.dimension == source.dimension:
         return Conversion(source.factor / target.factor)
     target_kind, target_idle = _split_dimension(target)

@@ -118,7 +118,7 @@ def _argument(text: str, start: int) -> str | None:
 
 @lru_cache(maxsize=256)
 def value_of(name: str, args: tuple[mpfr, ...], bits: int) -> tuple[int, int] | None:
-    """Return a value as a whole number and a power of two; None where there is no real one, or a dear one."""
+    """Return a value as a whole number and a power of two, or None if there is no real one, or a dear one."""
     *orders, last = args
     order = int(orders[0]) if orders else 0
     if (orders and orders[0] != order) or len(args) != 1 + (name.removeprefix(PREFIX) in _ORDERED):

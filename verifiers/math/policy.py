@@ -1,17 +1,15 @@
-"""Holds what every part of a comparison goes by: the policy, the budget, what is found out, and what is refused.
+"""The policy and the budget of a comparison, its possible results, and its errors.
 
-A policy says what counts as the same answer where mathematics alone does not: one option for each such question.
-A row sets them in its `verifier_args`, as in {"units": "strict"}; `equivalent` takes them as keywords. What a row
-leaves open, its problem may say (`policy_for`): that it asks for a percentage, a ratio, an order, or the parts (a) and
-(b).
+The policy decides questions that mathematics alone does not, with one option for each, such as {"units": "strict"}. A
+row sets options in its `verifier_args`; `equivalent` takes them as keywords. Other options may be set by the text of
+the problem (`policy_for`), if it asks for a percentage, a ratio, an order, or the parts (a) and (b).
 
-A verdict has one budget, and all of its work is charged before it is done. A sum of sums, a list of powers, an
-environment in an environment: each part may be cheap, and what they multiply to may not be. So terms, digits, nodes,
-readings and comparisons are all paid in steps of about a microsecond, from one purse. Counting steps, unlike a clock,
-gives the same verdict on every machine.
+All work of a verdict is charged to one budget before it is done: terms, digits, nodes, readings and comparisons, in
+steps of about a microsecond. Separate limits would multiply, as in a sum of sums. Counting steps, unlike a clock, gives
+the same verdict on every machine.
 
-What is remembered between verdicts (`remembered`) is charged again whenever it is used, so that no verdict depends on
-those before it. Outside of a verdict nothing is limited.
+A cached result (`remembered`) is charged again at each use, so no verdict depends on earlier ones. Outside of a verdict
+there is no limit.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 _IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
 """The V of `Find the voltage in V.`, which is a unit in a gold of `5 V`."""
 _FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
-# What a problem speaks of, which sets the policy where the row leaves it open.
+# Words of a problem that set options which the row leaves open.
 _PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
@@ -48,7 +46,7 @@ _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.I
 MAX_STEPS = 25_000
 """Steps that a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
 MAX_GOLD_STEPS = MAX_STEPS // 2
-"""If a budget is used up, gold is at fault where it costs more than this on its own; else the answer is."""
+"""If the budget is exceeded and gold alone costs more than this, gold is at fault, else the answer."""
 SECONDS_A_STEP = 1e-6
 _UNLIMITED = 1 << 60
 T = TypeVar("T")
@@ -69,7 +67,7 @@ class Policy:
     or a unit is a measured number, and an answer of two figures or more may differ by a hundredth of it; a whole gold
     of three digits is answered by a decimal that rounds to it, a fraction or a root by a decimal of three figures."""
     decimals: int | None = None
-    """Numbers need to agree only to so many decimal places."""
+    """Numbers must agree only to so many decimals."""
     tolerance: float | None = None
     """Numbers may differ by this relative error."""
     answer_digits: int | None = None
@@ -92,14 +90,14 @@ class Policy:
     parameters: Literal["rename", "strict"] = "rename"
     """rename: k\\pi with integer k is n\\pi with integer n."""
     base: Literal["optional", "required", "value"] = "optional"
-    """Accepted answers to a gold of 2516_8. optional: 2516 as well. required: only with the subscript. value: also
+    """Accepted answers to a gold of 2516_8. optional: 2516_8 or 2516. required: only with the subscript. value: also
     1358."""
     log: Literal["either", "natural", "ten"] = "either"
     """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
     colon: Literal["auto", "ratio", "time"] = "auto"
     """The meaning of `4:30`. auto: a time of day where both sides may be one, else a ratio."""
     factors: Literal["auto", "commute", "ordered"] = "auto"
-    """Whether AB is BA. auto: not where the problem speaks of matrices, or a side has A^{-1} or A^T as well as another
+    """Whether AB equals BA. auto: yes, unless the problem speaks of matrices, or a side has A^{-1} or A^T and another
     capital letter. ordered: capital letters never commute."""
     mixed: Literal["sum", "product"] = "sum"
     """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
@@ -111,7 +109,7 @@ class Policy:
     """decimal: gold and answers have decimal commas, so that 2,25 is 2.25 and 1.234 may be 1234; an answer may have
     points as well. answers: the same, of a gold with a point. auto: a comma is read as the other side has it."""
     options: tuple[str, ...] = ()
-    """The texts of the choices, where gold is a choice's letter: the choice's text answers as well as its letter."""
+    """The texts of the options, if gold is the letter of one. Its text is then a right answer too."""
 
     def changed_options(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -129,7 +127,7 @@ def parse_policy(arguments: Mapping[str, Any]) -> Policy:
     try:
         return _checked_policy(tuple(sorted(options.items())))
     except TypeError as error:
-        # The cache cannot hash the value, and none of the values that are allowed is like that.
+        # An unhashable value is never allowed.
         raise ConfigError(f"math verifier: {error}.") from error
 
 
@@ -191,7 +189,7 @@ _ACCOUNT = _Account()
 
 
 def charge(steps: int) -> None:
-    """Charge work that is about to be done. Raises Spent where it goes beyond the budget."""
+    """Charge work that is about to be done. Raises Spent if it goes beyond the budget."""
     steps_left = _ACCOUNT.steps_left - steps
     _ACCOUNT.steps_left = steps_left
     if steps_left < 0:
@@ -199,17 +197,17 @@ def charge(steps: int) -> None:
 
 
 def seconds_left() -> float:
-    """Return what is left of the budget of a verdict as CPU time, for work that counts no steps."""
+    """Return the rest of the budget as CPU seconds, for work that does not count steps."""
     return min(_ACCOUNT.steps_left, MAX_STEPS) * SECONDS_A_STEP
 
 
 def digit_steps(bits: int) -> int:
-    """Return the price of one operation on rationals of so many bits, whose common divisor has to be found."""
+    """Return the steps of one operation on rationals of so many bits, including their common divisor."""
     return 1 + bits * bits // 1_000_000
 
 
 class StepBudget:
-    """All work inside a `with` statement draws on one budget: that of the verdict around it, where there is one."""
+    """A context manager that limits the work inside to one budget. An inner one uses the budget of the outer one."""
 
     __slots__ = ("_account_before", "_is_separate", "_steps")
 
@@ -231,7 +229,7 @@ class StepBudget:
 
 
 def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Remember what a function returns together with its price, which is charged each time."""
+    """Decorate a function with a cache that stores results with their steps, and charges the steps at each use."""
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
         known: dict[tuple[Any, ...], tuple[T, int]] = {}
@@ -248,7 +246,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
             if isinstance(args[0], str) and len(args[0]) > MAX_REMEMBERED_CHARS:
                 return value
             if len(known) >= maxsize:
-                # To forget all at once is quicker than to keep account of what was used last.
+                # Clearing the whole cache is faster than tracking the last uses.
                 known.clear()
             known[args] = value, before - _ACCOUNT.steps_left
             return value
@@ -262,7 +260,7 @@ class Sameness(NamedTuple):
     """Whether two sides are the same, and which rung of the ladder decided that."""
 
     same: bool | None
-    """None where nothing could be concluded."""
+    """None if nothing could be concluded."""
     rung: str
     hedged: bool = False
     """The answer holds gold among other values."""
@@ -272,7 +270,8 @@ SAME_NUMBER, OTHER_NUMBER = Sameness(True, "exact"), Sameness(False, "exact")
 SAME_STRUCTURE, OTHER_STRUCTURE = Sameness(True, "structure"), Sameness(False, "structure")
 UNDECIDED = Sameness(None, "structure")
 OPEN = Sameness(None, "open")
-"""Both sides may mean the same, and no rule can tell: the verdict is none, unlike that of `UNDECIDED`."""
+"""No rule can decide whether both sides mean the same, so the verdict has no score. `UNDECIDED` only passes to the next
+rung."""
 
 
 class TooLarge(Exception):
@@ -304,7 +303,7 @@ def _topics(problem: str) -> _Topics:
 
 
 def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
-    """Return the policy with what the problem says of percentages, ratios and orders, where the row says nothing."""
+    """Return the policy. Options that the row leaves open are set by the problem's text."""
     topics = _topics(problem)
     if policy.percent == "either" and "percent" not in info and not topics.percent:
         policy = replace(policy, percent="value")
@@ -332,11 +331,12 @@ def _is_of_physics(problem: str) -> bool:
 
 
 def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether a letter, behind no number, stands in the problem's formulas; where there are none, in its text."""
+    """Tell whether the problem's formulas, or its text if it has none, contain a letter that does not follow a
+    number."""
     text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
     return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 
 
 def _asks_for_parts(problem: str, gold: str) -> bool:
-    """Tell whether gold, `5; 7`, answers the parts (a) and (b) of the problem, so that their order counts."""
+    """Tell whether gold, `5; 7`, answers the parts (a) and (b) of the problem. Their order then counts."""
     return ";" in gold and _PARTS.search(problem) is not None

@@ -1,15 +1,15 @@
-r"""The typed tree that every answer is read into.
+r"""The typed tree of an answer.
 
 Expressions stand for one value:
 
     Num 3/4        Const pi        Sym x        Add, Mul, Pow        FunctionCall sin(x), root(x, 3), binom(n, k)
     Big \sum_{k=1}^{n} k           Sign ±       Measure 5 cm
 
-Shapes hold several: BareList, Group (anything in brackets: a tuple, an interval or a set, which the other side
-decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, TimeOfDay, Day, Named (a
+Other nodes stand for several values or none: BareList, Group (a tuple, an interval or a set in brackets; the other side
+decides which), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, TimeOfDay, Day, Named (a
 constant set, the empty set, a truth value), Text (words).
 
-A node is never changed once it is built, and nodes compare by identity, so that trees can be shared and remembered.
+Nodes are immutable and compare by identity, so trees can be shared and cached.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ CACHED_FACTS = 1_024
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
-"""Constants that may as well be variables."""
+"""Constants that may also be variables."""
 NATURALS_ONLY = "naturals"
-"""Stands among the parameters of a family whose letters are not any integers."""
+"""A parameter of a family with this name says that the letters are not all integers, but natural numbers or some of
+them."""
 BAR, DOT, HAT, VECTOR_MARK = "\u0304", "\u0307", "\u0302", "\u20d7"
-"""Marks after the letter of a name: a bar, a dot, a hat, an arrow over it."""
+"""Marks over a letter, as they are stored after it: bar, dot, hat, arrow."""
 ARROWS = frozenset({"=>", "to", "<=>"})
 """Relations between statements."""
 DOTS = "…"
-"""The name of what is left out."""
+"""The name of an ellipsis."""
 ANY_LABEL = "?"
 """The result of `labelled` for a label that is not a name."""
 MAX_SHOWN_CHARS = 200
@@ -59,7 +60,7 @@ class Num(Node):
 
     value: mpq
     decimals: int | None = None
-    """How many digits stood behind the point; None where the number was written without one."""
+    """How many digits stood behind the point, or None if the number was written without one."""
     last_power: int | None = None
     """The power of ten that the last digit of `5.99e24` counts; None for other numbers."""
 
@@ -124,10 +125,10 @@ class Big(Node):
 
 @dataclass(slots=True, eq=False)
 class Sign(Node):
-    """The factor that stands for ±."""
+    """The factor ±."""
 
     flipped: bool = False
-    """The factor stands for ∓."""
+    """Whether the factor is ∓."""
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +145,7 @@ class BareList(Node):
 
     elements: tuple[Node, ...]
     joined: str = ","
-    """The connective between the last two: `,`, `;`, `or`, `and`."""
+    """The connective between the last two items: `,`, `;`, `or`, `and`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -162,7 +163,7 @@ class Matrix(Node):
 
     rows: tuple[tuple[Node, ...], ...]
     bars: bool = False
-    """The matrix stands between vertical bars, so it is a determinant."""
+    """Whether the matrix is between vertical bars, and so a determinant."""
 
 
 @dataclass(slots=True, eq=False)
@@ -218,7 +219,7 @@ class TimeOfDay(Node):
 
 @dataclass(slots=True, eq=False)
 class Day(Node):
-    """A day or a month of the calendar; what is not said is None."""
+    """A day or a month of the calendar. Missing parts are None."""
 
     year: int | None
     month: int | None
@@ -229,7 +230,7 @@ class Day(Node):
 
 @dataclass(slots=True, eq=False)
 class Residues(Node):
-    """All integers that leave one of some remainders: `x \\equiv 1, 5 \\pmod 6`."""
+    """A congruence, `x \\equiv 1, 5 \\pmod 6`: all integers with one of some remainders."""
 
     label: str
     """The letter that the congruence is about; empty for `4 \\pmod 7`."""
@@ -246,11 +247,11 @@ class Named(Node):
 
 @dataclass(slots=True, eq=False)
 class Family(Node):
-    """An answer with what it says of its letters: `k\\pi, k \\in \\mathbb{Z}`, `x^2, x > 0`."""
+    """An answer with conditions on its letters: `k\\pi, k \\in \\mathbb{Z}`, `x^2, x > 0`."""
 
     body: Node
     parameters: frozenset[str] = frozenset()
-    """Letters that stand for any integer."""
+    """Letters that stand for all integers."""
     conditions: tuple[Node, ...] = ()
 
 
@@ -262,7 +263,7 @@ class Text(Node):
 
 
 VALUES = (Num, Const, Sym, Add, Mul, Pow, FunctionCall, Big, Sign)
-"""The nodes of an expression that stands for one value."""
+"""Types of nodes that stand for one value."""
 
 VALUE_TYPES: frozenset[type[Node]] = frozenset(VALUES)
 
@@ -274,15 +275,15 @@ class Facts:
     symbols: frozenset[str]
     """The free variables."""
     sign_count: int
-    """How often ± or ∓ stands in the tree."""
+    """The number of ± and ∓ in the tree."""
     unknown_functions: frozenset[str]
     has_bare_log: bool
-    """A `log` stands in the tree without its base."""
+    """Whether the tree has a `log` without a base."""
     has_infinity: bool
     has_letter_constant: bool
-    """One of `LETTER_CONSTANTS` stands in the tree."""
+    """Whether the tree has one of `LETTER_CONSTANTS`."""
     has_array: bool
-    """A matrix or something in brackets stands in the tree."""
+    """Whether the tree has a matrix or a group in brackets."""
 
 
 _TUPLE_FIELDS: dict[type[Node], str] = {
@@ -305,7 +306,7 @@ _NOTED_TYPES = frozenset({Sym, FunctionCall, Sign, Const, Big, Matrix, Group})
 
 
 def may_have_parts(node: Node) -> bool:
-    """Tell whether a node of this type holds others."""
+    """Tell whether nodes of this type can have children."""
     return type(node) in _CHILDREN
 
 
@@ -321,7 +322,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=CACHED_FACTS)
 def facts(node: Node) -> Facts:
-    """Return what one walk over the tree finds out; the cache may keep it by the node itself, which never changes."""
+    """Return facts about a tree, collected in one walk. They are cached by node, because nodes never change."""
     names: set[str] = set()
     bound_names: set[str] = set()
     unknown_functions: set[str] = set()
@@ -411,7 +412,7 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if not isinstance(node, Chain):
         return None, node
     if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
-        # x \\mapsto x + 1 is a function whose name does not count, p \\to q a statement about both, x \\to 0 a limit.
+        # x \\mapsto x + 1 is a function without a name, p \\to q is a statement, and x \\to 0 is a limit.
         letters = symbols(node.parts[1])
         is_limit = facts(node.parts[1]).has_infinity or show(node.parts[1]) == "0"
         is_statement = is_limit or (bool(letters) and letters.isdisjoint(symbols(node.parts[0])))
@@ -429,9 +430,9 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
 
 
 def with_given_value(node: Chain) -> Chain:
-    r"""Return T = 300 for T \approx 300, which only says of a label what it is about; any other relation as it is.
+    r"""Return `T = 300` for `T \approx 300`, which states the value of a label. Other relations are returned unchanged.
 
-    Triangles ABC \sim DEF and a variable with its distribution, X \sim N(0, 1), are no label with its value.
+    `ABC \sim DEF` (similar triangles) and `X \sim N(0, 1)` (a distribution) do not state a value.
     """
     if len(node.parts) != 2 or node.operators[0] not in ("~", "sim", "cong") or isinstance(node.parts[1], Sym):
         return node
@@ -450,7 +451,7 @@ def _may_be_distribution(node: Node) -> bool:
 
 
 def is_tuple_of_names(first: Node, value: Node) -> bool:
-    """Tell whether the two sides are those of `(x, y) = (8, -2)`."""
+    """Tell whether the sides are a tuple of names and a tuple of values: `(x, y) = (8, -2)`."""
     return (
         isinstance(first, Group)
         and isinstance(value, Group)
@@ -474,7 +475,7 @@ def symbols_of(nodes: Iterable[Node]) -> frozenset[str]:
 
 
 def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
-    """Tell whether the node stands for a single value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
+    """Tell whether the node can be the label of a value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
     if isinstance(node, FunctionCall):
         if node.name == "abs" and isinstance(node.args[0], Sym) and node.args[0].name in COORDINATES:
             # |x| = 3 is an equation for x, and |a| = 3 the length of a vector.
@@ -500,7 +501,7 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
 
 
 def derivative_of(node: Node) -> tuple[str, str] | None:
-    r"""Return what is derived and by what: N and t for \frac{dN}{dt}; None for any other node."""
+    r"""Return the function and the variable of a derivative: N and t for \frac{dN}{dt}. None for other nodes."""
     if isinstance(node, Sym) and "/" in node.name and (match := _DERIVATIVE.fullmatch(node.name)) is not None:
         return match[1], match[2]
     return None
@@ -519,7 +520,8 @@ def _is_commutator(node: Node) -> bool:
 
 
 def _is_part_of_segments(part: Node) -> bool:
-    """Tell whether the node may be part of NO/BO or A:B: a capital letter, or -1 in the exponent of a divisor."""
+    """Tell whether the node may be part of a ratio of segments, NO/BO or A:B: a capital letter, or the exponent -1 of a
+    divisor."""
     if isinstance(part, Num):
         return bool(part.value == -1)
     if isinstance(part, Mul) and any(isinstance(factor, Num) for factor in part.factors):
@@ -653,7 +655,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
 
 
 def as_measure(node: Node) -> Node:
-    """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
+    """Return the measure 30 degrees for `30^\\circ` alone. Other nodes are returned unchanged."""
     if (kind := type(node)) is not FunctionCall and kind is not Mul:
         return node
     if isinstance(node, FunctionCall) and node.name == "degree":
@@ -668,6 +670,6 @@ def as_measure(node: Node) -> Node:
 def scaled(value: Node, factor: mpq) -> Node:
     """Return a multiple of a value."""
     if isinstance(value, Num):
-        # The precision of a scaled decimal is not the one that was written.
+        # A scaled decimal has another precision than the written one.
         return Num(value.value * factor, value.decimals if abs(factor) == 1 else None)
     return value if factor == 1 else Mul((Num(factor), value))

@@ -1,4 +1,5 @@
-r"""Gives the verdict of the verifier `math`: is an answer the same as gold? Each rung is dearer than the one before.
+r"""The verifier `math`: decides whether an answer equals gold, in steps (rungs) from the cheapest to the most
+expensive.
 
     rung        gold and answer are                          decided in
     text        the same characters, once normal             this module
@@ -11,13 +12,13 @@ r"""Gives the verdict of the verifier `math`: is an answer the same as gold? Eac
     sampled     expressions that agree at random points      `identity`
     symbolic    the same integral, limit or long sum         `worker`: sympy, in a killable process
 
-A rung decides or passes on. The verdict's evidence names the rung and shows how both sides were read. Where notation
-has several readings (`1,234`, `1/2x`, `5m`), the usual one comes first and the others are tried against the other side.
+The first rung that can decide gives the verdict. The evidence names the rung and shows how both sides were read. If
+notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried first.
 
-Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, that is beyond
-them, or that leaves an integral to be worked out where gold has none, earns 0: a policy must not be able to opt out of
-a problem. The reason is `unread` where the answer, or the end of a response in which none was found, has a value in a
-form that is not read, and where gold stands at the end of a response of which another value was taken.
+If gold cannot be read, or exceeds the budget, there is no score. An answer that cannot be read, exceeds the budget, or
+leaves an integral to be computed where gold has none, earns 0, because a policy must not be able to opt out of a
+problem. The reason is `unread` if the response ends with a value in a form that is not read, or if gold is at the end
+of the response, but another value was extracted.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ MAX_PROSE_CHARS = 20_000
 
 REMEMBERED_GOLDS = 4_096
 SHOWN_PLACEHOLDER = 60
-"""The evidence shows this much of a gold that is none."""
+"""The characters that the evidence shows of a gold that is a placeholder."""
 
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
@@ -159,7 +160,7 @@ _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
 _FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
-"""Marks of named functions; each text that applies one has one of them."""
+"""A quick test: texts that apply a named function have one of these marks."""
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
@@ -226,7 +227,7 @@ def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) 
 
 
 def _is_too_dear(gold: str, policy: Policy) -> bool:
-    """Tell whether to read gold, and to compare it with itself, takes up half of a budget."""
+    """Tell whether reading gold and comparing it with itself takes more than half of the budget."""
     with StepBudget(MAX_GOLD_STEPS, separate=True):
         try:
             tree = read_gold(normal_gold(gold), policy.mixed)
@@ -241,7 +242,7 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_GOLDS)
 def count_answers(gold: str | None) -> int:
-    """Return how many answers gold, a list or a set, is, since as many boxes may be one answer; 0 for one answer."""
+    """Return the number of items if gold is a list or a set, else 0. As many boxes may be one answer."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return 0
     with StepBudget(separate=True):
@@ -253,7 +254,7 @@ def count_answers(gold: str | None) -> int:
 
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
-    """Try the rungs that need no tree; None where they cannot tell."""
+    """Try the rungs that need no tree. None if they cannot decide."""
     if not answer_text:
         return Verdict(0.0, Reason.NO_ANSWER)
     if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
@@ -269,7 +270,7 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
-    """Compare XIV with 14, xiv and XVI; None where neither is such a numeral, and for the segments CD and DC."""
+    """Compare Roman numerals: XIV with 14, xiv and XVI. None if neither side is one, and for the segments CD and DC."""
     gold, answer = roman_number(gold_text), roman_number(answer_text)
     if gold is None and answer is None:
         return None
@@ -282,7 +283,7 @@ def _same_roman(gold_text: str, answer_text: str) -> bool | None:
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
-    """Compare two plain numbers; None where a side is none, or where one may be the other rounded."""
+    """Compare two plain numbers. None if a side is not a number, or if one may be the other rounded."""
     gold = simple_number(gold_text)
     answer = simple_number(answer_text) if gold is not None else None
     if gold is None or answer is None:
@@ -293,7 +294,7 @@ def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
 
 
 def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
-    """Compare names: of chemistry, Roman numerals, a letter, or a letter and its value; None for other golds."""
+    """Compare names: of chemistry, Roman numerals, a letter, or a letter and its value. None for other golds."""
     is_same = same_chemistry(gold_text, answer_text) if MAY_BE_CHEMISTRY.search(gold_text) is not None else None
     if is_same is None and not _MAY_BE_ROMAN.isdisjoint(gold_text[-1:] + answer_text[-1:]):
         is_same = _same_roman(gold_text, answer_text)
@@ -309,7 +310,8 @@ def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Pol
 
 
 def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
-    """Compare with `10 N to the left` and `146 g HCl`; an answer may leave out what is named with the quantity."""
+    """Compare with golds like `10 N to the left` and `146 g HCl`. The answer may leave out the direction or the
+    substance."""
     answer = qualified(answer_text) or Qualified(answer_text, None, frozenset())
     has_other = (gold.direction is not None and answer.direction not in (None, gold.direction)) or (
         gold.substance and answer.substance and gold.substance.isdisjoint(answer.substance)
@@ -329,7 +331,7 @@ def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, p
 
 
 def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether gold names a direction that the problem asks for and the answer leaves out."""
+    """Tell whether the answer lacks a direction that gold names and the problem asks for."""
     if MAY_BE_DIRECTED.search(gold) is None or _ASKS_DIRECTION.search(problem) is None:
         return False
     named, answered = qualified(normal_gold(gold)), qualified(normal_text(answer))
@@ -361,13 +363,13 @@ def _compare_with_letter_and_value(
 
 
 def _compare_parts(answer: str, gold: str, extracted: str, policy: Policy) -> Verdict:
-    """Compare what is left of two normal texts."""
+    """Compare the other parts of two normalised texts."""
     unread = _compare_unread(answer, gold, extracted, gold, policy)
     return unread if unread is not None else _compare_read(answer, gold, extracted, policy, boxed=True)
 
 
 def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
-    """Compare two normal texts as they stand."""
+    """Compare two normalised texts as options."""
     option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
     if isinstance(option_tree, Unread) or isinstance(answer_tree, Unread):
         return False
@@ -415,7 +417,7 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read.
 
-    All that may bear a meaning stays: case (Co is no CO), marks of numbers, primes.
+    Everything that may have a meaning stays: case (Co is not CO), marks of numbers, primes.
     """
     text = _TEXT_COMMAND.sub(r"\1", text) if "{" in text else text
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
@@ -457,7 +459,7 @@ def _holds_words(tree: Node) -> bool:
 
 
 def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted: str, policy: Policy) -> Verdict:
-    """Compare two trees, and where they differ the other readings of their texts; ask sympy where nothing decides."""
+    """Compare two trees, and where they differ the other readings of their texts; ask sympy if nothing decides."""
     if policy.log == "ten":
         gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
     if policy.factors == "auto" and "bf" in texts[0] and _BOLD_PRODUCT.search(texts[0]):
@@ -487,7 +489,8 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
 
 
 def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> bool:
-    """Tell whether the answer has the opposite of gold's `north` or `maximum` alone, or its `CO` as `Co`."""
+    """Tell whether the answer differs only by an opposite word, as `north` and `south`, or by case that counts, as `CO`
+    and `Co`."""
     gold_words, answer_words = _WORD.findall(gold_text), _WORD.findall(answer_text)
     if gold_words == answer_words:
         return False
@@ -503,7 +506,7 @@ def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> boo
 
 
 def _names_other(gold_text: str, answer_text: str) -> bool:
-    """Tell whether both sides name their only value in words, and otherwise: pH = 3 and pOH = 3, Tom: 4 and Bob: 4."""
+    """Tell whether both sides name their only value differently: pH = 3 and pOH = 3, Tom: 4 and Bob: 4."""
     names: list[set[str]] = []
     for text in (gold_text, answer_text):
         if (match := _WORD_LABEL.fullmatch(text)) is None:
@@ -514,7 +517,8 @@ def _names_other(gold_text: str, answer_text: str) -> bool:
 
 
 def _is_other_symbol(word: str, other: str) -> bool:
-    """Tell whether two spellings are symbols that case tells apart: NaCl, CO and Co, the genes AA and Aa (but aA)."""
+    """Tell whether two texts are symbols that differ in case and therefore in meaning: CO and Co, the genes AA and Aa
+    (but not Aa and aA)."""
     if word == other or word.lower() in NAMED_WORDS:
         return False
     pairs, other_pairs = ([sorted(side[i : i + 2]) for i in range(0, len(side), 2)] for side in (word, other))
@@ -540,7 +544,7 @@ def _verdict_of(outcome: Sameness, extracted: str, shown_gold: str, shown_answer
         # Rules cannot compare what two sentences mean.
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
     if outcome.same is None and outcome.rung in ("open", "units"):
-        # The values agree, and what they are values of may differ: `5 frobs` and `5 glorps`.
+        # The values agree, but the units are unknown words: `5 frobs` and `5 glorps`.
         return Verdict(None, Reason.DECLINED, extracted, evidence)
     return Verdict(0.0, Reason.HEDGED if outcome.hedged else Reason.MISMATCH, extracted, evidence)
 
@@ -676,13 +680,13 @@ def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdic
 
 
 def _in_full(value: mpq) -> Num:
-    """Return 302.578, with its three decimals, for 302,578 thousandths."""
+    """Return a number of thousandths as a decimal: 302.578 for 302,578."""
     decimals = next((d for d in range(MAX_DECIMALS) if (value * 10**d).denominator == 1), 0)
     return Num(value, decimals or None)
 
 
 def is_sentence(gold: str) -> bool:
-    """Tell whether gold is words that a right answer need not repeat: what is not the same then has no score."""
+    """Tell whether gold is a sentence. A right answer need not repeat it, so other answers have no score."""
     if gold.count(" ") < MAX_PHRASE_WORDS or len(gold) > MAX_PROSE_CHARS:
         return False
     try:
@@ -705,12 +709,12 @@ def _is_choice(gold: str | None) -> bool:
 
 
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
-    """Tell whether gold stands in words that were taken for the answer, or in a line that announces no answer and of
-    which another value was taken."""
+    """Tell whether gold was overlooked: it is within words that were taken as the answer, or in a last line that
+    announces no answer and from which another value was taken."""
     if verdict.reason is not Reason.MISMATCH:
         return False
     if verdict.evidence["form"] in GUESSED:
-        # Several values may stand on as many lines.
+        # Several values may be on several lines.
         line = response if gold and several_values(gold) else last_line(response)
         if names_gold(line, gold):
             return True

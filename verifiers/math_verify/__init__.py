@@ -55,7 +55,7 @@ class MathVerifyVerifier(AnswerVerifier):
 
 
 def _ask(gold: str, response: str, deadline_s: float) -> Verdict:
-    """Return the verdict. Raises SetupError where Math-Verify is not installed or its child does not start."""
+    """Return the verdict. Raises SetupError if Math-Verify is not installed or its child does not start."""
     if _worker.child is None and find_spec("math_verify") is None:
         raise SetupError(f"{_NEEDS[0]}.", _NEEDS[1])
     try:

@@ -1,13 +1,11 @@
 """Verdicts on many rows, from several processes: `verify_batch`, `verify_batch_timed` for what each row cost, and
 `BatchVerifier` for batch after batch by the same processes; `verify_one` for a single row.
 
-An `Item` is one row with its response, and `ResolvedVerifiers.judge` goes from one item to one verdict, in the caller's
-process and in the child processes alike. Verdicts come out in the order of the rows, while rows are still being read:
-no more than a few chunks are held. In child processes, a verifier that crashes the interpreter (memory, a signal,
-`os._exit`) or overruns its deadline costs its own row only: that row gets score None and says why, all others are
-judged. A few rows, or all with `workers=1`, are judged in the calling process where truegold's own verifiers judge
-them, since these bound what they do; a verifier of the user's gets a process even for one row, because a deadline can
-only be kept from outside.
+An `Item` is a row with its response. Verdicts come in the order of the rows, while rows are still being read; only a
+few chunks are in memory. If a verifier crashes a child process (memory, a signal, `os._exit`) or exceeds its deadline,
+only its own row gets the score None, with the reason. A few rows, or all with `workers=1`, are judged in the calling
+process if truegold's own verifiers judge them, because these limit their own work. A verifier of the user always gets a
+separate process, because a deadline can only be enforced from outside.
 
 A batch whose verifier mostly hangs is stopped (`TimeoutTally`):
 
@@ -57,14 +55,15 @@ DEADLINE_S = 60.0
 MAX_TIMEOUTS = 0.1
 """The share of verdicts that may hit their deadline before a run is stopped, by default."""
 HANGING = 8
-"""A verifier that has given none of so many verdicts, on more than one problem, hangs."""
+"""A verifier that has given none of its first so many verdicts, on more than one problem, hangs."""
 MIN_ROWS = 64
 """A share of fewer rows says little."""
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
-"""A process may be killed while it starts, where memory is short; one that never starts is the machine's fault."""
+"""The tries to start a process, which may be killed if memory is short. If it never starts, the machine is at fault."""
 _ATTEMPTS = 2
-"""A process may die of what earlier rows left behind. A row is blamed when a fresh process dies of it as well."""
+"""The tries to judge a row. A process may die because of earlier rows, so a row is blamed only if a fresh process dies
+too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ class Item:
     response: str
     """The response as the model wrote it."""
     gold: Any
-    """The reference answer, or a list of accepted ones, whose first stays here (`golds_in`); None for verifiers
-    that need none."""
+    """The reference answer, or a list of accepted ones, of which the first stays here (`golds_in`). None for verifiers
+    without gold."""
     verifier: str = "math"
     """The verifier's name or import string."""
     verifier_args: Any = "{}"
@@ -83,7 +82,7 @@ class Item:
     problem: str | None = None
     """The question, for verifiers that look at it."""
     unread_gold: str | None = None
-    """Why what was handed over as gold is none; None where it is one."""
+    """Why the given gold is not valid, or None if it is."""
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a verifier that is not a name, and for options of a mapping that the verifier lacks."""
@@ -111,10 +110,10 @@ class TimedVerdict(NamedTuple):
 
     verdict: Verdict
     cpu_ms: float | None
-    """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started;
-    None where the judging process died or was killed."""
+    """CPU milliseconds of the judging thread, without processes that the verifier started. None if the judging process
+    died."""
     program_s: float | None = None
-    """Seconds of CPU time and waiting of the last program that ran here; None where none did."""
+    """Seconds of CPU time and waiting of the last program that ran here, or None if none did."""
 
 
 class ResolvedVerifiers:
@@ -124,13 +123,13 @@ class ResolvedVerifiers:
         self._by_name: dict[str, Verifier] = {}
 
     def resolve(self, name: str) -> Verifier:
-        """Return the verifier that `name` spells. Raises ConfigError where there is none."""
+        """Return the verifier with this name or import string. Raises ConfigError if there is none."""
         if name not in self._by_name:
             self._by_name[name] = resolve(name)
         return self._by_name[name]
 
     def judge(self, item: Item) -> TimedVerdict:
-        """Return the verdict on an item; a field of another type than its own leaves it without a score."""
+        """Return the verdict on an item. If a field has a wrong type, there is no score."""
         # Importing the verifier comes before the clock starts, because it is not this item's cost.
         verifier = self.resolve(item.verifier)
         last_run.own_s = None
@@ -212,7 +211,7 @@ def verify_batch_timed(
     item_deadline_s: float = DEADLINE_S,
     max_timeouts: float = 1.0,
 ) -> Generator[TimedVerdict, None, None]:
-    """Return the same as `verify_batch`, each verdict with what it cost."""
+    """Return the same as `verify_batch`, each verdict with its cost."""
     return _verify_once(BatchVerifier(workers, chunk, item_deadline_s, max_timeouts), rows)
 
 
@@ -249,7 +248,7 @@ class _Tally:
 
 
 class TimeoutTally:
-    """Counts deadlines by verifier. Where `rows` has a length it is known how many verdicts there will be."""
+    """Counts exceeded deadlines by verifier. If `rows` has a length, the number of verdicts is known."""
 
     def __init__(self, max_share: float, deadline_s: float, rows: Iterable[Item] = ()) -> None:
         self._max_share = max_share
@@ -260,7 +259,7 @@ class TimeoutTally:
         self._lock = threading.Lock()
 
     def add(self, row: Item, verdict: Verdict) -> None:
-        """Count a verdict, from any thread. Raises GuardError where too many have hit their deadline."""
+        """Count a verdict, from any thread. Raises GuardError if too many have hit their deadline."""
         with self._lock:
             self._count(row, verdict)
 
@@ -319,7 +318,7 @@ class BatchVerifier:
     def verify_timed(
         self, rows: Iterable[Item], tally: TimeoutTally | None = None
     ) -> Generator[TimedVerdict, None, None]:
-        """Return the same, each verdict with what it cost."""
+        """Return the same, each verdict with its cost."""
         tally = tally or TimeoutTally(self._max_timeouts, self._item_deadline_s, rows)
         batches = _checked(rows)
         processes, uses_caller = self._workers, self._workers == 1
@@ -352,7 +351,7 @@ class BatchVerifier:
         """End the processes, also in the middle of a batch; the next batch starts others."""
         with self._lock:
             pool, self._pool = self._pool, None
-        # A forked process has a copy of the pool whose threads stayed behind.
+        # A forked process has a copy of the pool without its threads.
         if pool is not None and self._pid == os.getpid():
             pool.close()
 
@@ -398,7 +397,7 @@ class VerifierPool:
         try:
             return seat.judge(batch, tally)
         except BaseException:
-            # Replies to the rest of this batch are on their way, and would be taken for those of the next one.
+            # Pending replies to this batch would be mistaken for replies to the next one.
             seat.stop()
             raise
         finally:
@@ -420,7 +419,7 @@ class VerifierSeat:
         judged: list[TimedVerdict] = []
         deaths = 0
         while len(judged) < len(batch):
-            # After a death the suspect goes alone: what follows it must not be judged in a process it has damaged.
+            # After a death the suspect is judged alone, so that it cannot damage the process for other rows.
             unjudged = batch[len(judged) :] if deaths == 0 else [batch[len(judged)]]
             try:
                 for row, timed_verdict in zip(unjudged, self._ask(unjudged), strict=True):
@@ -443,7 +442,7 @@ class VerifierSeat:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the child; None where none is running."""
+        """The process id of the child, or None if none is running."""
         with self._lock:
             return None if self._child is None else self._child.pid
 
@@ -519,7 +518,7 @@ _TALLY = TimeoutTally(MAX_TIMEOUTS, DEADLINE_S)
 
 
 def verify_one(row: Item) -> Verdict:
-    """Return the verdict on a row; one beyond its deadline has no score. Raises GuardError where a verifier hangs.
+    """Return the verdict on a row; one beyond its deadline has no score. Raises GuardError if a verifier hangs.
 
     It is for code that compares two answers and then decides what to compare next. Verifiers of truegold's own judge in
     the calling process; others get a child process, which is kept from one verdict to the next.

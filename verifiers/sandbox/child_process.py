@@ -239,7 +239,7 @@ _PR_SET_PDEATHSIG = 1
 def die_with_parent(parent: int | None = None) -> None:
     """Ask the kernel (Linux only) to kill this process with the thread that started it.
 
-    parent: its process id, where it is known; this process then also ends where it is gone already.
+    parent: its process id, if it is known; this process then also ends where it is gone already.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,8 +1,8 @@
 """Names what can go wrong for a user, in one vocabulary.
 
 A bad row is data and never raises: it lands in a rejects file, a ledger or a verdict. These exceptions are for what
-stops a command. Each carries one line that says what happened and, where there is one, the line that mends it; the
-command line prints exactly that and exits with `exit_code`. Anything else that escapes is a bug, with its traceback.
+stops a command. Each carries one line that says what happened and, if there is one, the line that mends it; the command
+line prints exactly that and exits with `exit_code`. Anything else that escapes is a bug, with its traceback.
 
     TruegoldError
     ├── ConfigError   2   the configuration or the command line

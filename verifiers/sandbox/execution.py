@@ -14,7 +14,7 @@ class Tier(StrEnum):
     """The confinement of a program."""
 
     FULL = "full"
-    """Namespaces of its own (user, mount, pid, network, IPC, UTS), Landlock where there is one, seccomp, limits."""
+    """Namespaces of its own (user, mount, pid, network, IPC, UTS), Landlock if there is one, seccomp, limits."""
     CONTAINER = "container"
     """Landlock, seccomp, limits and a private folder, for machines without namespaces, as in most containers."""
     WEAK = "weak"
@@ -43,10 +43,10 @@ class Execution:
     stderr: bytes
     """The beginning of what it wrote there."""
     cpu_s: float | None
-    """None where the back end does not measure it."""
+    """None if the back end does not measure it."""
     wall_s: float
     idle_s: float | None = None
-    """How long it waited while it could not run: asleep, or for input. None where the back end does not measure it."""
+    """How long it waited while it could not run: asleep, or for input. None if the back end does not measure it."""
     peak_mb: float | None = None
     result: bytes = b""
     """Results of the job besides its output, as lines of JSON or files."""
@@ -71,7 +71,7 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files in the program's working folder."""
     reads_once: bool = False
-    """Whether its input is a pipe, which is empty once it is read; else it is a file."""
+    """Whether its input is a pipe, which is empty once it is read, or else it is a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Prepared(Protocol):
     """A program that is ready to run, any number of times."""
 
     compiled: Execution | None
-    """None where nothing was compiled. Where it is not ok, `run` must not be called."""
+    """None if nothing was compiled. Where it is not ok, `run` must not be called."""
 
     def run(self, stdin: bytes) -> Execution:
         """Run the program on an input. Raises SandboxError."""

@@ -37,7 +37,7 @@ _DONE = "truegold-done"
 
 
 def go_cache_folder(version: str) -> Path | None:
-    """Return the folder for a version of Go, empty before `fill_go_cache` was called; None where none can be made."""
+    """Return the folder for a version of Go, empty before `fill_go_cache` was called, or None if none can be made."""
     users_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     base = FOLDER_FOR_ALL if os.geteuid() == 0 else users_folder
     folder = base / "truegold" / f"go-{version}"

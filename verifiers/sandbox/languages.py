@@ -56,7 +56,7 @@ def language_name(name: str) -> str:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
-    """Return the usual name of a language, with its edition where that is not the usual one: cpp20, java21, pypy."""
+    """Return the usual name of a language, with its edition if that is not the usual one: cpp20, java21, pypy."""
     plain = _JUDGE_REMARK.sub("", name.strip().lower())
     edition = _EDITIONS.fullmatch(plain)
     if edition is None:

@@ -41,7 +41,7 @@ _WHOLE = ("memory_mb", "threads")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one run. Raises ValueError where one is out of its bounds."""
+    """The limits of one run. Raises ValueError if one is out of its bounds."""
 
     cpu_s: float = 10.0
     """CPU seconds. They decide, not the time on the clock, so that a busy machine gives the same verdicts."""

@@ -251,7 +251,7 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
     memory and disk (what another program did can show there), nor from what is done with the output. A program may
     read all packages of the interpreter. The tier `weak`, which is never chosen by itself, sets resource limits only.
 
-    Raises SandboxError where the sandbox failed or has no such language, and SetupError where this machine gives none.
+    Raises SandboxError if the sandbox failed or has no such language, and SetupError where this machine gives none.
     """
     prepared = Local().prepare(Program(language, source), limits or Limits())
     if prepared.compiled is not None and not prepared.compiled.ok:

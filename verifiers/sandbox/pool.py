@@ -1,14 +1,16 @@
-"""Sandboxes shared by all threads of a process. Each runs as many jobs at a time as there are cores, in zygotes.
+"""Sandboxes that all threads of a process share. Each runs one job per core, in zygotes (processes that are forked for
+each job).
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
     box.run_pair(solution, tests)                     two processes that talk to each other
 
-A job that waits, asleep or for input, leaves its core to another one, which gets a zygote of its own for that time. A
-job whose sandbox fails is tried once more in a fresh one; then it raises SandboxError, never a verdict on the program.
+A job that waits, asleep or for input, gives its core to another job, in another zygote. If the sandbox of a job fails,
+the job is tried once more in a new one. If this fails too, SandboxError is raised, and there is no verdict on the
+program.
 
-Tiers without mount namespaces have working folders on disk. Those of a killed process stay until the next one starts
-that uses such folders: a folder whose lock is free has no owner.
+Tiers without mount namespaces have working folders on the disk. The folders of a killed process are removed by the next
+process that uses such folders: a folder without a held lock has no owner.
 """
 
 from __future__ import annotations
@@ -67,13 +69,13 @@ TESTS = "tests"
 """The group of jobs that run test code and need no packages."""
 
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
-"""Packages whose users have zygotes of their own, without any others."""
+"""Packages for which there are zygotes that load only this package."""
 
 PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 """Roles that the group `plain` can take."""
 
 JOBS_PER_CORE = 4
-"""How many jobs may run for each core, when all but one of them wait."""
+"""The most jobs for each core, if all but one wait."""
 
 _FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
 _FILES_PER_JOB = 5
@@ -103,14 +105,14 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
 }
-"""All that a program sees of the environment, besides its hash seed: no tokens, no keys."""
+"""The environment of a program, apart from its hash seed. It has no tokens and no keys."""
 
 _LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in ProgramEnd if end.endswith("limit")}}
-"""Ends at a limit, by what the supervisor calls them."""
+"""Ends at a limit, by the supervisor's names."""
 
 
 class ZygoteReply(TypedDict, total=False):
-    """A message of a zygote: one of these. `waiting` comes before `jobs` where they have waited for a while."""
+    """A message of a zygote. `waiting` comes before `jobs` if jobs have waited for some time."""
 
     ready: bool
     jobs: list[JobReport]
@@ -126,7 +128,7 @@ class TierNotPossible(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The properties that tell one sandbox from another."""
+    """The properties by which sandboxes differ."""
 
     tier: Tier | None = None
     """None for the strongest that this machine gives."""
@@ -135,11 +137,11 @@ class Kind:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     expose: tuple[str, ...] = ()
-    """Folders that programs may read besides the system's own."""
+    """Folders that programs may read, in addition to the system's."""
 
 
 last_run = threading.local()
-"""Its `own_s` is what the last program of this thread took (`Execution.own_s`), for reports of costs."""
+"""`own_s` is the time of the last program of this thread (`Execution.own_s`), for reports of costs."""
 
 
 class Stop:
@@ -151,7 +153,7 @@ class Stop:
         self._at_work: set[ZygoteClient] = set()
 
     def set(self) -> None:
-        """End what runs, and let nothing begin."""
+        """End all running jobs, and start no more."""
         with self._lock:
             self.is_set = True
             for client in self._at_work:
@@ -159,7 +161,7 @@ class Stop:
 
     @contextlib.contextmanager
     def watching(self, client: ZygoteClient) -> Iterator[None]:
-        """Make it end what a client does. Raises SandboxError where it is set."""
+        """Register a client that is ended on `set`. Raises SandboxError if it is already set."""
         with self._lock:
             if self.is_set:
                 raise SandboxError("the client of this job is gone")
@@ -175,7 +177,7 @@ STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
 
 class Sandbox:
-    """Runs jobs, each in a process of its own. For any number of threads."""
+    """Runs jobs, each in its own process. It can be used from any number of threads."""
 
     def __init__(self, kind: Kind, tier: Tier, jobs_at_once: int) -> None:
         self.tier = tier
@@ -186,7 +188,7 @@ class Sandbox:
         self._make_groups()
 
     def run(self, job: Job) -> Execution:
-        """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
+        """Run a job and return its result. Raises SandboxError if the sandbox failed."""
         return self._run([job], False)[0]
 
     def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
@@ -211,7 +213,7 @@ class Sandbox:
         return [folder.path for zygote in list(self._clients) for folder in zygote.folders]
 
     def find_obstacle(self) -> str | None:
-        """Return why no program can run in here; None where one has."""
+        """Return why no program can run in here, or None if one has."""
         try:
             self.run(Job("main", b"", Limits()))
         except SandboxError as error:
@@ -231,7 +233,7 @@ class Sandbox:
         self._cores = threading.Semaphore(self._jobs_at_once)
         self._running_jobs = threading.Semaphore(self._jobs_at_once * JOBS_PER_CORE)
         self._asking = 0
-        """Threads that have a job to run, or one that runs."""
+        """The number of threads with a waiting or running job."""
 
     def _run(self, jobs: list[Job], piped: bool) -> list[Execution]:
         free = self._free_zygotes(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
@@ -245,7 +247,7 @@ class Sandbox:
                     return self._run_in(zygote, jobs, piped, core.close)
                 finally:
                     self._end_surplus(zygote)
-                    # Those that run are taken next.
+                    # Running zygotes are used first.
                     (free.append if zygote.pid is not None else free.appendleft)(zygote)
         finally:
             with self._lock:
@@ -307,9 +309,8 @@ def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
 
 
 class ZygoteClient:
-    """The parent's side of one zygote, for one thread at a time: starts it, hands it jobs, and takes what they left.
-
-    After a `SandboxError`, which is never the program's trouble, it is gone, and a new one starts at the next use.
+    """The client of one zygote, for one thread at a time: starts it, sends it jobs, and reads their results. After a
+    `SandboxError` (which is never the program's fault) the zygote is gone, and the next use starts a new one.
     """
 
     def __init__(self, tier: Tier, kind: Kind, group: str) -> None:
@@ -321,11 +322,11 @@ class ZygoteClient:
 
     @property
     def pid(self) -> int | None:
-        """The zygote's process id, None where it does not run."""
+        """The zygote's process id, or None if it does not run."""
         return self._child.pid if self._child else None
 
     def run(self, jobs: Sequence[Job], piped: bool, leave_core: Callable[[], None]) -> list[Execution]:
-        """Run the jobs and return what became of each. Raises SandboxError where that is not known.
+        """Run the jobs and return what became of each. Raises SandboxError if that is not known.
 
         piped: whether two jobs read what the other one prints. leave_core: is called once they have waited for a while.
         """
@@ -356,7 +357,7 @@ class ZygoteClient:
                 os.close(descriptor)
 
     def start(self) -> None:
-        """Start the zygote, unless it runs. Raises TierNotPossible where this machine does not give its tier."""
+        """Start the zygote, unless it runs. Raises TierNotPossible if this machine does not give its tier."""
         if self._child is not None:
             return
         if self._tier is not Tier.FULL:
@@ -381,7 +382,7 @@ class ZygoteClient:
             raise TierNotPossible(greeting["failed"])
 
     def kill(self) -> None:
-        """End the zygote and with it all that runs there, from any thread; the one that uses it finds it gone."""
+        """End the zygote and its jobs. Any thread may call this; the thread that uses the zygote gets an error."""
         if (child := self._child) is not None:
             child.interrupt()
 
@@ -407,7 +408,7 @@ class ZygoteClient:
         return self._receive(jobs)
 
     def _receive(self, jobs: Sequence[Job]) -> ZygoteReply:
-        """Return what the zygote says of jobs; without any, how it starts."""
+        """Return the zygote's message on jobs, or on its start if it has none."""
         assert self._child is not None
         patience_s = max((job.limits.longest_wall_s + GRACE_S for job in jobs), default=START_S)
         reply: ZygoteReply = self._child.receive(time.monotonic() + patience_s)
@@ -419,7 +420,7 @@ class ZygoteClient:
 
 
 def describe_job(job: Job) -> dict[str, object]:
-    """Return what the zygote is told about a job; its payload and streams go as files."""
+    """Return the description of a job for the zygote. Payload and streams are passed as files."""
     limits: JobLimits = {
         "cpu_s": job.limits.cpu_s,
         "idle_s": IDLE_S if job.limits.own_s is None else job.limits.own_s,
@@ -540,13 +541,13 @@ def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
 
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
-    """Return why this machine does not give a tier; None where it does."""
+    """Return why this machine does not give a tier, or None if it does."""
     with contextlib.closing(Sandbox(kind, tier, 1)) as box:
         return box.find_obstacle()
 
 
 def _tier_from_environment() -> Tier | None:
-    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
+    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError if it names none."""
     name = os.environ.get(VARIABLE, "").strip() or "auto"
     if name not in (*Tier, "auto"):
         raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.")

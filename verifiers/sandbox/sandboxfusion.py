@@ -104,7 +104,7 @@ class Trouble(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SandboxFusion:
-    """Implements `Backend`. Raises ConfigError where `url` is not an http(s) address."""
+    """Implements `Backend`. Raises ConfigError if `url` is not an http(s) address."""
 
     url: str = field(repr=False)
     """The service, with or without /run_code, and with credentials if it wants any."""
@@ -134,7 +134,7 @@ class SandboxFusion:
         return str(httpx.URL(self.url).copy_with(userinfo=b"", query=None, fragment=None)).rstrip("/")
 
     def prepare(self, program: Program, limits: Limits) -> RemoteProgram:
-        """Compile the program where its language is. Raises SandboxError where the service has no such language."""
+        """Compile the program where its language is. Raises SandboxError if the service has no such language."""
         if program.language not in LANGUAGES:
             known = ", ".join(sorted(LANGUAGES))
             raise SandboxError(f"{self.address} runs no {program.language!r}, only {known}")
@@ -180,7 +180,7 @@ class RemoteProgram:
     limits: Limits
 
     def run(self, stdin: bytes) -> Execution:
-        """Run the program on an input. Raises SandboxError where that is not UTF-8."""
+        """Run the program on an input. Raises SandboxError if that is not UTF-8."""
         address = self.backend.address
         try:
             text = stdin.decode()
@@ -226,7 +226,7 @@ def _post(url: str, content: bytes, timeout_s: float) -> dict[str, object]:
 
 
 def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
-    """Return the object that a reply holds. Raises Trouble where it holds none."""
+    """Return the object that a reply holds. Raises Trouble if it holds none."""
     text = _one_line(body[: SHOWN_CHARS * 4].decode("utf-8", "replace"))
     if not response.is_success:
         wait = response.headers.get("retry-after", "").strip()
@@ -265,7 +265,7 @@ def _stages(reply: Mapping[str, object], limits: Limits) -> Stages:
 
 
 def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execution | None:
-    """Read one stage's result; None where there was none. Output above the limit is cut off."""
+    """Read one stage's result, or None if there was none. Output above the limit is cut off."""
     if reply.get(stage) is None:
         return None
     stdout, stderr = (
@@ -287,7 +287,7 @@ def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execu
 
 
 def backend_of(spec: str, local: Local) -> SandboxFusion:
-    """Return the back end that `spec` names, with the one for test code. Raises ConfigError where it names none."""
+    """Return the back end that `spec` names, with the one for test code. Raises ConfigError if it names none."""
     kind, plus, url = spec.partition("+")
     if plus and kind == "sandboxfusion":
         return SandboxFusion(url, local=local)

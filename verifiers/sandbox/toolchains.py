@@ -70,7 +70,7 @@ class Language:
 
     @cache  # noqa: B019  (There is only a handful of languages, which live as long as the process.)
     def toolchain(self) -> Toolchain | None:
-        """Return its toolchain, None where it is not installed."""
+        """Return its toolchain, or None if it is not installed."""
         return self.find()
 
     def file_for(self, source: str) -> str:
@@ -223,7 +223,7 @@ def _outside_system(folder: str) -> list[str]:
 
 
 def _output_of(command: list[str]) -> str | None:
-    """Return what a command prints; None where that is nothing, or where it fails."""
+    """Return what a command prints, or None if that is nothing, or where it fails."""
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -6,17 +6,15 @@
     POST /test_program, /test_program_stdio   as open-instruct has them (`programs`)
     GET  /health, /metrics
 
-400: the request is wrong, and `error` says how. 401: the token is. 403: the client's address is. 408: it did not arrive
-in time. 413: it is too large. 422: its tests judge nothing. 429: the queue is full; come again after `Retry-After`
-seconds. 503: there is no result, since the time of the request was up, or the machine or the sandbox failed. A verdict
-that could not be given has score null, as everywhere.
+Status codes: 400 invalid request (`error` has the reason), 401 wrong token, 403 address not allowed, 408 the request
+arrived too late, 413 too large, 422 the tests check nothing, 429 the queue is full (`Retry-After` has the seconds), 503
+no result because time ran out, or the machine or the sandbox failed. A response that could not be judged has the score
+null.
 
-Behind the application stands the desk: a bounded queue before the processes that verify and the sandbox that runs
-programs. Nothing is lost when a process dies: the response that it was judging is judged again by its successor, and
-blamed when that one dies of it too. What does not fit into the queue is refused at once, so that clients slow down;
-what is not judged by its deadline is answered with `timeout`. What has not begun when the time of its request is up, or
-when the client hangs up, leaves the queue then, and programs that run are ended; verdicts that are begun are finished.
-What it counts is in Prometheus' text format:
+Requests wait in a bounded queue (`Desk`) for the processes that verify and the sandbox that runs programs. If a process
+dies, its response is judged again by a new process, and blamed if that dies too. If the queue is full, requests are
+refused at once. A response that is not judged by its deadline gets `timeout`. When the time of a request is up, or its
+client hangs up, waiting work leaves the queue and running programs are ended. Metrics are in Prometheus' text format:
 
     truegold_verdicts_total{verifier="math",reason="match"} 4711
     truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
@@ -58,7 +56,7 @@ RETRY_S = 1
 """When a client that was refused may come again."""
 
 CLIENT_GONE = 499
-"""The status of a request whose client has gone, as nginx has it."""
+"""The status of a request whose client has gone, as in nginx."""
 _STATUSES = {UnjudgedCause.SUITE: 422, UnjudgedCause.BUSY: 429, UnjudgedCause.GONE: CLIENT_GONE}
 """The statuses of requests without a result; the others' is 503."""
 
@@ -66,8 +64,8 @@ Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[d
 
 T = TypeVar("T")
 CHUNK = 16
-"""Answers of one request that a process is handed at a time, so that a large request does not hold up all others.
-Programs, and what users' verifiers judge, are handed over one by one: they may take long."""
+"""The answers of a request that a process gets at a time, so that a large request does not delay others. Programs, and
+responses for users' verifiers, are sent one by one, because they may take long."""
 BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 """The upper ends of the histogram's buckets."""
 
@@ -265,7 +263,7 @@ class Settings:
     """The settings of a service."""
 
     token: str | None = None
-    """The token that clients have to send (`access`); None where they need none."""
+    """The token that clients have to send (`access`), or None if they need none."""
     networks: tuple[Network, ...] = ()
     """Clients of these networks need no token, and without a token there are no others."""
     workers: int = 0
@@ -281,11 +279,11 @@ class Settings:
     request_s: float = 300.0
     """Seconds for one request, the time in the queue included."""
     verifiers: tuple[str, ...] = ()
-    """Verifiers besides the built-in ones that a request may name. Each is listed, because import strings run code."""
+    """Your own verifiers that a request may name. They are listed here, because import strings run code."""
 
 
 class Desk:
-    """Judges what requests ask for."""
+    """Judges the responses and programs of requests."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -307,7 +305,7 @@ class Desk:
         return verifier in BUILT_IN or verifier in self.settings.verifiers
 
     async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[TimedVerdict]:
-        """Return the verdicts in order, each with what it cost. Raises Unjudged where the queue has no room."""
+        """Return the verdicts in order, each with its cost. Raises Unjudged if the queue has no room."""
         self._admit(len(asked))
         size = 1 if any(item.verifier == "code" or item.verifier not in BUILT_IN for item in asked) else CHUNK
         chunks = [list(asked[start : start + size]) for start in range(0, len(asked), size)]
@@ -324,9 +322,8 @@ class Desk:
         return verdicts
 
     async def run_programs(self, runs: Sequence[Callable[[], T]], allowance: Allowance) -> list[T]:
-        """Return what functions return that run a program each.
-
-        Raises Unjudged where the queue has no room, and where the time of the request is up.
+        """Return the results of functions that each run a program. Raises Unjudged if the queue has no room, or the
+        time of the request is up.
         """
         self._admit(len(runs))
         stop = Stop()
@@ -414,7 +411,7 @@ class Metrics:
                 self._buckets[path, bound] += seconds <= bound
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Return the metrics, with what is true at the moment as gauges."""
+        """Return the metrics, with the present state as gauges."""
         with self.lock:
             lines = ["# TYPE truegold_verdicts_total counter"]
             for (verifier, reason), count in sorted(self._verdicts.items()):

@@ -1,15 +1,14 @@
-"""Programs in the request shapes of two other servers.
+"""Runs and tests programs over HTTP, with the request formats of two other servers.
 
 SandboxFusion:
 
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
 
-Source: sandbox/server/sandbox_api.py. A timeout bounds what the program takes by itself, at work or asleep, and with a
-little more (`BUSY_S`) the time on the clock. A program that the machine kept from its cores for longer is answered with
-a SandboxError, or with TimeLimitExceeded where it was at work for a quarter of its timeout. One that was stopped since
-the time of its request was up, and not its own timeout, is `Unjudged`. Files cannot be fetched,
-and `args` are not handed on: a request that asks for either is answered with a SandboxError.
+Source: sandbox/server/sandbox_api.py. A timeout limits the time of a program, at work or asleep, and its time on the
+clock with a little more (`BUSY_S`). If the machine kept the program waiting for longer, the answer is a SandboxError,
+or TimeLimitExceeded if the program worked for a quarter of its timeout. If the time of the request ran out first, it is
+`Unjudged`. Requests for fetched files or `args` are answered with a SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` ask:
 
@@ -18,14 +17,14 @@ open-instruct, whose verifiers `code` and `code_stdio` ask:
     POST /test_program_stdio   {"program": "print(int(input()) + 1)", "tests": [{"input": "1", "output": "2"}]}
                                                                            -> {"results": [1], "runtimes": [0.02]}
 
-A test that passed is 1. Where a test was not judged there are no results, since a 0 would be taken for a wrong program:
-`Unjudged` says why. `runtimes` are the seconds that the program took for it, without those in which it waited for a
-core, and -1 where it failed, raised or took more than `max_execution_time`; of `stdio` also where the output is wrong,
-the seconds. Outputs are compared line by line without the blanks at both ends, as texts or as decimal numbers, and
-programs find the same names imported. `tests` may be JSON text or what `encode_tests` makes of a list there.
+A passed test is 1. If a test was not judged, there are no results (`Unjudged` has the reason), because a 0 would mean a
+wrong program. `runtimes` are seconds without waiting for a core, or -1 if the test failed, raised or took more than
+`max_execution_time`. For `stdio`, a wrong output has its seconds. Outputs are compared line by line, without blanks at
+the ends, as texts or decimal numbers. Programs have the same imported names as there. `tests` may be JSON text or the
+output of `encode_tests`.
 
-Source: open_instruct/code_utils/ api.py, code_utils.py and testing_util.py, of August 2026. Other than there, programs
-run in the sandbox, so that those which import `os` or `threading` are run, and a request that cannot be read is 400.
+Source: open_instruct/code_utils/ api.py, code_utils.py and testing_util.py, of August 2026. Unlike there, programs may
+import `os` or `threading`, because they run in the sandbox, and an invalid request is a 400.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
 BUSY_S = 0.3
-"""Seconds that a program of `/run_code` may stand in line for a core besides its timeout."""
+"""Seconds that a program of `/run_code` may wait for a core, in addition to its timeout."""
 LATE_SHARE = 0.25
-"""A program that needed more is late if it was at work for this share of its timeout; else nothing is known of it."""
+"""A program that took longer counts as late if it worked for this share of its timeout. Otherwise it is not judged."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096
@@ -120,13 +119,13 @@ class Allowance:
     """When they are over, by the monotonic clock."""
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left. Raises Unjudged where none are."""
+        """Return the seconds that are left. Raises Unjudged if none are."""
         if (left_s := self.end - time.monotonic()) < CPU_S_BOUNDS[0]:
             raise self.late()
         return left_s
 
     def late(self) -> Unjudged:
-        """Return what is raised when they are over."""
+        """Return the error for the end of the time."""
         return Unjudged(UnjudgedCause.LATE, f"not done within the {self.request_s:g} s of a request (--request-s)")
 
 
@@ -153,9 +152,8 @@ def run_code(request: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]
 
 
 def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
-    """Return what `run` returns, or where it was stopped: one that was at work for a quarter of its limit is late.
-
-    Raises MachineBusy where it was at work for less.
+    """Return the result of `run`. A stopped program is late if it worked for a quarter of its limit. Raises MachineBusy
+    if it worked for less.
     """
     try:
         return run()
@@ -229,7 +227,7 @@ def _command_result(execution: Execution) -> dict[str, Any]:
 
 
 def _return_code(execution: Execution) -> int:
-    """Return the exit code; that of a signal is negative, and a program that met another limit has failed with 1."""
+    """Return the exit code: negative for a signal, and 1 if the program exceeded another limit."""
     if execution.end is ProgramEnd.EXITED:
         return execution.status
     return -execution.status or 1
@@ -241,7 +239,7 @@ def sandbox_error(message: str) -> dict[str, Any]:
 
 
 def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
-    """Return what is asked of the code verifier for each test of a program."""
+    """Return an item for the code verifier for each test of a program."""
     program, tests = text_field(request, "program"), _tests(request)
     if not all(isinstance(test, str) for test in tests):
         raise BadRequest("each of tests is a text, such as assert add(1, 2) == 3")
@@ -254,7 +252,7 @@ def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
 
 
 def assert_outcomes(verdicts: Sequence[TimedVerdict], limit_s: float, allowance: Allowance) -> list[ProgramOutcome]:
-    """Return the outcomes of tests that the code verifier judged. Raises Unjudged where one has no verdict.
+    """Return the outcomes of tests that the code verifier judged. Raises Unjudged if one has no verdict.
 
     open-instruct's server has 1 for `assert True`, and 0 for a test that imports an absent package.
     """
@@ -284,7 +282,7 @@ def _outcome(timed: TimedVerdict, limit_s: float) -> ProgramOutcome:
 
 
 def stdio_runs(request: Mapping[str, Any], allowance: Allowance) -> list[Callable[[], ProgramOutcome]]:
-    """Return what runs each test of a program on stdin."""
+    """Return a run for each test of a program on stdin."""
     source = text_field(request, "program")
     # Python wants imports from the future first.
     program = Program(PYTHON, source if "__future__" in source else _PRELUDE + source)
@@ -372,7 +370,7 @@ def _decoded(text: str) -> Any:
     except (binascii.Error, zlib.error):
         return None
     except Exception as error:
-        # A pickle is a program of its own, and a broken one may raise anything.
+        # A broken pickle may raise any exception.
         raise BadRequest(f"tests cannot be unpickled: {type(error).__name__}: {error}"[:300]) from None
 
 

@@ -35,7 +35,7 @@ PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("pattern
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspicion about a row. ValueError where the confidence is not a probability."""
+    """One suspicion about a row. Raises ValueError if the confidence is not a probability."""
 
     reason: str
     """A code that reports count by."""
@@ -77,7 +77,7 @@ class FunctionDetector:
     version: str
     function: Callable[[Row], list[Finding]]
     languages: tuple[str, ...] | None = None
-    """The languages of its words, None where it needs none."""
+    """The languages of its words, or None if it needs none."""
 
     def detect(self, row: Row) -> list[Finding]:
         """Return the findings of the function; none for a prompt in a language that it cannot read."""

@@ -1,24 +1,24 @@
-"""Finds the number that a story lacks: what is asked depends on it, and no sentence gives it.
+"""Finds story problems that lack a number which the question depends on.
 
 Some prompts, and why they are flagged `missing_quantity`:
 
-    "Tom has some apples. He buys 9 more. How many apples does he have now?"           "some" is no number
+    "Tom has some apples. He buys 9 more. How many apples does he have now?"           "some" is not a number
     "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"    nothing: that is asked
     "Tom baked more than 26 cakes and sold 20. How many has he left?"                  "more than 26" is a bound
     "Tom needs more than 26 cakes. How many more must he bake?"                        nothing: that is a rule
-    "Each pile had several coins. How many coins are in 6 piles?"                      "several" is no number
+    "Each pile had several coins. How many coins are in 6 piles?"                      "several" is not a number
     "Ann has twice as many pens as Bob, who has half as many as Cy. How many has Ann?" shares alone
     "Ann works 8 hours a day, 5 days a week. How much does she earn a week?"           no amount of money
     "Ed had more pens than Dan. Dan lost 3. How many more pens has Ed?"                "more than Dan" by no number
     "Ann reads English for 2 hours and Chinese for 3. How long does she read French?"  French is only asked for
 
-and `foreign_question`, where the question shares no word with the story, or the story stands elsewhere:
+and `foreign_question`, if the question shares no word with the story, or the story is elsewhere:
 
     "Tom baked 12 cakes and ate 3 of them. How many wrappers did Danny find?"
     "See question 30 for the passage. Which house has a garden?"
 
-Words tell whether a number is missing: what only knowledge of the world shows (how many legs, how fast) is not seen.
-In Chinese "some", bounds and money are read, and no question of another story.
+The rules look only at words. They do not know facts of the world (how many legs, how fast). In Chinese they find
+"some", bounds and money, but not questions of another story.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ _TOTAL_ASKED = re.compile(
     r"|creatures|fruits?|vehicles)\b.*|how\s+many\s+\w+\s+are\s+(?:there\s+)?in\s+(?:the|a)\b)",
     re.IGNORECASE,
 )
-"""A total is asked for, to which every count of the story belongs."""
-# With any of these words the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
+"""A question for a total, which includes every count of the story."""
+# With these words the vague quantity may be the question, or can be computed, so the rule is silent.
 _CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
 _NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
 _VAGUE_CHINESE = re.compile(
@@ -219,7 +219,7 @@ def _story(prompt: str) -> _Story | None:
 
 
 def _asks_openly(row: Row) -> bool:
-    """Whether it is mathematics without options, whose numbers are no part of the story."""
+    """Tell whether a prompt is mathematics without options."""
     return row["domain"] == "math" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
 
 
@@ -237,7 +237,7 @@ def missing_quantity(row: Row) -> list[Finding]:
 
 
 Sign = tuple[str, str | None]
-"""Why a number is missing, and the words that show it; None where they do not stand there."""
+"""The reason why a number is missing, and the words that show it, if there are any."""
 
 
 def _signs(prompt: str) -> Iterator[Sign]:
@@ -249,7 +249,7 @@ def _signs(prompt: str) -> Iterator[Sign]:
 
 
 def _vague_count(prompt: str) -> str | None:
-    """Return the vague quantity in a plain story of adding and taking away, on which the question depends."""
+    """Return the vague quantity that the question depends on, in a story of adding and taking away."""
     parts = sentences(without_formulas(prompt))
     questions = [part for part in parts if re.search(r"\bhow\s+(?:many|much)\b", part, re.IGNORECASE)]
     if len(questions) != 1 or not _NUMBER_WORD.search(prompt):
@@ -307,7 +307,7 @@ def _uncounted(story: _Story) -> str | None:
 
 
 def _vague_measure(story: _Story) -> str | None:
-    """Return a measure without its number, unless it is what is asked for, or the rest of it is told."""
+    """Return a measure without a number, unless the question asks for it, or it can be computed."""
     match = _VAGUE_MEASURE.search(story.facts)
     if match is None or _CLOCK_OR_REST.search(story.text):
         return None
@@ -357,7 +357,7 @@ def _more_by_nothing(story: _Story) -> str | None:
 
 
 def _sibling(story: _Story) -> str | None:
-    """Return what is asked for and not told of, where others of its kind are told of."""
+    """Return a thing that the question asks about and the story does not mention, if it mentions others of its kind."""
     facts, asked = ({word.lower() for word in re.findall(r"[A-Za-z]+", text)} for text in story[1:])
     for kind in PATTERNS["kinds"].values():
         others, new = facts.intersection(kind), asked.intersection(kind) - facts
@@ -399,8 +399,7 @@ def _chinese_signs(prompt: str) -> Iterator[Sign]:
 
 @detector("foreign_question", version="2")
 def foreign_question(row: Row) -> list[Finding]:
-    """The story stands in another problem, or never mentions anything that the question speaks of: the person, the
-    thing that is counted, and all else."""
+    """The story is in another problem, or shares no person, thing or other word with the question."""
     if (pointer := points_elsewhere(row["prompt"])) is not None:
         return [Finding("foreign_question", evidence={"refers_to": ending(pointer)})]
     story = _story(row["prompt"]) if _asks_openly(row) else None

@@ -1,4 +1,4 @@
-r"""Rules about what a prompt asks for: what one gold answer cannot cover, and what can be guessed.
+r"""Rules about the question: it asks for several answers or a proof, its options are lost, or it can be guessed.
 
 Some rows and their findings:
 
@@ -39,7 +39,8 @@ _PART_LABEL = re.compile(
 _LABELS = (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"])
 _INSTRUCTION = re.compile(rf"{any_of('part_orders')}\b|.*[?？]|.*(?:求|多少|证明|写出|计算)", re.IGNORECASE | re.DOTALL)
 """A part that asks something: "Find the area.", "How many are left?", "求面积"."""
-# These questions repeat another, are spoken in the story, or, as "What is $m+n$?", only reformat the first answer.
+# Questions that do not count: they repeat another, are part of the story, or reformat the first answer ("What is
+# $m+n$?").
 _NOT_SEPARATE = re.compile(
     r"(?:that\s+is\b|in\s+other\s+words|i\.e\.|hint\b)|.*[\"“”]|what\s+is\s+" + FORMULA + r"\s*\?",
     re.IGNORECASE | re.DOTALL,
@@ -47,7 +48,7 @@ _NOT_SEPARATE = re.compile(
 _ANSWER_TOLD = re.compile(
     r"\banswer\s+(?:of|to)\s+the\s+(?:above|previous|first)\s+(?:question|problem)\s+is\b", re.IGNORECASE
 )
-"""A sentence that tells the answer of an earlier question: then only the last one is asked."""
+"""A sentence with the answer to an earlier question. Only the last question is then asked."""
 _BETWEEN_ANSWERS = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
 """The separators between the answers of a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
 
@@ -61,13 +62,13 @@ _PROOF = re.compile(
     r"|(?:^|[。；;，,：:！？\s）)试请并再求能来])证明(?=[:：]|[:：，,]?\s*(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
     re.IGNORECASE,
 )
-"""An order to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证; not "he can prove
-that", "prove it", or the evidence of 予以证明, 证明文件 and 举证证明."""
+"""An order to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证. Not "he can prove
+that", "prove it", or 证明 in the sense of evidence (予以证明, 证明文件, 举证证明)."""
 _MATHEMATICS = re.compile(
     FORMULA + rf"|[=<>≤≥∠△]|\d\s?[-+*/^]\s?\d|\b[b-hj-zA-HJ-Z]\b|\b{any_of('proved_things')}\b"
     r"|[整质素奇偶有理实复]数|函数|数列|方程|不等式|[角边]形|直线|平面|向量|矩阵|集合|定理"
 )
-"""The subjects of a proof; prose of law and science shows and proves as well, without an order to the reader."""
+"""Mathematical words, one of which a proof must have. Texts on law and science also say "show" and "prove"."""
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant
@@ -82,14 +83,14 @@ _WHICH_FOLLOWING = re.compile(
     r"|下列[^，。？?]{0,30}(?:正确|错误|不正确|成立|符合|属于)的(?:是|有|个数)|下列[^，。？?]{0,20}中",
     re.IGNORECASE,
 )
-"""A question whose options follow: "Which of the following is prime?", "下列说法正确的是"."""
+"""A question that announces options: "Which of the following is prime?", "下列说法正确的是"."""
 _LISTED = re.compile(
     r"\n\s*(?:[-*•]|\(?[ivx]{1,4}[.)]|\(?\d{1,2}[.)]|[①-⑳])|[①-⑳]|\b(?:I|II)[.)]\s|\([a-eA-E]\)|[:：]\s*\S|\[asy\]|\|.*\|"
 )
-"""A list, which may be the options: a line "- 4", "2)" or "iv.", "①", "(b)", "primes: 4", a drawing or a table."""
+"""A list that may be the options: a line "- 4", "2)" or "iv.", "①", "(b)", "primes: 4", a drawing or a table."""
 _OPTION_LABEL = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
 MAX_COMMAS = 1
-"""Commas of a question without options. With more, as in "Which of these is prime: 4, 7, or 9?", it has them itself."""
+"""The most commas of a question without options. "Which of these is prime: 4, 7, or 9?" has its options."""
 
 
 def _labelled_parts(prose: str) -> list[str]:
@@ -152,7 +153,7 @@ def proof(row: Row) -> list[Finding]:
 
 @detector("choice_remnant", version="1")
 def choice_remnant(row: Row) -> list[Finding]:
-    """A multiple-choice question came without its options, or gold is none of them."""
+    """A multiple-choice question has lost its options, or gold is not one of them."""
     prompt, gold = row["prompt"], row["gold"]
     if row["domain"] == "code" or row.get("verifier") == "choice" or not gold or len(prompt) > MAX_PROMPT_CHARS:
         return []
@@ -165,7 +166,7 @@ def choice_remnant(row: Row) -> list[Finding]:
 
 @detector("spoilt_options", version="1")
 def spoilt_options(row: Row) -> list[Finding]:
-    """Of a question of choice an option is empty, or two options have one letter or one text."""
+    """An option of a choice question is empty, or two options have the same letter or text."""
     prompt, gold = row["prompt"], (row["gold"] or "").strip()
     if row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
         return []
@@ -180,8 +181,8 @@ def spoilt_options(row: Row) -> list[Finding]:
 
 
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
-    """Return evidence that gold is none of the options. Conditions (A) and (B) of a question are no options, and
-    neither are things of which gold is a sequence: "A → C → A", "0 1 0"."""
+    """Return evidence that gold is not one of the options. Conditions (A) and (B) of a question are not options. Nor
+    are letters if gold is a sequence of them: "A → C → A"."""
     if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
         return None
     if _SEQUENCE.fullmatch(gold.strip()):
@@ -190,20 +191,20 @@ def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | 
 
 
 def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
-    """Return evidence that options were lost: gold is a letter, or the question asks to choose among what follows."""
+    """Return evidence that options were lost: gold is a letter, or the question announces options."""
     letter = _LETTER.fullmatch(gold.strip())
     if letter and not re.search(rf"(?<![a-z]){letter[1]}(?![a-z])", prompt):
         return {"gold": gold, "options": "missing"}
     if (question := _question_before_options(prompt)) is not None:
         return {"asks": ending(question), "options": "missing"}
     labels = "".join(sorted(set(_OPTION_LABEL.findall(prompt)))) if letter else ""
-    # Labels with a gap, such as A, C, D, are what is left of options: of whole ones `find_options` would have told.
+    # Labels with a gap, such as A, C, D, are the rest of options. `find_options` finds complete ones.
     has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
     return {"gold": gold, "labels": list(labels)} if has_gap else None
 
 
 def _question_before_options(prompt: str) -> str | None:
-    """Return the last sentence where it asks to choose among what follows, and nothing follows."""
+    """Return the last sentence if it announces options and none follow."""
     prose = without_formulas(prompt).strip()
     match = _WHICH_FOLLOWING.search(prose)
     if match is None or _LISTED.search(prose):

@@ -272,7 +272,7 @@ def vet_part(part: Part, config: VetTestsConfig, shared: None, progress: Progres
 
 def _gather_facts(rows: Path, out_dir: Path) -> dict[str, Any]:
     """Return the number of suites, their outcomes, their mean kill rate, and what was found of sources and losses: what
-    the tables of all parts say. Nothing where no row has tests."""
+    the tables of all parts say. Nothing if no row has tests."""
     suites = read_table(out_dir / SUITES_FILE, dict, ["outcome", "kill_rate", "reasons"])
     vetted = (row for row in read_rows(rows, ["source", "prompt", "verifier"]) if row["verifier"] == VERIFIER)
     outcomes: Counter[str] = Counter()

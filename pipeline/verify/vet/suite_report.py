@@ -1,10 +1,11 @@
-"""Reports on vetted tests of programs, from `suites.parquet` alone: lines for the terminal and a page in Markdown.
+"""Reports on vetted test suites: lines for the terminal, and a page in Markdown. Everything is read from
+`suites.parquet`.
 
 164 suites: 163 keep, 1 drop
 low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
 humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
 
-`SourceFindings` counts what stands in the prompts of a source again and again, which no single suite shows:
+`SourceFindings` finds lines that many prompts of a source share, and prompts that give hints:
 
 58 of 60 prompts of a.jsonl have the line 'Notes: read from standard input.'
 12 of 60 prompts of a.jsonl say how they are solved or how hard they are (categories, tags, difficulty)
@@ -26,11 +27,11 @@ from truegold.verifiers.audit.suites import VetReason
 MAX_WEAKEST = 10
 """The suites that the report names as the weakest."""
 MAX_SURVIVORS = 5
-"""The uncaught faults that the page shows of each of them."""
+"""The faults that tests missed, as many as the page shows for each suite."""
 EVIDENCE_CHARS = 300
-"""The characters that the page shows of a finding's evidence."""
+"""The characters of evidence that the page shows."""
 MAX_LISTED = 500
-"""The suites whose findings the page lists; the table has those of all."""
+"""The page lists the findings of so many suites; the table has all of them."""
 
 _COLUMNS = [
     *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
@@ -59,7 +60,7 @@ def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
 
 
 def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
-    """Return the suites that pay null programs, then those with the lowest kill rates."""
+    """Return first the suites that accept a program which solves nothing, then those with the lowest kill rates."""
     weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
     return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
 
@@ -83,7 +84,7 @@ def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
 
 
 def _witnesses(suite: SuiteRow) -> dict[str, dict[str, str]]:
-    """Return by each fault that no test caught the input on which a test should have caught it."""
+    """Return for each fault that the tests missed an input that shows it."""
     findings = json.loads(suite["findings"])
     survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
     return {each["fault"]: each for each in survivors if isinstance(each, dict)}
@@ -155,16 +156,16 @@ def _escape(text: str) -> str:
 
 
 MIN_PROMPTS = 5
-"""The fewest prompts in which something can be said to repeat itself."""
+"""The fewest prompts in which a line can be called repeated."""
 MIN_SHARE = 0.5
-"""The share of the prompts that a line stands in, to be called boilerplate."""
+"""A line is boilerplate if at least this share of the prompts has it."""
 MIN_LINE_CHARS = 12
 """Shorter lines are headings, such as `Input`."""
 MAX_LINES = 5
-"""The lines of boilerplate that are named."""
+"""The most lines of boilerplate that are listed."""
 MAX_PROMPT_LINES = 500
 MAX_KNOWN_LINES = 200_000
-"""Lines that are counted. Stops a source of millions of prompts from filling the memory."""
+"""The most different lines that are counted. Stops a source of millions of prompts from filling the memory."""
 
 _HINT = re.compile(
     r"^[\s#*>-]{0,8}(?:categor(?:y|ies)|tags?|topics?|difficulty|rating|editorial|hints?|algorithms?|approach"
@@ -199,7 +200,7 @@ class SourceFindings:
                 counted.lines[line] += 1
 
     def facts(self) -> Mapping[str, dict[str, Any]]:
-        """Return what was found of each source that has something."""
+        """Return the findings of each source that has any."""
         return {source: shown for source, counted in self._sources.items() if (shown := _shown(counted))}
 
 

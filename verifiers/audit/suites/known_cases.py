@@ -73,7 +73,7 @@ def count_cases(tests: Tests) -> int:
 
 
 def tested_names(tests: Tests) -> list[str]:
-    """Return the names in test code that only the solution can define; the entry point alone where there is one."""
+    """Return the names in test code that only the solution can define; the entry point alone if there is one."""
     if isinstance(tests, Stdio | Inserted):
         return []
     if tests.entry_point or isinstance(tests, Calls):

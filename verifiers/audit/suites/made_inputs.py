@@ -62,7 +62,7 @@ class Shape:
 
     @property
     def kind(self) -> type | None:
-        """The type of the values; None where they have several."""
+        """The type of the values, or None if they have several."""
         kinds = {type(value) for value in self.values}
         return kinds.pop() if len(kinds) == 1 else None
 
@@ -227,7 +227,7 @@ _TEXT_RULES: tuple[Callable[[str], bool], ...] = (
 
 
 def vary(value: Any, shape: Shape, rng: random.Random) -> Any:
-    """Return another value of the shape, near to this one; one that was seen where none came of it."""
+    """Return another value of the shape, near to this one; one that was seen if none came of it."""
     if not shape.is_choice and shape.kind is type(value):
         for _ in range(8):
             varied = _vary(value, shape, rng)

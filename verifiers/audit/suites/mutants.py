@@ -68,7 +68,7 @@ class Mutant:
     source: str
     """The whole program with the fault."""
     is_fallback: bool = False
-    """Whether the fault is another value where there is no answer."""
+    """Whether the fault is another value if there is no answer."""
 
     @property
     def description(self) -> str:
@@ -142,7 +142,7 @@ class Change:
     description: str | None = None
     """A description of the change, where the line's text does not show it."""
     is_fallback: bool = False
-    """Whether another value is given where there is no answer."""
+    """Whether another value is given if there is no answer."""
 
 
 def changes_of(tree: ast.Module, source: bytes, entry_points: Sequence[str] = ()) -> Iterator[Change]:

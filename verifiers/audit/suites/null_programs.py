@@ -65,8 +65,8 @@ class NullProgram:
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
 
-    Where there is a single case without an input, the program that gives its output is no null program, unless the
-    problem's text shows that output: a program that gives it has solved the problem.
+    If a suite has a single case without an input, a program that prints its output has solved the problem. It is a null
+    program only if the problem's text shows the output.
     """
     outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]

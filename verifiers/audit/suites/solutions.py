@@ -121,7 +121,7 @@ def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
 
 
 def _stretch(state: VetState, program: str, first: Trial) -> Trial | None:
-    """Raise the limit to what the program needs for the cases that took too long; None where that is too much."""
+    """Raise the limit to what the program needs for the cases that took too long, or None if that is too much."""
     limit = state.suite.limits.cpu_s
     allowed = min(STRETCH * limit, state.options.max_repeat_s)
     if allowed <= limit:
@@ -134,7 +134,7 @@ def _stretch(state: VetState, program: str, first: Trial) -> Trial | None:
 
 
 def _run_longer(state: VetState, program: str, first: Trial, limits: Limits) -> Trial | None:
-    """Run the cases again that took too long, or all where they share a process; None where they take too long again.
+    """Run the cases again that took too long, or all where they share a process, or None if they take too long again.
 
     The time of all of them together is limited too.
     """
@@ -389,7 +389,7 @@ def checker_spec(tests: Stdio | Calls) -> dict[str, Any]:
 
 
 def requested_checker(tests: Stdio | Calls, statement: Statement) -> tuple[dict[str, Any] | None, list[SuiteFinding]]:
-    """Return the checker that the text asks for, None where the tests have it, and findings on what is to change."""
+    """Return the checker that the text asks for, or None if the tests have it, and findings on what is to change."""
     spec = checker_spec(tests)
     findings: list[SuiteFinding] = []
     for reason, changes, sentence in _changes(tests, spec, statement):
@@ -405,7 +405,7 @@ def requested_checker(tests: Stdio | Calls, statement: Statement) -> tuple[dict[
 def _changes(
     tests: Stdio | Calls, spec: dict[str, Any], statement: Statement
 ) -> Iterator[tuple[VetReason, dict[str, Any] | None, str | None]]:
-    """Yield a reason, options of the checker to set (None where none fits), and the sentence that asks for them."""
+    """Yield a reason, options of the checker to set (None if none fits), and the sentence that asks for them."""
     if isinstance(tests, Calls):
         if statement.order_of_output and not spec.get("unordered") and not statement.several_answers:
             lists = all(isinstance(case.expected, list) for case in tests.cases)
@@ -445,7 +445,7 @@ def _tolerance_options(spec: dict[str, Any], outputs: Sequence[str], statement: 
 
 
 def _unordered_unit(outputs: Sequence[str]) -> str | None:
-    """Return what may be in any order; None where the outputs do not show it."""
+    """Return what may be in any order, or None if the outputs do not show it."""
     shapes = [[len(line.split()) for line in output.splitlines() if line.strip()] for output in outputs]
     longest = [max(shape, default=0) for shape in shapes]
     if all(len(shape) <= 2 for shape in shapes) and max(longest, default=0) > 1:

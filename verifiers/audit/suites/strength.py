@@ -1,19 +1,17 @@
-"""The third step of a vetting: which null programs, planted faults and programs of known worth the tests catch.
+"""The third step of a vetting: runs wrong programs on the tests, and counts those that the tests catch.
 
-Null programs solve nothing (`null_programs`); tests that pay one of them pay for nothing.
-
-Of the planted faults that survive, those that the tests should have caught are told from those that do what the worked
-solution does:
+Null programs solve nothing (`null_programs`); tests should reject all of them. A planted fault that passes all tests (a
+survivor) may be harmless, because the changed program does the same as the worked solution. So both are run on further
+inputs:
 
     f(n) returns n % 4 and has a mutant n % 5     input 4: expected 0, got 4       a case to add: assert f(4) == 0
-    sorted(a) has a mutant sorted(a[0:])          they agree on all inputs that were made: they do the same
+    sorted(a) has a mutant sorted(a[0:])          they agree on all further inputs: harmless
 
-Inputs are made of those that the cases have (`made_inputs`), so that the problem allows them as far as its tests show;
-those on which the worked solution raises, takes long, or gives another sort of value than the tests expect are left
-out. A fault that agrees with the solution on all of them is taken to do what the solution does. A case is proposed only
-after it was run: the solution passes it, and the fault does not. What a program gives where there is no answer
-(`return -1`, the default of `next`) is the problem's choice, which tests that never show it leave open: undecided. So
-is what survives of programs that read stdin, and of test code whose inputs cannot be read.
+The further inputs are made from those of the cases (`made_inputs`), so that the problem probably allows them. Inputs
+are left out if the worked solution raises, takes long, or returns another type than the tests expect. A case is
+proposed only after a run: the solution passes it, and the fault does not. Some survivors are undecided: they differ
+only in the result for "no answer" (`return -1`, the default of `next`), they are programs that read stdin, or the
+inputs of the test code cannot be read.
 """
 
 from __future__ import annotations
@@ -39,29 +37,29 @@ from truegold.verifiers.sandbox.limits import Limits
 
 FAULTY_CPU_S = 0.25
 FAULTY_CPU_FACTOR = 5.0
-"""A faulty program may use `FAULTY_CPU_S` seconds, or this many times what the worked solution uses. Stops loops
-without end, which planted faults often make, from taking the whole limit each; one that is ended counts as caught."""
+"""A faulty program may use `FAULTY_CPU_S` seconds, or this many times the time of the worked solution. Many planted
+faults make endless loops. A program that is ended counts as caught."""
 
-# What a report says.
+# Texts of the report.
 MIN_MUTANTS = 4
 """The fewest mutants for which the share of survivors says something."""
 SHOWN_SURVIVORS = 10
 """The most survivors that evidence shows."""
 CREDITED = 0.5
-"""The share of survivors that have to be faults for a suite to be called weak. Of 19 findings that were read where all
-counted, six would not have stood: up to half of their survivors were none."""
+"""The share of survivors that count when a suite is called weak. When all counted, six of 19 findings that people read
+were wrong, because up to half of their survivors were harmless."""
 
 # How a surviving fault is held against the solution.
 MAX_INPUTS = 200
-"""Inputs that are made for it."""
+"""The most further inputs."""
 MIN_INPUTS = 20
-"""The fewest inputs on which the agreement of two programs says something."""
+"""The fewest inputs that can show that two programs agree."""
 MAX_INPUT_CHARS = 2_000
 """Longer inputs are not read out of tests: in a report they would not be read either."""
 MAX_CONFIRMED = 5
 """Differences of one fault that are tried as cases, the shortest first."""
 TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-4
-"""How far numbers may be apart that test code compares: with `==`, and with a tolerance of its own (`_LOOSE`)."""
+"""Tolerances of numbers in test code: if it compares with `==`, and if it has its own tolerance (`_LOOSE`)."""
 _LOOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
 """abs(f(2) - 1.41) < 0.01, math.isclose(f(2), 1.41)."""
 _UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
@@ -160,7 +158,7 @@ def _cheapest_first(state: VetState) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An input on which a fault shows."""
+    """An input on which a faulty program gives another result."""
 
     input: str
     """The arguments, as they are written in a call."""
@@ -174,18 +172,20 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """The mutants that were tried, those that no case rejects, and how many count."""
+    """The mutants (programs with a planted fault) that were run, those that pass all cases, and the number that
+    counts."""
 
     tried: int = 0
     """The mutants that were tried."""
     survivors: Sequence[Mutant] = ()
-    """The mutants that pass all cases and should not. Of programs that read stdin some may do what the program does."""
+    """The mutants that pass all cases and are not equivalent. For programs that read stdin, equivalent ones are
+    included."""
     witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
     """An input for each survivor that it should have failed on."""
     equivalent: int = 0
-    """Mutants that do what the program does on all inputs that were made. They do not count."""
+    """Mutants that agree with the worked solution on all further inputs. They do not count."""
     undecided: int = 0
-    """Mutants that pass, where it is not known whether they should. They do not count either."""
+    """Mutants that pass, if it is not known whether they should. They do not count either."""
 
     @property
     def mutants(self) -> int:
@@ -199,7 +199,7 @@ class Kills:
 
     @property
     def rate(self) -> float | None:
-        """The share of the mutants that fail a case; None where there are none."""
+        """The share of the mutants that fail a case, or None if there are none."""
         return self.killed / self.mutants if self.mutants else None
 
     @property
@@ -235,7 +235,7 @@ def count_kills(state: VetState, tried: int, survivors: Sequence[Mutant], limits
 
 
 def _first_witness(comparison: _Comparison, mutant: Mutant, differing: Sequence[int]) -> Witness | None:
-    """Return the first of the differing inputs that stands as a case of its own."""
+    """Return the first of the differing inputs that works as a test case."""
     for index in differing:
         if (witness := comparison.confirm(mutant.source, index)) is not None:
             return witness
@@ -243,7 +243,7 @@ def _first_witness(comparison: _Comparison, mutant: Mutant, differing: Sequence[
 
 
 def _compare(state: VetState, limits: Limits) -> _Comparison | None:
-    """Run the worked solution on inputs that are like those of the cases; None where that cannot be done."""
+    """Run the worked solution on further inputs. None if this is not possible."""
     seen, expected = _seen_cases(state)
     names = tested_names(state.suite.tests)
     if len(names) != 1 or state.reference is None or not seen:
@@ -251,7 +251,7 @@ def _compare(state: VetState, limits: Limits) -> _Comparison | None:
     inputs = make_inputs(seen, MAX_INPUTS, state.options.seed)
     bench, checker = state.bench(), _checker(state)
     solution_limits = replace(limits, cpu_s=state.suite.limits.cpu_s)
-    # What depends on the order of a set shows under two hash seeds.
+    # Two hash seeds show results that depend on the order of a set.
     runs = [bench.call(state.reference, names[0], inputs, solution_limits, hash_seed).outcomes for hash_seed in (0, 1)]
     kinds = {_kind(value) for value in expected}
     agreed = [
@@ -278,13 +278,13 @@ def _compare(state: VetState, limits: Limits) -> _Comparison | None:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The results of the worked solution on inputs that were made, to be compared with those of faulty programs."""
+    """The results of the worked solution on further inputs, for the comparison with faulty programs."""
 
     state: VetState
     reference: str
     name: str
     inputs: Sequence[tuple[Arguments, Any]]
-    """Each with what the worked solution returns."""
+    """Each input with the result of the worked solution."""
     shortest: int
     """The length of the shortest input seen."""
     limits: Limits
@@ -292,7 +292,8 @@ class _Comparison:
     differs: ValueChecker
 
     def differences(self, program: str) -> list[int]:
-        """Return the inputs on which a program does something else, the shortest first, and no more than are tried."""
+        """Return the inputs on which a program gives another result, the shortest first, up to the number that is
+        tried."""
         arguments = [arguments for arguments, _ in self.inputs]
         outcomes = self.bench.call(program, self.name, arguments, self.limits).outcomes
         differing = []
@@ -300,13 +301,13 @@ class _Comparison:
             if isinstance(outcome, Raised | NotReturned) or self.differs(expected, outcome) is not None:
                 differing.append(index)
             if isinstance(outcome, NotReturned):
-                break  # It ended the process: what stands behind it was not run.
-        # What a problem allows is likelier to be as long as its tests have it, and a reader likes it short.
+                break  # This call ended the process, so later calls did not run.
+        # Short inputs are easier to read, and lengths that the tests have are probably allowed.
         lengths = [len(repr(each)) for each in arguments]
         return sorted(differing, key=lambda n: (max(self.shortest - lengths[n], 0), lengths[n]))[:MAX_CONFIRMED]
 
     def confirm(self, program: str, index: int) -> Witness | None:
-        """Run one input as a case of its own: a witness where the solution passes and the program does not."""
+        """Run one input as a test case. Return a witness if the solution passes and the program does not."""
         arguments, expected = self.inputs[index]
         written = ", ".join(map(repr, arguments))
         case, suite = self._case(arguments, f"{self.name}({written})", expected)
@@ -317,7 +318,7 @@ class _Comparison:
         return Witness(evidence_text(written), evidence_text(expected), _describe(made.outcomes[0]), case)
 
     def _case(self, arguments: Arguments, call: str, expected: Any) -> tuple[str, Suite]:
-        """Return a case in the form of the suite, and a suite of it alone."""
+        """Return an input as a case of the suite, and a suite that has only this case."""
         suite, tests = self.state.suite, self.state.suite.tests
         if isinstance(tests, Calls):
             alone = CallCase(arguments, {}, expected)
@@ -334,7 +335,7 @@ class _Comparison:
 
 
 def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
-    """Return the arguments of the suite's cases that can be read, and what is expected of each."""
+    """Return the readable arguments of the suite's cases, with their expected results."""
     tests = state.suite.tests
     if isinstance(tests, Calls):
         cases = [case for case in tests.cases if not case.kwargs]
@@ -345,7 +346,7 @@ def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
 
 
 def _read_arguments(text: str) -> Arguments | None:
-    """Return the positional arguments of a call as values; None where they are none, or are named."""
+    """Return the positional arguments of a call as values, or None if they are none, or are named."""
     if len(text) > MAX_INPUT_CHARS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The first step of a vetting: what the texts of problem and tests say, without running anything.
+"""The first step of a vetting: checks the texts of problem and tests, without running anything.
 
 inputs "3", "3" with outputs "6", "6"            duplicates [1]
 inputs "3", "3" with outputs "6", "7"            contradictions [0, 1], rival outputs [("6", "7")]
@@ -13,8 +13,8 @@ prompt "... Input\\n3\\n1 2 3\\nOutput\\n6 ...", case {"input": "3\\n1 2 3\\n", 
 prompt "... >>> add(3, 4)\\n    7", case add(3, 4) == 7                                           leaked
 prompt "... n is at most 3 ...", case {"input": "3", "output": "6"}                               not leaked
 
-Of a leaked case, a program's input stands in the prompt token for token, and its output within `NEAR_TOKENS` after it;
-a call's arguments stand there in order, and its result within `NEAR_CHARS` after them.
+A case of a program is leaked if the prompt has its input token for token, and its output within `NEAR_TOKENS` after it.
+A call is leaked if the prompt has its arguments in order, and its result within `NEAR_CHARS` after them.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ MAX_OCCURRENCES = 50
 """Occurrences of an input that are looked at. Stops an input like `1` from being compared at every 1 of a long text."""
 
 NEAR_TOKENS = 12
-"""The words that may stand between a program's input and its output."""
+"""The most words between the input and the output of a program."""
 NEAR_CHARS = 60
-"""The characters that may stand between a call's arguments and its result."""
+"""The most characters between the arguments and the result of a call."""
 _STOPS = ".,;:"
 _SPACE = re.compile(r"[ \t\r\f\v]+")
 
 
 def check_texts(state: VetState) -> None:
-    """Take broken cases out, and set the checker where the problem's text asks for it."""
+    """Remove broken cases, and set the checker if the problem's text asks for it."""
     tests = state.suite.tests
     if state.statement.interactive is not None and isinstance(tests, Stdio) and tests.interactor is None:
         state.report(VetReason.INTERACTIVE, Severity.DROP, {"said": state.statement.interactive})
@@ -92,7 +92,7 @@ def check_texts(state: VetState) -> None:
 
 
 def check_guessing(state: VetState) -> float | None:
-    """Return the chance that a guess passes; None where not all outputs can be read."""
+    """Return the chance that a guess passes, or None if not all outputs can be read."""
     if len(state.known) < count_cases(state.suite.tests):
         return None
     chance = guess_chance([case.value for case in state.known])
@@ -102,7 +102,7 @@ def check_guessing(state: VetState) -> float | None:
 
 
 def check_leaks(state: VetState) -> float | None:
-    """Return the share of the cases that stand in the problem's text; None where there is no text or no known case."""
+    """Return the share of the cases that the problem's text shows, or None without a text or a known case."""
     if not state.prompt:
         return None
     names = [name.replace("()", "").rpartition(".")[2] for name in tested_names(state.suite.tests)]
@@ -147,7 +147,7 @@ def find_contradictions(cases: Sequence[KnownCase]) -> list[int]:
 
 
 def rival_outputs(cases: Sequence[KnownCase]) -> list[tuple[Any, Any]]:
-    """Return the pairs of outputs of one input that differ: what is printed, or the values returned."""
+    """Return pairs of different outputs for one input: printed texts, or returned values."""
     first_cases: dict[str, KnownCase] = {}
     rivals = []
     for case in cases:
@@ -159,7 +159,7 @@ def rival_outputs(cases: Sequence[KnownCase]) -> list[tuple[Any, Any]]:
 
 
 def find_cut_off(tests: Stdio | Calls) -> list[int]:
-    """Return the cases whose input or output ends in dots that a data set put there."""
+    """Return the cases whose input or output was cut off and ends in dots."""
     if not isinstance(tests, Stdio):
         return []
     return [index for index, case in enumerate(tests.cases) if _is_cut_off(case.input) or _is_cut_off(case.output)]
@@ -174,7 +174,7 @@ def find_empty_inputs(tests: Stdio | Calls) -> list[int]:
 
 
 def guess_chance(values: Sequence[Any]) -> float | None:
-    """Return the chance that a guesser passes all cases; None where no outputs are known.
+    """Return the chance that a guesser passes all cases, or None if no outputs are known.
 
     The guesser knows how often each output occurs, and guesses each case alone, or prints the most frequent output if
     that passes everything. An output that occurs once is not guessed, unless everybody tries it: a truth value, an
@@ -203,7 +203,8 @@ def _is_common_guess(output: str) -> bool:
 
 
 def leaked_cases(cases: Sequence[KnownCase], prompt: str, printed: bool) -> list[int]:
-    """Return the indexes of the cases that stand in the prompt. printed: whether programs print, and are not called."""
+    """Return the indexes of the cases that the prompt shows. printed: whether programs print instead of being
+    called."""
     text = prompt[:MAX_PROMPT_CHARS]
     if printed:
         words = _Words(text.replace("`", " "))
@@ -227,7 +228,7 @@ class _Words:
         self._starts = set(accumulate((len(line) + 1 for line in lines), initial=0))
 
     def show(self, case: KnownCase) -> bool:
-        """Return whether the case's input stands in the text, with its output soon after it."""
+        """Tell whether the text has the input of the case, with its output soon after it."""
         case_input, output = " ".join(case.input.split()), " ".join(case.output.split())
         if not case_input or not output:
             return False
@@ -241,7 +242,7 @@ class _Words:
         return False
 
     def _begins_input(self, blank: int) -> bool:
-        """Return whether no number stands before the blank on its line, which would belong to the same input."""
+        """Tell whether there is no number before it on its line, which would belong to the same input."""
         before = self._text[max(0, blank - NEAR_CHARS) : blank]
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 
@@ -284,7 +285,7 @@ def _squeeze(text: str) -> str:
 
 
 def _find_whole(text: str, needle: str, start: int) -> int:
-    """Return where the needle stands, not as part of a longer word or number; -1 where it does not."""
+    """Return the position of the needle as a whole word or number, or -1."""
     start = text.find(needle, start)
     while start >= 0:
         end = start + len(needle)

@@ -52,7 +52,7 @@ class CaseAttempt:
     why: str = ""
     """One line on the failure, if it failed."""
     output: Any = None
-    """A text or a value; None where it is not known."""
+    """A text or a value, or None if it is not known."""
     cpu_s: float | None = None
     stderr: str = ""
     """The end of what it printed there."""
@@ -110,7 +110,7 @@ class Bench:
         order: Sequence[int] | None = None,
         language: str | None = None,
     ) -> Trial:
-        """Try every case, or those of `order` up to the first that fails. SandboxError where the sandbox fails.
+        """Try every case, or those of `order` up to the first that fails. Raises SandboxError if the sandbox fails.
 
         order: counts for programs that print; cases that share a process are all tried. limits, language: the suite's
         where None.
@@ -140,7 +140,7 @@ class Bench:
         return Trial(attempts, total, *_cpu_times(recorder.executions), judged.isolation)
 
     def first_failure(self, source: str, limits: Limits, order: list[int], language: str | None = None) -> int | None:
-        """Return the first case that the program fails, None where it passes all. order: of all the cases."""
+        """Return the first case that the program fails, or None if it passes all. order: of all the cases."""
         trial = self.run(source, 0, limits, order, language)
         if trial.passed:
             return None

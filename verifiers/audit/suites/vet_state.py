@@ -4,9 +4,9 @@
     state.report(VetReason.PAID_NULL, Severity.DROP, {"programs": ["returns True"]}, "add cases with other answers")
     state.repair(without={3}, checker={"type": "tokens", "unordered": "lines"})
 
-A suite with a finding of severity `drop` is dropped, else one with a `repair` is repaired, else it is kept; `flag` is
-for a reader to weigh, `note` is for the record. Repairs need no person's judgement: cases taken out, another checker, a
-higher limit.
+A suite with a finding of severity `drop` is dropped. Otherwise a suite with a `repair` is repaired, and all others are
+kept. A `flag` is for a person to read, a `note` for the record. Repairs are mechanical: cases are removed, the checker
+is changed, a limit is raised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from truegold.verifiers.code.suite.statement import Statement, read_statement
 from truegold.verifiers.sandbox import Tier
 
 SHOWN_CHARS = 160
-"""The part of an input or an output that evidence shows. Stops outputs of megabytes from being copied into reports."""
+"""The characters of an input or output that evidence shows. Stops megabytes being copied into reports."""
 MAX_RUNS = 20
 """The most runs of a worked solution that can be asked for."""
 MAX_MUTANTS = 1_000
@@ -38,30 +38,31 @@ Spec = Mapping[str, Any]
 
 
 class VetReason(StrEnum):
-    """The findings of a vetting; a closed vocabulary, so that reports can count by it."""
+    """All possible findings of a vetting."""
 
     UNREADABLE = "unreadable_tests"
     """The verifier cannot read the tests; the evidence has its message."""
     NO_REFERENCE = "no_reference"
-    """There is no worked solution: whether the tests can be passed, and what they catch, is not known."""
+    """There is no worked solution, so it is unknown whether the tests can be passed and which faults they catch."""
     REFERENCE_FAILS = "reference_fails"
     """The worked solution fails its own tests, and no mechanical repair makes it pass."""
     MISSING_PACKAGE = "missing_package"
-    """The worked solution or the tests import a package that programs do not have here."""
+    """The worked solution or the tests import a package that is not installed."""
     REFERENCES_DISAGREE = "references_disagree"
     """Some of the worked solutions pass and some do not."""
     FLAKY = "flaky_cases"
     """The same program sometimes passes a case and sometimes fails it."""
     ORDER_DEPENDENT = "order_dependent"
-    """The worked solution fails when its calls come in another order: tests lean on what earlier calls leave behind."""
+    """The worked solution fails if its calls come in another order, because tests depend on the effects of earlier
+    calls."""
     NEEDS_CHECKER = "needs_checker"
-    """Several answers are right, and the tests know one: only a checker program can judge."""
+    """Several answers are right, and the tests accept only one. A checker program is needed."""
     INTERACTIVE = "interactive"
-    """The program has to talk to an interactor, and the tests have none."""
+    """The problem needs an interactor, and the tests have none."""
     ANY_ORDER = "any_order"
-    """The order of lines or items does not matter, and the tests insist on one."""
+    """The order of lines or items does not matter, but the tests accept only one."""
     CASE = "case_insensitive"
-    """Upper and lower case do not matter, and the tests insist on one."""
+    """Upper and lower case do not matter, but the tests accept only one."""
     TOLERANCE = "float_tolerance"
     """Numbers may differ by more than the tests allow."""
     TIGHT_LIMIT = "tight_limit"
@@ -69,35 +70,35 @@ class VetReason(StrEnum):
     TRUNCATED = "truncated_cases"
     """An input or an output is cut off."""
     CONTRADICTORY = "contradictory_cases"
-    """The same input stands with different outputs."""
+    """The same input has different outputs."""
     DUPLICATE = "duplicate_cases"
-    """The same case stands more than once."""
+    """The same case appears more than once."""
     EMPTY_INPUT = "empty_inputs"
     """A case has no input although others have."""
     TOO_FEW = "too_few_cases"
-    """There are too few cases, or too few are left once the broken ones are out."""
+    """There are too few cases, or too few are left after broken ones are removed."""
     PAID_NULL = "paid_null"
     """A program that solves nothing passes."""
     WEAK = "low_kill_rate"
-    """Many small faults planted in the worked solution go unnoticed."""
+    """The tests miss many small faults that were planted in the worked solution."""
     GUESSABLE = "guessable"
-    """There are so few different answers that a guess often passes."""
+    """A guess often passes, because there are few different answers."""
     WRONG_ACCEPTED = "wrong_accepted"
     """A program known to be wrong passes."""
     RIGHT_REJECTED = "right_rejected"
     """A program known to be right fails."""
     LEAKED = "leaked_cases"
-    """Cases stand in the problem's text with their outputs, beyond what examples usually are."""
+    """The problem's text shows more cases with their outputs than usual examples."""
     MEMORIZABLE = "memorizable"
-    """All cases stand in the problem's text: a table of them passes."""
+    """The problem's text shows all cases, so a table of them passes."""
     UNNAMED = "entry_point_not_in_prompt"
     """The tests call a name that the problem's text does not mention."""
     ONE_PROCESS = "one_process"
-    """Tests and solution have to share a process, where the solution could tamper with the tests."""
+    """Tests and solution must share a process, so the solution could tamper with the tests."""
 
 
 class Severity(StrEnum):
-    """The consequences of a finding, the gravest first."""
+    """The consequences of a finding, the most serious first."""
 
     DROP = "drop"
     REPAIR = "repair"
@@ -121,13 +122,13 @@ class SuiteFinding:
     reason: VetReason
     severity: Severity
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """The evidence of the finding; JSON-able."""
+    """The evidence, as data for JSON."""
     suggestion: str | None = None
     """Advice to a person."""
 
 
 def outcome_of(findings: Iterable[SuiteFinding]) -> SuiteOutcome:
-    """Return the outcome that the gravest finding asks for."""
+    """Return the outcome of the most serious finding."""
     severities = {finding.severity for finding in findings}
     if Severity.DROP in severities:
         return SuiteOutcome.DROP
@@ -135,7 +136,8 @@ def outcome_of(findings: Iterable[SuiteFinding]) -> SuiteOutcome:
 
 
 def evidence_text(value: Any) -> str:
-    """Return a value for evidence: the beginning of its text, with lone surrogates replaced, which no file can hold."""
+    """Return the beginning of a value's text for evidence. Lone surrogates are replaced, because files cannot hold
+    them."""
     text = value if isinstance(value, str) else repr(value)
     cut = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
     return cut.encode("utf-8", "replace").decode()
@@ -143,32 +145,32 @@ def evidence_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VetOptions:
-    """The options of a vetting. ValueError where one is out of its bounds."""
+    """The options of a vetting. Raises ValueError if one is out of its bounds."""
 
     runs: int = 3
-    """Runs of each worked solution, each under another hash seed."""
+    """Runs of each worked solution, each with another hash seed."""
     mutants: int = 30
     """Faults planted in the first worked solution that passes."""
     seed: int = 0
-    """Chooses among the possible faults."""
+    """The random seed that chooses the faults."""
     min_cases: int = 2
-    """The cases that have to be left when broken ones are taken out."""
+    """The fewest cases of a repaired suite."""
     min_case_share: float = 0.5
-    """The share of the cases that has to be left."""
+    """The smallest share of the cases that a repaired suite keeps."""
     min_kill_rate: float = 0.8
     """Tests with a lower kill rate are called weak."""
     max_guess_chance: float = 0.05
-    """Tests that a guess passes with a greater chance are called guessable."""
+    """Tests that a guess passes with a higher chance are called guessable."""
     max_leaked: float = 0.5
-    """The share of the cases that may stand in the problem's text."""
+    """The share of the cases that the problem's text may show."""
     max_headroom: float = 0.5
-    """The share of the CPU limit that the worked solution may need."""
+    """The share of the CPU limit that the worked solution may use."""
     max_repeat_s: float = 60.0
-    """CPU seconds for each sort of repetition; where a solution is slow, there are fewer runs and mutants."""
+    """CPU seconds for each kind of repeated run. Slow solutions get fewer runs and planted faults."""
     tier: Tier | None = None
-    """The sandbox's tier, as `CodeVerifier` takes it."""
+    """The tier of the sandbox, as for `CodeVerifier`."""
     python: str = sys.executable
-    """The interpreter, as `CodeVerifier` takes it."""
+    """The interpreter, as for `CodeVerifier`."""
 
     def __post_init__(self) -> None:
         for name, low, high in (("runs", 1, MAX_RUNS), ("mutants", 0, MAX_MUTANTS), ("min_cases", 1, 10**6)):
@@ -181,16 +183,16 @@ class VetOptions:
             raise ValueError(f"max_repeat_s must be a number of seconds, got {self.max_repeat_s!r}")
 
     def affordable(self, repetitions: int, seconds_each: float) -> int:
-        """Return how many of the repetitions there is time for."""
+        """Return how many of the repetitions fit into the time."""
         return repetitions if repetitions * seconds_each <= self.max_repeat_s else int(self.max_repeat_s / seconds_each)
 
 
 def apply_repair(
     info: Mapping[str, Any], without: Set[int] = frozenset(), checker: Spec | None = None, cpu_s: float | None = None
 ) -> dict[str, Any]:
-    """Return the verifier's arguments after a repair, in the form that the verifier documents.
+    """Return the verifier's arguments after a repair.
 
-    without: the indexes of the cases to take out. checker, cpu_s: the checker and the CPU limit to set; None keeps it.
+    without: the indexes of the cases to remove. checker, cpu_s: the new checker and CPU limit; None changes nothing.
     """
     tests, is_nested = normal_form(info)
     if without:
@@ -203,7 +205,7 @@ def apply_repair(
 
 
 class VetState:
-    """The state that the steps of a vetting share. Raises BadSuite where the tests cannot be read."""
+    """The state that the steps of a vetting share. Raises BadSuite if the tests cannot be read."""
 
     def __init__(self, info: Mapping[str, Any], prompt: str | None, options: VetOptions) -> None:
         self.info: Mapping[str, Any] = info
@@ -217,13 +219,14 @@ class VetState:
         self.reference: str | None = None
         """A worked solution that passes."""
         self.trial: Trial | None = None
-        """The slowest run of that solution."""
+        """The slowest run of `reference`."""
         self.total = self.cases
-        """The cases of the suite as it came."""
+        """The number of cases before repairs."""
 
     @property
     def cases(self) -> int:
-        """The cases of the suite as it is; for test code those that a run has shown, else its assertions."""
+        """The number of cases after the repairs so far. For test code, the cases that a run has shown, or else its
+        assertions."""
         tests = self.suite.tests
         is_code = not isinstance(tests, Stdio | Calls)
         return self.trial.total if is_code and self.trial is not None else count_cases(tests)
@@ -240,11 +243,11 @@ class VetState:
         self.findings.append(SuiteFinding(reason, severity, evidence, suggestion))
 
     def bench(self) -> Bench:
-        """Return a bench to try programs on the suite as it is."""
+        """Return a bench that runs programs on the present suite."""
         return Bench(self.suite, self.options.tier, self.options.python)
 
     def repair(self, without: Set[int] = frozenset(), checker: Spec | None = None, cpu_s: float | None = None) -> None:
-        """Change the suite as `apply_repair` does; where too few cases would be left, drop it."""
+        """Repair the suite with `apply_repair`. Drop it if too few cases would be left."""
         if not without and checker is None and cpu_s is None:
             return
         if without:
@@ -259,11 +262,11 @@ class VetState:
         self.changed = True
 
     def programs(self, solutions: Sequence[str]) -> list[str]:
-        """Return what the verifier would run of each solution that is not blank."""
+        """Return the program of each solution that is not blank."""
         return [self._program(solution) for solution in solutions if solution.strip()]
 
     def _program(self, solution: str) -> str:
-        """Return the solution's text, or the stub that it continues."""
+        """Return the text of a solution, with the stub before it if it continues the stub."""
         if not (stub := getattr(self.suite.tests, "stub", "")):
             return solution
         entry_point = getattr(self.suite.tests, "entry_point", None) or ""

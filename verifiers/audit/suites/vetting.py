@@ -40,14 +40,14 @@ from truegold.verifiers.verdict import Reason
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """The result of vetting a suite. A figure is None where it is not known: without a solution, without a case that
-    can be read, or with nothing to compare."""
+    """The result of vetting a suite. A figure is None if it is not known: without a solution, without a case that can
+    be read, or with nothing to compare."""
 
     outcome: SuiteOutcome
     findings: Sequence[SuiteFinding]
     """The gravest first."""
     repaired: Mapping[str, Any] | None = None
-    """The verifier's arguments after the repair; None where nothing is changed."""
+    """The verifier's arguments after the repair, or None if nothing is changed."""
     cases: int = 0
     """The cases of the suite as it came."""
     kept: int = 0
@@ -71,7 +71,7 @@ class Vetting:
 
     @property
     def kill_rate(self) -> float | None:
-        """The share of the planted faults that the tests catch; None where there are none."""
+        """The share of the planted faults that the tests catch, or None if there are none."""
         return self.kills.rate
 
     @property
@@ -89,7 +89,7 @@ def vet(
     right: Sequence[str] = (),
     options: VetOptions | None = None,
 ) -> Vetting:
-    """Vet the tests of one problem. SandboxError where the sandbox fails: then nothing is known of the tests.
+    """Vet the tests of one problem. Raises SandboxError if the sandbox fails: then nothing is known of the tests.
 
     info: the verifier's arguments. prompt: the problem's text. references: worked solutions. wrong, right: programs of
     known worth.

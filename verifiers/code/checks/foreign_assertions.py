@@ -129,7 +129,7 @@ class _Unread(Exception):
 
 @lru_cache(maxsize=CACHED_SUITES)
 def read_assertions(code: str, marker: str, language: str) -> StatedTests | None:
-    """Return tests that state values; None where not all of them can be read. language: its usual name."""
+    """Return tests that state values, or None if not all of them can be read. language: its usual name."""
     head, _, tail = code.partition(marker)
     if language not in _LANGUAGES or marker in tail or len(code) > MAX_CHARS:
         return None
@@ -153,7 +153,7 @@ def _masked(text: str, language: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=CACHED_SUITES)
 def uncalled_test(code: str, language: str) -> str | None:
-    """Return the name of a function of the tests that asserts something and that nothing calls; None where all run."""
+    """Return the name of a function of the tests that asserts something and that nothing calls, or None if all run."""
     mask = _masked(code[:MAX_CHARS], language)[1]
     run = {"main", *(match["name"] for match in _RUST_TEST.finditer(mask))}
     for match in _BLOCK.finditer(mask):

@@ -121,7 +121,7 @@ class ResultCheck:
     constant: Value = None
 
     def holds(self, got: Value) -> bool | None:
-        """Return whether the assertion holds of a result, None where only running the test can tell."""
+        """Return whether the assertion holds of a result, or None if only running the test can tell."""
         if self.compare is None:
             return True
         if isinstance(got, _STANDINS):
@@ -311,7 +311,7 @@ class _Reader:
         self.checks.append(ResultCheck(text, node.lineno, call, compare, constant))
 
     def _result(self, node: ast.expr) -> int | None:
-        """Return the call whose result an expression is, None where it is none."""
+        """Return the call whose result an expression is, or None if it is none."""
         bound = self._scope.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(bound, _Returned):
             return self._record(node)
@@ -377,7 +377,7 @@ def _root(module: str) -> str:
 
 
 def _checked(make: Callable[..., Value], *parts: Value) -> Value:
-    """Return what an expression makes of its parts. Raises `CannotLower` where it raises."""
+    """Return what an expression makes of its parts. Raises `CannotLower` if it raises."""
     try:
         return make(*parts)
     except (TypeError, ValueError, ArithmeticError, MemoryError) as error:

@@ -1,14 +1,14 @@
-"""Drivers: programs around a solution in another language that make calls of it and print what each returned.
+"""Drivers for other languages: programs around a solution that call it and print the results.
 
     compose("cpp", "class Solution { public: int add(int a, int b) ... };", CallTarget("Solution().add"))
         the whole program in C++, which reads `[1, 2]` on a line of its input and prints `{"r":3}`
 
-The lines are those of the role `calls` (`inside/roles.py`). What the solution prints goes to stderr. Types are
-the program's own: C++ deduces them, Java reflects on them.
+The lines have the format of the role `calls` (`inside/roles.py`). Text that the solution prints goes to stderr. The
+language supplies the types: C++ deduces them, Java uses reflection.
 
-Before the solution stands what collections of problems take for granted, after it the driver. What drivers cannot see
-in a program of JavaScript or Python (which lists stand for nodes, whether the result is the changed argument), a suite
-states:
+The program consists of the headers and classes that datasets take for granted, the solution, and the driver. A program
+in JavaScript or Python does not show which lists stand for nodes, and whether the result is a changed argument. So the
+suite states this:
 
     {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
     "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
@@ -39,13 +39,14 @@ VOID = "void"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The types that matter: `ListNode`, `TreeNode`, lists of these (`ListNode[]`), `void`, or an empty text."""
+    """The types of parameters and result: `ListNode`, `TreeNode`, lists of these (`ListNode[]`), `void`, or an empty
+    text for any other."""
 
     params: tuple[str, ...] = ()
     returns: str = ""
 
     def param(self, index: int) -> str:
-        """Return the type of a parameter, an empty text where it is not known."""
+        """Return the type of a parameter, an empty text if it is not known."""
         return self.params[index] if index < len(self.params) else ""
 
 
@@ -67,7 +68,7 @@ def read_signature(value: object, name: str, field: str) -> Signature:
 
 
 def signature_of_stub(stub: str, name: str) -> Signature | None:
-    """Return the types that Python text annotates a function with; None where it does not define that."""
+    """Return the types that Python text annotates a function with, or None if it does not define that."""
     # Starter code has no body.
     text = stub.rstrip()
     bodies = ("", " ...", "\n    ...", "\n        ...", ": ...")
@@ -95,7 +96,7 @@ def _reduce(written: str) -> str:
 
 
 NO_FORM = b"TRUEGOLD_NO_FORM"
-"""Stands in what a compiler says of a type that has no form in JSON."""
+"""A mark in the compiler's message for a type without a form in JSON."""
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GO_PATHS = """
@@ -122,11 +123,12 @@ class CallTarget:
     entry_point: str
     """`add` or `Solution().add`."""
     in_place: int = -1
-    """The argument whose change is the result; -1 for what is returned, or the first where nothing is."""
+    """The index of the argument that is the result after the call. -1: the returned value, or the first argument if
+    nothing is returned."""
     signature: Signature = field(default_factory=Signature)
     """The types, as the suite states them."""
     arity: int | None = None
-    """How many arguments the tests have, for a second try where there are several functions of the name."""
+    """How many arguments the tests have, for a second try if there are several functions of the name."""
 
     @property
     def name(self) -> str:
@@ -140,7 +142,7 @@ def compose(language: str, source: str, target: CallTarget) -> str:
 
 
 def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
-    """Return a test program whose tests, around the solution, state values (`checks/foreign_assertions.py`)."""
+    """Return a test program in which the assertions print their values (`checks/foreign_assertions.py`)."""
     if language in _STATERS:
         return _STATERS[language](head, solution, tail)
     before = {"c": "emit.c", "perl": "emit.pl", "javascript": "head.js"}[language]
@@ -169,7 +171,7 @@ def _state_rust(head: str, solution: str, tail: str) -> str:
 
 
 def _state_go(head: str, solution: str, tail: str) -> str:
-    """Return the tests with what a solution uses and does not import, and without what is imported and not used."""
+    """Return the tests with the imports that the solution lacks, and without unused imports."""
     main = re.compile(r"(?m)^func\s+main\s*\(\s*\)")
     solution = main.sub("func truegoldUnused()", re.sub(r"(?m)^\s*package\s+\w+[^\n]*", "", solution))
     source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", f"{head}{solution}{tail}", count=1)
@@ -200,7 +202,7 @@ def language_name_of(language: str) -> str:
 def name_in(source: str, name: str, pattern: str) -> str:
     """Return the name `{}` that the source defines by a pattern: this one, or the same in the language's way."""
     code = _COMMENT.sub(" ", source)
-    # Functions before classes, whose names begin with a capital letter.
+    # Functions come before classes, whose names begin with a capital letter.
     names = sorted(names_like(source, name), key=lambda each: (each != name, each[:1].isupper(), each))
     return next((each for each in names if re.search(pattern.replace("{}", each), code)), name)
 
@@ -233,16 +235,16 @@ def _cpp(source: str, target: CallTarget) -> str:
     if target.arity is not None and (cast := _cpp_cast(code, name, owner, target.arity)):
         function = f"static_cast<{cast}>({function})"
     main = f"int main() {{ return truegold_driver::serve({function}, {target.in_place}); }}\n"
-    # A program that includes nothing is one of a collection that includes all, and one that includes knows its names.
+    # A program without includes needs all headers. A program with includes has its own.
     names = "" if "#include" in source else "using namespace std;\n"
-    # What the program's own main would do is not asked for.
+    # The program's own main is not run.
     solution = f"#define main truegold_solution_main\n{source}\n#undef main\n"
     head = f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}"
     return f"{head}{solution}{driver_file('driver.cpp')}{main}"
 
 
 def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
-    """Return the type of the pointer to the definition with so many parameters, which tells overloads apart."""
+    """Return the type of a pointer to the definition with so many parameters, to choose between overloads."""
     word = r"\w+(?:::\w+)*"  # Not the `public:` before it.
     pattern = rf"(?:^|[;{{}}:])\s*((?:{word}\s+)*{word}(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
     for definition in re.finditer(pattern, code, re.MULTILINE):
@@ -300,7 +302,7 @@ _GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
 
 
 def without_rust_main(source: str) -> str:
-    """Return a Rust program whose main function has another name."""
+    """Return a Rust program with its main function renamed."""
     return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
 
 
@@ -321,7 +323,7 @@ def _split_params(text: str) -> list[str]:
 
 
 def _is_nested(code: str, definition: re.Match[str] | None) -> bool:
-    """Return whether a definition stands within brackets."""
+    """Tell whether a definition is within brackets."""
     head = code[: definition.start()] if definition else ""
     return head.count("{") != head.count("}")
 

@@ -103,7 +103,7 @@ def judge_inserted(
 
 
 def _require_imports(code: str, language: str, local: Local) -> None:
-    """Raise CannotJudge where tests import what this machine does not have. language: its usual name."""
+    """Raise CannotJudge if tests import what this machine does not have. language: its usual name."""
     pattern = _HARNESS["imports"].get(language)
     for match in re.finditer(pattern, code, re.MULTILINE) if pattern else ():
         name = next(filter(None, match.groups()))

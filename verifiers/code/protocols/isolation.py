@@ -32,7 +32,7 @@ _SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 
 @lru_cache(maxsize=CACHED_SUITES)
 def needs_one_process(code: str) -> str | None:
-    """Return why the code has to share a process with the solution; None where it need not, or cannot be read."""
+    """Return why the code has to share a process with the solution, or None if it need not, or cannot be read."""
     try:
         tree = ast.parse(code)
     except UNREADABLE:

@@ -55,7 +55,7 @@ def judge_native_calls(
 
 
 def _require_types(cases: Sequence[CallCase]) -> None:
-    """Raise CannotJudge where the tests have values that no one type of a typed language holds."""
+    """Raise CannotJudge if the tests have values that no one type of a typed language holds."""
     mixed = any(_mixes_lists(value) for case in cases for value in (*case.args, *case.kwargs.values(), case.expected))
     if mixed or len({_type_family(case.expected) for case in cases} - {None}) > 1:
         raise CannotJudge("the tests have values of several types, which no one type of the language holds")

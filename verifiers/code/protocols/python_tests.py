@@ -3,21 +3,22 @@
     {"type": "calls", "entry_point": "add", "cases": [{"args": [1, 2], "expected": 3}]}
     {"type": "asserts", "entry_point": "add", "code": "def check(candidate): assert candidate(1, 2) == 3"}
 
-All calls run in one sandboxed process, which sees the arguments and never what is expected; results are compared here,
-outside. They come as lines of JSON, which are trusted for nothing but the values that they state: data of exact
-built-in types. They may be built to exhaust memory: 64 MB can be 64 million empty lines, or lines of ten million lists,
-which is seconds and gigabytes once read (`lines`).
+All calls of a suite run in one sandboxed process, which sees the arguments, but never the expected results. Results
+come back as lines of JSON with data of built-in types, and are compared here. A hostile program may try to exhaust
+memory: 64 MB can be 64 million empty lines, or lines with ten million lists. So the lines are limited before they are
+read (`lines`).
 
-Test code is run in one of these ways, in order of preference:
+Test code runs in one of these ways, in order of preference:
 
-1. Assertions that are calls and comparisons become data: one process makes the calls, comparisons happen here
-   (`checks/lowering.py`). Where a call returned an object, the second way compares it.
-2. Other test code runs in a sandboxed process of its own, which calls the solution's process by message
+1. Assertions that are calls and comparisons become data: one process makes the calls, and results are compared here
+   (`checks/lowering.py`). If a call returned an object, the second way compares it.
+2. Other test code runs in a second sandboxed process, which calls the solution's process by messages
    (`inside/test_session/`).
-3. Test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
-   objects that cannot travel) runs there, and the verdict is marked `one_process`: a solution could tamper with it.
+3. Test code that needs the solution's process (it patches the solution's modules, reads its output, or passes objects
+   that cannot be sent) runs there. The verdict is marked `one_process`, because the solution could tamper with the
+   tests.
 
-Whether tests and solution run in separate processes depends on the suite alone, never on what a solution does.
+The way depends only on the suite, never on the solution.
 """
 
 from __future__ import annotations
@@ -58,14 +59,15 @@ from truegold.verifiers.sandbox.pool import warm_modules
 from truegold.verifiers.verdict import Reason
 
 ROOM_FACTOR = 2
-"""The factor by which results may be larger than the expected ones: they may have other spaces and other types."""
+"""Results may be larger than the expected ones by this factor, because of other spaces and types."""
 
 MAX_PARTS, MAX_MESSAGE_PARTS = 8_000_000, 2_000_000
-"""The parts that all lines of results, or of what tests report, may have. Stops gigabytes once they are read."""
+"""The most parts of all lines of results, or of all messages of tests. Stops results that take gigabytes when they are
+read."""
 
 LIST_PARTS, OBJECT_PARTS, BYTES_A_PART = 4, 12, 4
-"""Parts that a list and an object count as, besides their items, and bytes that count as one part: about the memory and
-the time that they take. Bytes count too, because integers may have thousands of digits."""
+"""The parts that a list and an object count, in addition to their items, and the bytes that count as one part. This
+estimates memory and time. Bytes count because integers may have thousands of digits."""
 
 TOO_LARGE = "ResultTooLarge"
 """The exception that a call counts as having raised if its result does not fit, here or where it was made."""
@@ -86,7 +88,7 @@ _FOR_PYTEST = re.compile(
 """Classes and functions with parameters, which only pytest takes for tests."""
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
-"""Packages whose users may return arrays of numpy's, which then are arrays for test code as well."""
+"""Packages with which a program may return numpy arrays. Test code then gets arrays too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class TestedProgram:
     """Imports of the test code, as the program sees them where it is one file with its tests."""
 
     def fields(self) -> dict[str, str]:
-        """Return what a job's request says of it."""
+        """Return the fields of a job's request."""
         return {"program": self.program, "prelude": f"{self.imports}{self.prelude}"}
 
     @property
@@ -146,11 +148,11 @@ class NotReturned:
 
 
 class _NeedsRunning(Exception):
-    """Only Python itself can tell whether a check holds of a value, such as one of the length of an object."""
+    """Raised if a check needs Python to run it, such as the length of an object."""
 
 
 def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
-    """Call the entry point for every case and compare what it returns with what is expected."""
+    """Call the entry point for every case, and compare its results with the expected ones."""
     signature, returned_argument = tests.signature or Signature(), tests.returned_argument
     has_nodes = any((*signature.params, signature.returns))
     if has_nodes:
@@ -170,7 +172,7 @@ def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
 
 
 def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judged:
-    """Compare what the calls of a suite returned with what is expected."""
+    """Compare the results of a suite's calls with the expected ones."""
     find_difference = call_checker_of(tests.checker)
     case_results: list[CaseResult] = []
     equality_decides = tests.plain_expected and find_difference.accepts_equal
@@ -195,7 +197,7 @@ def make_calls(source: TestedProgram, calls: Sequence[SolutionCall], codecs: Cod
 
 
 def failed_call(outcome: object, calls: CallOutcomes) -> Failure | None:
-    """Return why a call has no value; None where it has one."""
+    """Return why a call has no value, or None if it has one."""
     if isinstance(outcome, NotReturned):
         return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
     if isinstance(outcome, Raised):
@@ -222,7 +224,7 @@ def _shown_case(case: CallCase) -> dict[str, str]:
 
 
 def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argument: int = -1) -> bytes:
-    """Encode the calls, whose result is the change of an argument or, for -1, what the function returns."""
+    """Encode the calls. The result is the argument with this index after the call, or for -1 the returned value."""
     functions = list(dict.fromkeys(name for name, _, _ in calls))
     indices = {name: index for index, name in enumerate(functions)}
     encoded = [[indices[name], encode(args, codecs), kwargs and encode(kwargs, codecs)] for name, args, kwargs in calls]
@@ -233,7 +235,7 @@ def _calls_request(calls: Sequence[SolutionCall], codecs: Codecs, returned_argum
 def _run_calls(
     source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
-    """Run the program and make the calls of a request. Expected results, where they are known, have to find room."""
+    """Run the program and make the calls of a request. Expected results, if they are known, have to find room."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
@@ -288,7 +290,7 @@ def read_results(
 def _read_together(
     result: bytes, call_count: int, codecs: Codecs, max_bytes: int, expected: ExpectedResults | None
 ) -> Sequence[object] | None:
-    """Return what all calls returned, the usual case; None where one did not return, or cannot be read."""
+    """Return the results of all calls, or None if a call did not return or its result cannot be read."""
     if result.count(b"\n") != call_count + 1 or not (result.startswith(_LOADED) and result.endswith(b"\n")):
         return None
     messages = result.split(b"\n")[1:-1]
@@ -335,7 +337,8 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
             try:
                 return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
-                # What the program returned brought this about: it must not bring it into one process with the tests.
+                # This was caused by a value from the program. The program must not get into one process with the tests
+                # by it.
                 judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="what it returned cannot be passed on")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
@@ -347,14 +350,14 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
 def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
     """Return the tests that a suite skips when it runs without a program (`inside/test_session/probe.py`).
 
-    Raises CannotJudge where it says nothing of any program.
+    Raises CannotJudge if it says nothing of any program.
     """
     request: dict[str, object] = {"code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
     request |= {"modules": sorted(solution_modules(code)), "codecs": {}, "stop_first": False, "skipped": []}
     request["continued"] = continued_names(code, prelude) if entry_point is None else []
     total, endings = _probe(request, "use", local)
     for stand_in in ("None", "function") if any(each[0] in ("passed", "failed") for each in endings.values()) else ():
-        # `assert add is not None` uses nothing of add, and yet says something of it.
+        # `assert add is not None` does not call add, but checks it.
         _, others = _probe(request, stand_in, local)
         same = {test for test, each in endings.items() if each[0] == others.get(test, ("",))[0]}
         endings = {test: each for test, each in endings.items() if test in same or each[0] in ("skipped", "idle")}
@@ -369,10 +372,10 @@ def _skipped_tests(code: str, entry_point: str | None, prelude: str, local: Loca
 
 
 def _probe(request: Mapping[str, object], stand_in: str, local: Local) -> tuple[int, dict[str, list[str]]]:
-    """Run a suite without a program, whose names stand for something else.
+    """Run a suite without a program; its names are placeholders.
 
-    Return how many tests the suite has, and of each that came to its end without using the program how it ended, why,
-    and how many tests it stands for. Raises CannotJudge where the test code cannot be run.
+    Return the number of tests, and for each test that ended without using the program its outcome, the reason, and the
+    number of tests that it counts as. Raises CannotJudge if the test code cannot be run.
     """
     job = Job("tests", to_json({**request, "probe": stand_in}), Limits(), warm=_warm_for_tests(str(request["code"])))
     total, endings = 1, dict[str, list[str]]()
@@ -393,7 +396,7 @@ def _warm_for_tests(code: str) -> tuple[str, ...]:
 
 
 def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_all: bool) -> Judged:
-    """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
+    """Make the calls of assertions and check their results. Raises `_NeedsRunning`."""
     request = _lowered_request(lowered) if not codecs else _calls_request(lowered.calls, codecs)
     returned = _run_calls(source, request, len(lowered.calls), codecs)
     if returned.has_objects:
@@ -438,7 +441,7 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
 
 
 def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged | None:
-    """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
+    """Run tests in one process, the solution in another. None if the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), source.limits, warm=source.warm)
     request = to_json(_tests_request(tests, source, run_all))
     test = Job("tests", request, source.limits, warm=_warm_for_tests(tests.code))
@@ -473,7 +476,7 @@ _Message = dict[str, Json]
 
 
 def _messages(execution: Execution) -> Iterator[_Message]:
-    """Yield what the tests reported."""
+    """Yield the messages of the tests."""
     for line in lines(execution.result, MAX_MESSAGE_PARTS):
         if line is None:
             break

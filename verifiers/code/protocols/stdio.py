@@ -60,7 +60,7 @@ def judge_stdio(tests: Stdio, program: Program, backend: Backend, limits: Limits
 
 
 def prepare(backend: Backend, program: Program, limits: Limits) -> Prepared:
-    """Make a program ready to run. Raises NotCompiled where it does not compile."""
+    """Make a program ready to run. Raises NotCompiled if it does not compile."""
     prepared = backend.prepare(program, limits)
     _require_compiled(prepared.compiled)
     return prepared

@@ -73,7 +73,7 @@ class SuiteProgram:
         return cls(role, code=str(spec["code"]), language=str(spec["language"]), files=files, full_points=points)
 
     def prepare(self, local: Local) -> Ready:
-        """Make it ready to run. Raises CannotJudge where that cannot be."""
+        """Make it ready to run. Raises CannotJudge if that cannot be."""
         if self.language != "python" and self.language not in LANGUAGES:
             raise CannotJudge(f"{self.role}s in {self.language!r} are not known")
         try:
@@ -91,9 +91,9 @@ class SuiteProgram:
         return ready
 
     def opinion(self, execution: Execution) -> Opinion | None:
-        """Return what its end says of the solution; None where it has failed itself.
+        """Return what its end says of the solution, or None if it has failed itself.
 
-        Raises CannotJudge where it says that the jury is at fault.
+        Raises CannotJudge if it says that the jury is at fault.
         """
         if execution.end is not ProgramEnd.EXITED:
             return None

@@ -79,7 +79,7 @@ def with_header(source: str, extra: Mapping[str, bytes]) -> tuple[str, dict[str,
 
 
 def read_exit(status: int, message: str, full_points: float = 1.0) -> Opinion | None:
-    """Return what an exit status says, out of full points; None where no checker ends so. Raises JuryFailed."""
+    """Return what an exit status says, out of full points, or None if no checker ends so. Raises JuryFailed."""
     if (hundredths := _STATED_SHARE.search(message)) is not None and status == int(hundredths[1]):
         return _partial(int(hundredths[1]) / 100, message)
     if status == _OK:

@@ -64,7 +64,7 @@ def means_solution(module: str, code: str) -> bool:
 
 @lru_cache(maxsize=CACHED_SUITES)
 def missing_package(code: str) -> str | None:
-    """Return the packages that test code imports in any case and this interpreter lacks; None where it lacks none."""
+    """Return the packages that test code imports in any case and this interpreter lacks, or None if it lacks none."""
     tree = parse(code)
     imported = [name for node in (tree.body if tree is not None else ()) for name in _imported_modules(node)]
     # A suite that imports conftest needs pytest's own folder of tests, whether a conftest.py is here or not.

@@ -237,7 +237,7 @@ def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefi
 
 
 def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
-    """Return the arguments of usual cases, read together; None where one may have to be decoded or complained of."""
+    """Return the arguments of usual cases, read together, or None if one may have to be decoded or complained of."""
     if not isinstance(cases, list) or not 0 < len(cases) <= MAX_CASES or set(map(type, cases)) != {dict}:
         return None
     # The cases of a suite share their keys, so that there are one or two combinations of them.

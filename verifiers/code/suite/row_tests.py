@@ -58,7 +58,7 @@ def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable
     """Return the verifier's arguments for the tests in a column.
 
     `name` is that of the function, where the tests do not name it; `hints` are texts that show whether it is a method
-    of `class Solution`. Raises Unusable where there are no tests, or none that can be read.
+    of `class Solution`. Raises Unusable if there are no tests, or none that can be read.
     """
     if not (tests := parse_tests(value, column)):
         raise _missing(column)
@@ -89,7 +89,7 @@ def _arguments(normal_tests: Mapping[str, Any], tests: Any, column: str) -> Argu
 
 
 def parse_tests(value: Any, column: str) -> Any:
-    """Return the content of a column, read as JSON where it is a text. Raises Unusable where a text is not JSON."""
+    """Return the content of a column, read as JSON where it is a text. Raises Unusable if a text is not JSON."""
     if not isinstance(value, str):
         return value
     if not value.strip():
@@ -167,7 +167,7 @@ def read_tests_value(
 ) -> dict[str, Any]:
     """Return the verifier's arguments for tests of a column, a text of assertions among them.
 
-    `name` is that of the function that they call, where it is known. Raises Unusable where they cannot be read.
+    `name` is that of the function that they call, if it is known. Raises Unusable if they cannot be read.
     """
     structure = parse_structure(value)
     if isinstance(structure, list) and len(structure) == 1:

@@ -331,7 +331,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _parse_text(text: str) -> Json:
-    """Return what JSON text (or a Python literal) stands for, None where the text is neither."""
+    """Return what JSON text (or a Python literal) stands for, or None if the text is neither."""
     if len(text) > MAX_JSON_CHARS:
         raise BadSuite(f"tests hold {len(text)} characters of text, the limit is {MAX_JSON_CHARS}")
     if text.lstrip()[:1] not in ("{", "["):

@@ -90,7 +90,7 @@ def read_statement(text: str | None) -> Statement:
 
 @lru_cache(maxsize=64)
 def allowed_error(text: str) -> tuple[float, bool] | None:
-    """Return the error that a problem's text allows, and whether it may be relative; None where it names none."""
+    """Return the error that a problem's text allows, and whether it may be relative, or None if it names none."""
     statement = read_statement(text)
     return None if statement.tolerance is None else (statement.tolerance, statement.tolerance_is_relative)
 

@@ -1,21 +1,21 @@
-"""Tests of a suite that its runner would pass over, and assertions that cannot fail: such a suite judges no program.
+"""Finds tests that the test runner never runs, and assertions that cannot fail. A suite of such tests accepts every
+program.
 
     class Sums:
         def test_one(self): ...                    Sums is a class that no runner takes
     def main(): assert add(1, 2) == 3              nothing calls main
     def check(candidate): assert candidate(1)      (nothing)
-    if False: assert add(1, 2) == 3                what stands in line 1 is never reached
+    if False: assert add(1, 2) == 3                line 1 is never reached
     assert (add(1, 2) == 3, "wrong sum")           line 1 is always true
     map(check, [1, 2])                             line 1 does not come to its assertion
     try: assert add(1, 2) == 3
     except Exception: pass                         line 1 silences its failure
 
-Only the test code is read, so that the answer is the same for every program. Code that asserts is reached where it runs
-with the module, where the runner calls it (`inside/test_code`), and where reached code names it. A handler for any
-exception counts where a test has no other assertion.
+Only the test code is read, so the result is the same for every program. An assertion is reached if it runs when the
+module is imported, if the runner calls its function (`inside/test_code`), or if reached code names its function.
 
-Not covered: code of more than 400,000 characters or nested too deeply to be walked; branches and loops that the values
-of a run leave out; a test in which no assertion holds at all has not passed (`inside/test_code/report.py`).
+Not covered: code of more than 400,000 characters or nested too deeply to be walked; assertions that a run skips because
+of its values. (A test without any assertion that held has not passed, `inside/test_code/report.py`.)
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _Scope = _Function | ast.ClassDef
 _CASE_METHODS = HOOKS | frozenset(
     "setUp tearDown setUpClass tearDownClass asyncSetUp asyncTearDown runTest id shortDescription".split()
 )
-"""Methods of a class of tests that its runner calls."""
+"""Methods that the runner calls in a class of tests."""
 
 _MODULE_HOOKS = HOOKS | {"setUpModule", "tearDownModule"}
-"""Functions of a module that its runner calls."""
+"""Functions that the runner calls in a module."""
 
 _DYNAMIC = frozenset({"globals", "locals", "vars", "dir", "getmembers", "eval", "exec"})
-"""Functions that give the names of a module. Code that uses one may call each of its functions without naming it, as in
-`for name in dir(): globals()[name]()`, so that none is said to be uncalled."""
+"""Functions that list the names of a module. Code that uses one may call any function, as in `for name in dir():
+globals()[name]()`, so no function is reported as uncalled."""
 
 _NEVER = frozenset({"False", "0", "None", "[]", "()", "''", "{}", "range(0)"})
-"""Conditions that never hold, and what has no elements."""
+"""Conditions that are always false, and empty literals."""
 
 _CATCHING = frozenset({"Exception", "BaseException", "AssertionError"})
 """Handlers that catch a failed assertion."""
@@ -64,18 +64,18 @@ class _Definition:
 
     node: _Function
     owner: ast.ClassDef | None
-    """The class that it is a method of."""
+    """The class, if it is a method."""
     outer: _Definition | None
-    """The function that it is defined in."""
+    """The function around it."""
     is_run: bool = False
     """Whether the test runner calls it."""
     names: set[str] = field(default_factory=set)
-    """The names that its body uses, without those of the functions defined in it."""
+    """The names in its body, except in functions that are defined there."""
 
 
 @lru_cache(maxsize=CACHED_SUITES)
 def unrun_tests(code: str, entry_point: str | None = None) -> tuple[str, ...]:
-    """Return what is not run of test code and why, in one phrase each; nothing for code that does not parse.
+    """Return a phrase for each part of test code that is not run, which says why. Empty for code that does not parse.
 
     entry_point: the function or class under test. Code that defines it tests itself.
     """
@@ -122,28 +122,28 @@ class _Reader:
         yield from _idle_assertions(self._tree, self._asserting)
 
     def _uncalled(self, reached: set[str]) -> Iterator[str]:
-        """Yield the functions that assert and that neither the runner nor reached code calls."""
+        """Yield functions with assertions that neither the runner nor reached code calls."""
         pytest_classes: dict[str, None] = {}
         for definition in self._definitions:
             node, owner = definition.node, definition.owner
             if definition.is_run or node.name in reached or not _asserts_in(node, self._asserting):
                 continue
             if any("mark" not in ast.unparse(each) for each in node.decorator_list):
-                continue  # Its decorator may keep it for later.
+                continue  # A decorator may store the function for a later call.
             outer = definition.outer
             if outer is not None and not outer.is_run and outer.node.name not in reached:
                 continue
             if not self._is_looked_at(owner):
-                # A method of another class is a helper, unless pytest would take it for a test.
+                # A method of a class without tests is a helper, unless pytest would run it as a test.
                 if owner is not None and node.name.startswith("test"):
                     pytest_classes[owner.name] = None
             elif not _has_parameters(definition) or node.name.startswith(("test", "check")):
-                # A helper with parameters that nothing calls holds no case.
+                # An uncalled helper with parameters has no test cases.
                 yield f"nothing calls {node.name}"
         yield from (f"{name} is a class that no runner takes" for name in pytest_classes)
 
     def _reached_names(self) -> set[str]:
-        """Return the names that code which runs mentions."""
+        """Return the names in code that runs."""
         statements = [node for node in self._statements if not isinstance(node, _Function | ast.ClassDef)]
         reached = _names(statements) | _names(_heads(self._definitions, self._classes.values()))
         left = self._definitions
@@ -158,17 +158,18 @@ class _Reader:
         return node is self._check or node.name.startswith("__") or is_hook or self._is_test(definition)
 
     def _is_looked_at(self, owner: ast.ClassDef | None) -> bool:
-        """Return whether a runner looks for tests in a class, or in the module, which is None."""
+        """Tell whether a runner looks for tests in a class. None stands for the module."""
         return owner is None or owner.name in self._cases
 
     def _is_test(self, definition: _Definition) -> bool:
-        """Return whether a test runner would take it for a test by its name and its place."""
+        """Tell whether a test runner would run the function as a test, by its name and place."""
         is_fixture = any("fixture" in ast.unparse(each) for each in definition.node.decorator_list)
         is_named = definition.outer is None and definition.node.name.startswith("test")
         return is_named and not is_fixture and self._is_looked_at(definition.owner)
 
     def _case_names(self) -> set[str]:
-        """Return the classes whose methods are run: unittest's, those that pytest takes by name, and their bases."""
+        """Return the classes whose test methods are run: those of unittest, those that pytest finds by name, and their
+        bases."""
         bases = {name: set(map(ast.unparse, node.bases)) for name, node in self._classes.items()}
         cases = {name for name in bases if any(base.endswith("TestCase") for base in bases[name])}
         cases |= {name for name, node in self._classes.items() if name.startswith("Test") and not _is_constructed(node)}
@@ -181,7 +182,8 @@ class _Reader:
 
 
 def _taken_classes(body: Sequence[ast.stmt], is_module: bool = True) -> Iterator[str]:
-    """Yield the classes where runners look for tests: those of a module, and within them those that pytest takes."""
+    """Yield the classes in which runners look for tests: all classes of a module, and inner classes that pytest
+    finds."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             by_name = node.name.startswith("Test") and not node.bases and not _is_constructed(node)
@@ -190,7 +192,7 @@ def _taken_classes(body: Sequence[ast.stmt], is_module: bool = True) -> Iterator
 
 
 def _is_constructed(node: ast.ClassDef) -> bool:
-    """Return whether a class has a constructor of its own, which pytest would not know how to call."""
+    """Tell whether a class has its own constructor. pytest does not collect such classes."""
     return any(isinstance(each, _Function) and each.name in ("__init__", "__new__") for each in node.body)
 
 
@@ -216,7 +218,8 @@ def _definitions(
 
 
 def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) -> Iterator[ast.AST]:
-    """Yield what runs where functions and classes are defined: decorators, defaults, bases, statements of classes."""
+    """Yield the code that runs when functions and classes are defined: decorators, defaults, bases, statements of
+    classes."""
     for definition in definitions:
         yield from definition.node.decorator_list
         yield definition.node.args
@@ -226,7 +229,7 @@ def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) 
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names, attributes and texts in nodes, without those in functions and classes that they define."""
+    """Return the names, attributes and texts in nodes, except in functions and classes that are defined there."""
     names: set[str] = set()
     for node in nodes_in_scope(nodes):
         match node:
@@ -236,12 +239,12 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _asserts_in(node: _Function, asserting: set[str]) -> bool:
-    """Return whether a function asserts something, apart from calling itself."""
+    """Tell whether a function asserts something."""
     return any(asserts(below, asserting - {node.name}) for below in node.body if not isinstance(below, _Function))
 
 
 def _returns_verdict(node: ast.stmt) -> bool:
-    """Return whether it returns a comparison that it should have asserted: `return add(1, 2) == 3`."""
+    """Tell whether a function returns a comparison instead of asserting it: `return add(1, 2) == 3`."""
     value = node.value if isinstance(node, ast.Return) else None
     if isinstance(value, ast.BoolOp):
         return any(isinstance(each, ast.Compare) for each in value.values)
@@ -249,7 +252,7 @@ def _returns_verdict(node: ast.stmt) -> bool:
 
 
 def _idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
-    """Yield one phrase for each idle assertion of test code; `asserting` are its functions that assert something."""
+    """Yield a phrase for each assertion that cannot fail. asserting: the functions that assert something."""
     nodes = list(ast.walk(tree))
     functions = [node for node in nodes if isinstance(node, _Function)]
     runs_nothing_when_called = {
@@ -268,12 +271,12 @@ def _idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
 
 
 def _is_generator(node: _Function) -> bool:
-    """Return whether a function yields, so that calling it runs nothing of it."""
+    """Tell whether a function is a generator, so that a call runs nothing of its body."""
     return any(isinstance(below, ast.Yield | ast.YieldFrom) for below in nodes_in_scope(node.body))
 
 
 def _unreached(node: ast.AST, asserting: set[str]) -> Iterator[str]:
-    """Yield the assertions below a node that no run comes to."""
+    """Yield the assertions below a node that no run reaches."""
     for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
         if isinstance(block, list) and (line := _line_behind_end(block, asserting)):
             yield f"line {line} is never reached"
@@ -284,25 +287,25 @@ def _unreached(node: ast.AST, asserting: set[str]) -> Iterator[str]:
 
 
 def _line_behind_end(block: Sequence[ast.stmt], asserting: set[str]) -> int | None:
-    """Return the first line that asserts and stands behind what ends its block."""
+    """Return the first line with an assertion after a statement that ends its block."""
     end = next((index for index, node in enumerate(block) if _ends(node)), len(block))
     return next((node.lineno for node in block[end + 1 :] if _asserts_below(node, asserting)), None)
 
 
 def _ends(node: ast.stmt) -> bool:
-    """Return whether nothing behind a statement runs in its block."""
+    """Tell whether a statement ends its block, so that the lines after it do not run."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func) in {"sys.exit", "exit", "quit", "os._exit"}
     return isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 def _asserts_below(node: ast.AST, asserting: set[str]) -> bool:
-    """Return whether a statement asserts something, or what it defines does."""
+    """Tell whether a statement asserts something, or defines a function that does."""
     return any(isinstance(below, ast.stmt) and asserts(below, asserting, raises=False) for below in ast.walk(node))
 
 
 def _is_always_true(test: ast.expr) -> bool:
-    """Return whether a condition holds by its form: `(f(1) == 2, "wrong")`, `f(1) or 2`, `(f(n) for n in cases)`."""
+    """Tell whether a condition is true for all values: `(f(1) == 2, "wrong")`, `f(1) or 2`, `(f(n) for n in cases)`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         return any(isinstance(value, ast.Constant) and bool(value.value) for value in test.values)
     if isinstance(test, ast.Tuple | ast.List | ast.Set):
@@ -311,7 +314,7 @@ def _is_always_true(test: ast.expr) -> bool:
 
 
 def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], runs_nothing_when_called: set[str]) -> bool:
-    """Return whether no failure comes out of a statement that was meant to assert something.
+    """Tell whether a statement was meant to assert something, but can never fail.
 
     map(check, [1, 2])                  its values are not used
     add(1, 2) == 3                      `assert` is missing
@@ -337,10 +340,9 @@ def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], runs_nothing_wh
 
 
 def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | None:
-    """Return the line of the `try` or `with` that keeps failed assertions of a scope from the runner.
-
-    One that catches AssertionError by name counts in any case, and one that catches any exception where all assertions
-    of the scope stand in such blocks.
+    """Return the line of a `try` or `with` that hides failed assertions from the runner. If it catches AssertionError
+    by name, it always counts. If it catches any exception, it counts only if all assertions of the scope are inside
+    such blocks.
     """
     nodes = list(nodes_in_scope(scope.body))
     silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]
@@ -355,11 +357,11 @@ def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | 
 
 
 def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
-    """Return whether a failed assertion in the node's body goes unseen."""
+    """Tell whether a failed assertion in the node's body is hidden."""
     if not any(_may_fail(below, asserting) for below in node.body):
         return False
     if any(isinstance(below, ast.AugAssign) for each in node.body for below in ast.walk(each)):
-        return False  # It counts what holds, to be looked at later.
+        return False  # The handler counts failures, for a later check.
     if isinstance(node, ast.With):
         entered = [each.context_expr for each in node.items if isinstance(each.context_expr, ast.Call)]
         return any("suppress" in ast.unparse(call.func) and _catches(call.args) for call in entered)
@@ -368,19 +370,19 @@ def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
 
 
 def _may_fail(node: ast.stmt, asserting: set[str]) -> bool:
-    """Return whether it asserts something of a value; `assert False` only says that nothing was raised before."""
+    """Tell whether a node checks a value. `assert False` does not: it only says that no exception was raised before."""
     is_constant = isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant)
     return not is_constant and "fail(" not in ast.unparse(node) and asserts(node, asserting, raises=False)
 
 
 def _catches(kinds: Sequence[ast.expr | None]) -> bool:
-    """Return whether a failed assertion is among the exceptions of a handler; None stands for a bare `except:`."""
+    """Tell whether a handler catches a failed assertion. None stands for a bare `except:`."""
     named = [each for kind in kinds for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
     return any(kind is None or ast.unparse(kind) in _CATCHING for kind in named)
 
 
 def _is_silent(node: ast.stmt) -> bool:
-    """Return whether a handler's statement lets a failure pass: `pass`, `print("failed")`, `return None`."""
+    """Tell whether a statement of a handler hides the failure: `pass`, `print("failed")`, `return None`."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func) in {"print", "traceback.print_exc"}
     if isinstance(node, ast.Return | ast.Expr):
@@ -389,7 +391,7 @@ def _is_silent(node: ast.stmt) -> bool:
 
 
 def _replaced_tests(scope: _Scope | ast.Module) -> Iterator[str]:
-    """Yield the tests of a scope that a later statement of it replaces or deletes before they have run."""
+    """Yield tests that a later statement of the same scope replaces or deletes before they run."""
     tests: set[str] = set()
     classes: set[str] = set()
     for node in scope.body:

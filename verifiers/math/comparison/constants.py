@@ -5,7 +5,7 @@ r"""Compares expressions with arbitrary constants: antiderivatives, and general 
     Ce^{2x}                    e^{2x+C}
     C_1e^x + C_2e^{-x}         A\cosh x + B\sinh x       the same combinations
 
-x^2+2x and (x+1)^2 are different: a constant may be left out only where there is an arbitrary one. Constants that are
+x^2+2x and (x+1)^2 are different: a constant may be left out only if there is an arbitrary one. Constants that are
 multiplied are named C_1 and c_2: C alone may be a capacitance, and 2C is not C there. Not covered: equations that are
 not solved for the unknown, and constants in denominators.
 """
@@ -52,7 +52,7 @@ def arbitrary_names(names: frozenset[str]) -> set[str]:
 def may_be_arbitrary(node: tree.Node, names: frozenset[str], other_names: frozenset[str]) -> bool:
     r"""Tell whether letters of a node are constants that the other side may call otherwise: the C of Ce^{2x}.
 
-    RC, \\frac12Cv^2, kx, Q/C    are given: other letters beside them, numbers before them, a small letter, a divisor
+    RC, \\frac12Cv^2, kx, Q/C    are given: other letters next to them, numbers before them, a small letter, a divisor
     Ce^{-kt}                     a function shows a solution, so that k may be given
     """
     if isinstance(node, (tree.BareList, tree.Group)):
@@ -193,7 +193,7 @@ def _with_bare_constant(part: tree.Node, constant: tree.Sym) -> tree.Node:
 
 
 def _without(parts: tuple[tree.Node, ...], name: str) -> list[tree.Node] | None:
-    """Return the other parts; None where none of them is the constant, bare or with its sign."""
+    """Return the other parts, or None if none of them is the constant, bare or with its sign."""
     rest = [part for part in parts if not _is_of_constant(part, name)]
     return rest if 0 < len(rest) == len(parts) - 1 else None
 

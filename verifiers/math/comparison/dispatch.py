@@ -1,12 +1,12 @@
-r"""Compares two trees: their shapes decide which module compares them.
+r"""Compares two trees, with the module for their kind:
 
     1/2         0.5              values: `single_values` and `identity`
     \{1, 2\}    x=2 or x=1       lists: `lists`
     x \le 3     (-\infty, 3]     sets: `sets`
     y = 2x      2x - y = 0       relations: `relations`
 
-Beforehand, `signs` writes out ±, `arrays` works out vectors and matrices, and `free_letters` names letters alike. Where
-gold says its value twice, as in `\sqrt3/3 \approx 0.577`, the exact form counts.
+Before this, `signs` expands ±, `arrays` computes vectors and matrices, and `free_letters` renames letters. If gold
+states its value twice, as in `\sqrt3/3 \approx 0.577`, the exact form is used.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _COMPOSED_TYPES = frozenset({Add, Mul, Pow, FunctionCall})
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
-    """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
+    """Compare two trees. Raises TooLarge if a value is beyond the budgets."""
     if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
         return SAME_NUMBER
     comparison = _TreeComparison(policy)
@@ -113,7 +113,7 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def _same_families(whole_gold: Node, whole_answer: Node, gold: Node, answer: Node, policy: Policy) -> Sameness | None:
-    """Compare what stands for many values at once: solutions that repeat, growth, lines, arbitrary constants."""
+    """Compare nodes for many values: periodic solutions, growth, lines, arbitrary constants."""
     letters = symbols(gold)
     if letters and policy.parameters == "rename" and symbols(answer):
         may_repeat = type(whole_gold) is Family or not letters.isdisjoint(INTEGER_LETTERS)
@@ -127,7 +127,7 @@ def _same_families(whole_gold: Node, whole_answer: Node, gold: Node, answer: Nod
 
 
 def _compare_signs(comparison: _TreeComparison, gold: Node, answer: Node) -> Sameness:
-    """Compare two trees; where ± stands in them, all their readings."""
+    """Compare two trees. With ±, compare all readings."""
     if not (_has_signs(gold) or _has_signs(answer)):
         return comparison.same(gold, answer)
     undecided = OTHER_STRUCTURE
@@ -142,7 +142,7 @@ def _compare_signs(comparison: _TreeComparison, gold: Node, answer: Node) -> Sam
 
 
 def _may_name_variable(node: Node) -> bool:
-    """Tell whether the node may say `e = 5`, so that e is a variable."""
+    """Tell whether the node may define a letter constant, as in `e = 5`."""
     return type(node) in _MAY_HOLD_RELATIONS and facts(node).has_letter_constant
 
 
@@ -162,7 +162,7 @@ def _without_repetition(gold: Chain, policy: Policy) -> Node:
 
 
 def _has_signs(node: Node) -> bool:
-    """Tell whether ± or ∓ stands in the tree."""
+    """Tell whether the tree has ± or ∓."""
     return type(node) is not Num and facts(node).sign_count > 0
 
 
@@ -229,7 +229,7 @@ class _TreeComparison:
         return self.same(*(side.body if isinstance(side, Family) else side for side in (gold, answer)))
 
     def _same_as_one(self, gold: Node, answer: Node) -> Sameness | None:
-        """Compare a value with a list that says one value in several forms; None where neither side does."""
+        """Compare a value with a list that says one value in several forms, or None if neither side does."""
         if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
             outcomes = [self.same(gold, part) for part in answer.elements]
         elif isinstance(gold, BareList) and not is_list(answer) and self._is_said_again(gold):
@@ -244,7 +244,7 @@ class _TreeComparison:
         return node.joined == "or" and all(self.same(first, other).same for other in others)
 
     def _is_said_again(self, gold: BareList) -> bool:
-        r"""Tell whether gold is one value in several units, as `\frac14; 25\%` is; `2; 2` may be two values."""
+        r"""Tell whether gold is one value in several units, such as `\frac14; 25\%`. `2; 2` may be two values."""
         first, *others = map(as_measure, gold.elements)
         units = {part.unit if isinstance(part, Measure) else None for part in (first, *others)}
         return len(units) == len(gold.elements) and all(self.same(first, other).same for other in others)
@@ -255,7 +255,7 @@ def _with_arrays_worked_out(node: Node) -> Node:
 
 
 def _holds_array(node: Node) -> bool:
-    """Tell whether an array stands in sums and products: quicker than what `facts` remembers of a node."""
+    """Tell whether there is an array in sums and products. This is faster than the cached `facts` of a node."""
     if (kind := type(node)) is Mul:
         parts = node.factors  # type: ignore[attr-defined]
     elif kind is Add:
@@ -274,7 +274,8 @@ def _holds_array(node: Node) -> bool:
 
 
 def _in_usual_shape(node: Node) -> Node:
-    """Return the point (2, 3) for A(2, 3), 11 for the [11] that programs print, and one congruence for several."""
+    """Return the usual form of a node: the point (2, 3) for A(2, 3), 11 for a printed [11], one congruence for
+    several."""
     if isinstance(node, Chain):
         return _with_vector_worked_out(with_given_value(node))
     if isinstance(node, Group):
@@ -294,7 +295,8 @@ def _with_vector_worked_out(node: Chain) -> Chain:
 
 
 def _without_idle_brackets(node: Group) -> Node:
-    """Return 11 for [11], and the list x=1, y=2 for [x=1, y=2]; [n/2] may be the whole part of n/2."""
+    """Return a node without superfluous brackets: 11 for [11], a list for [x=1, y=2]. [n/2] may be the whole part of
+    n/2."""
     lone = node.elements[0] if len(node.elements) == 1 and (node.opening, node.closing) == ("[", "]") else None
     if lone is not None and not (isinstance(lone, VALUES) and symbols(lone)):
         return lone

@@ -1,9 +1,9 @@
-"""Pairs the labels of two lists of named values: which name of the answer stands for which of gold.
+"""Pairs the labels of two lists of named values: gold's on the left, the answer's on the right.
 
-v_rel, E                  relative speed, total energy     a letter begins a word, or its index does
-Ms. Wane, Ms. Watson      Watson, Susan Wane               the words in which the labels of a side differ
-nominal rate, real rate   part 1, part 2                   nothing: they are paired as they are written
-Tom, Bob                  Ann, Jim                         nothing: they may be other persons
+v_rel, E                  relative speed, total energy     v is the first letter of a word, rel the beginning of one
+Ms. Wane, Ms. Watson      Watson, Susan Wane               by the words that differ within each list
+nominal rate, real rate   part 1, part 2                   no pairs by name: they are paired in their order
+Tom, Bob                  Ann, Jim                         no pairs by name: they may be other persons
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from truegold.verifiers.math import tree
 from truegold.verifiers.math.vocabulary import EXCLUSIVE, GREEK_NAMES
 
 _MIN_WORD = 3
-"""A label with so many letters is a word, and two different words are two different things."""
+"""The fewest letters of a word. Two different words are two different things."""
 _MIN_INDEX = 3
-"""An index of so many letters is the beginning of a word, as in v_rel."""
+"""The fewest letters of an index that is the beginning of a word, as in v_rel."""
 
 
 def contradict(gold: tree.Node, answer: tree.Node) -> bool:
-    r"""Tell whether two labels name different things: other names may be those of one thing.
+    r"""Tell whether two labels must mean different things. Different names alone do not prove it.
 
-    F_x, F_y; v_{\text{in}}, v_{\text{out}}; k_+, k_-    indices that exclude each other
-    [x, p], [p, x]                                       commutators that are turned
+    F_x, F_y; v_{\text{in}}, v_{\text{out}}; k_+, k_-    opposite indices
+    [x, p], [p, x]                                       commutators in the other order
     \frac{dy}{dx}, y(x)                                   a function and its derivative
     """
     if isinstance(gold, tree.Pow) != isinstance(answer, tree.Pow):
@@ -40,7 +40,7 @@ def contradict(gold: tree.Node, answer: tree.Node) -> bool:
 
 
 def _are_exclusive(name: str, other_name: str) -> bool:
-    """Tell whether two names are those of different probabilities, P(A|B) and P(B|A), or have exclusive indices."""
+    """Tell whether two names are different probabilities, such as P(A|B) and P(B|A), or have opposite indices."""
     if name.startswith("P(") and other_name.startswith("P("):
         return name != other_name
     (stem, _, index), (other_stem, _, other_index) = name.partition("_"), other_name.partition("_")
@@ -52,7 +52,8 @@ def _are_exclusive(name: str, other_name: str) -> bool:
 
 
 def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> bool:
-    r"""Tell whether a label is other than \\frac{dx}{dt}: x itself, x(t), \\frac{dy}{dt}, \\frac{d^2x}{dt^2}."""
+    r"""Tell whether a label differs from the derivative \\frac{dx}{dt}, as x, x(t), \\frac{dy}{dt} and
+    \\frac{d^2x}{dt^2} do."""
     derived, variable = derivative
     if (second := tree.derivative_of(other)) is not None:
         return variable != second[1] if derived == second[0] else {derived, second[0]} <= tree.COORDINATES
@@ -61,7 +62,8 @@ def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> 
 
 
 def along_axis(label: tree.Node, value: tree.Node, other: tree.Node) -> tree.Node | None:
-    r"""Return mg for the value mg\hat z of F where the other label is F_z; None where it is not a component of F."""
+    r"""Return the component of a vector: mg for F = mg\hat z and the other label F_z. None if the label is not a
+    component of F."""
     stem, _, axis = _name_of(other).partition("_")
     units = {name for name in tree.symbols(value) if name.endswith(tree.HAT) or name.startswith("e_")}
     if not axis or stem != _name_of(label) or len(units) != 1 or not units <= {f"{axis}{tree.HAT}", f"e_{axis}"}:
@@ -81,12 +83,12 @@ def is_word(label: str | None) -> bool:
 
 
 def numbers_parts(labels: Sequence[str | None]) -> bool:
-    """Tell whether labels only number what they name: `(a) 5 (b) 7`."""
+    """Tell whether labels are only numbers of parts: `(a) 5 (b) 7`."""
     return all(str(label).startswith("part ") for label in labels)
 
 
 def matched_labels(gold: Sequence[str | None], answer: Sequence[str | None]) -> list[int] | None:
-    """Return the index of the answer's label for each of gold's; None where the names do not tell."""
+    """Return for each label of gold the index of the answer's label, or None if the names do not show it."""
     golds, answers = [str(label) for label in gold], [str(label) for label in answer]
     if sorted(golds) == sorted(answers):
         return [answers.index(label) for label in golds]
@@ -107,7 +109,8 @@ def matched_labels(gold: Sequence[str | None], answer: Sequence[str | None]) -> 
 
 
 def _telling_words(labels: list[str]) -> list[list[str]]:
-    """Return the words of each label that not all have: `initial` and `final` of two speeds, i and f of v_i, v_f."""
+    """Return the words of each label that distinguish it from the others: `initial` and `final` of two speeds, i and f
+    of v_i and v_f."""
     words = [label.split("_") if label.count("_") == 1 and " " not in label else label.split() for label in labels]
     if len({each[0] for each in words}) > 1:
         words = [label.split() for label in labels]

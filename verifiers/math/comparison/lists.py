@@ -1,10 +1,10 @@
-r"""Compares lists, finite sets, tuples, vectors and matrices: how many parts, in which order, under which labels.
+r"""Compares lists, finite sets, tuples, vectors and matrices: the number of parts, their order, and their labels.
 
     a=1, b=2        b=2, a=1           by their labels
     (3, -4)         y=-4, x=3          a tuple names its elements in the order of the alphabet
-    1, 3            min: 1, max: 3     in the order that is written
+    1, 3            min: 1, max: 3     in their written order
 
-Where neither labels nor brackets give an order, the policy says whether it counts.
+Without labels and brackets, the policy says whether the order counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIRRORED = TURNED | {
 """Each relation, of numbers or of others, read from right to left."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _SHOWN_TERMS = 3
-"""Before the dots of a sequence stand at least so many terms."""
+"""The fewest terms before the dots of a sequence."""
 _CHOICE_LETTERS = "ABCDEFGH"
 
 
@@ -42,11 +42,11 @@ class Comparison(Protocol):
         """The policy of the comparison."""
 
     def same(self, gold: tree.Node, answer: tree.Node) -> Sameness:
-        """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
+        """Compare two trees. Raises TooLarge if a value is beyond the budgets."""
 
 
 class Alignment(NamedTuple):
-    """The elements of both sides in an order in which they can be compared."""
+    """The elements of both sides, in matching order."""
 
     gold: list[tree.Node]
     answer: list[tree.Node]
@@ -57,7 +57,7 @@ class Alignment(NamedTuple):
 
 
 def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:
-    """Put b=2, a=1 in the order of gold's a=1, b=2, and y=-4, x=3 in that of the pair (3, -4)."""
+    """Put b=2, a=1 into the order of gold's a=1, b=2, and y=-4, x=3 into the order of the pair (3, -4)."""
     gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
     if _are_names(gold_labels) and _are_names(answer_labels):
         if (order := matched_labels(gold_labels, answer_labels)) is not None:
@@ -96,7 +96,7 @@ def labels_of(elements: list[tree.Node]) -> list[str | None]:
 
 
 def named_elements(node: tree.Chain) -> list[tree.Node] | None:
-    """Return x=2 and y=5 for (x, y) = (2, 5), and x=1, y=1 for x = y = 1."""
+    """Return elements with names: x=2 and y=5 for (x, y) = (2, 5), and x=1, y=1 for x = y = 1."""
     first, value = node.parts[0], node.parts[-1]
     names = node.parts[:-1]
     if set(node.operators) == {"="} and len(names) > 1 and all(isinstance(name, tree.Sym) for name in names):
@@ -119,12 +119,12 @@ def _label_of(element: tree.Node) -> str | None:
 
 
 def _are_names(labels: list[str | None]) -> bool:
-    """Tell whether every element has a label, and each another one."""
+    """Tell whether every element has a label, without repetition."""
     return None not in labels and len(set(labels)) == len(labels) and bool(labels)
 
 
 def _follow_the_alphabet(labels: list[str | None]) -> bool:
-    """Tell whether the labels are neighbours in the alphabet, as x, y, z and p, q are."""
+    """Tell whether the labels are neighbours in the alphabet, such as x, y, z or p, q."""
     letters = sorted(str(label) for label in labels)
     if any(len(letter) != 1 for letter in letters):
         return False
@@ -136,7 +136,8 @@ def _sorted_by_label(elements: list[tree.Node], labels: list[str | None]) -> lis
 
 
 def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None]) -> bool:
-    """Tell whether a side names its elements a and b, so that their order counts; x_1 and x_2 may swap."""
+    """Tell whether the labels are different names, such as a and b, so that their order counts. x_1 and x_2 may
+    swap."""
     sides = [labels for labels in (gold_labels, answer_labels) if None not in labels]
     return bool(sides) and all(
         len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1 for labels in sides
@@ -144,7 +145,7 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
 
 
 def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:  # noqa: PLR0911, one a kind
-    """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
+    """Compare lists and finite sets, or None if a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
     gold_elements, answer_elements = _elements_of(gold), _elements_of(answer)
@@ -181,7 +182,8 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
 
 
 def says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether one side says `x = 1 and y = 2` and the other `or`; of values of one thing, both are said."""
+    """Tell whether one side says `and`, as in `x = 1 and y = 2`, and the other `or`. For values of one thing both words
+    are used."""
     if not (isinstance(gold, tree.BareList) and isinstance(answer, tree.BareList)):
         return False
     if {gold.joined, answer.joined} != {"and", "or"}:
@@ -200,7 +202,7 @@ def _is_constant(node: tree.Node) -> bool:
 
 
 def _same_beginnings(comparer: Comparison, gold: list[tree.Node], answer: list[tree.Node]) -> Sameness:
-    """Compare 1, 3, 5, ... with 1, 3, 5, 7, ...: where a side shows more, its terms have to go on evenly."""
+    """Compare 1, 3, 5, ... with 1, 3, 5, 7, .... Further terms of a side must continue evenly."""
     shown = min(len(gold), len(answer))
     for a, b, c in zip(longer := max(gold, answer, key=len), longer[1:], longer[2:], strict=False):
         is_even = (
@@ -223,7 +225,7 @@ def _same_set_and_tuple(
 
 
 def elementwise(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts: Sequence[tree.Node]) -> Sameness:
-    """Compare part by part; there are as many on either side."""
+    """Compare part by part. Both sides have the same number of parts."""
     rung = "structure"
     for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
         outcome = comparer.same(gold_part, answer_part)
@@ -234,7 +236,7 @@ def elementwise(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_pa
 
 
 def matched(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts: Sequence[tree.Node]) -> Sameness:
-    """Compare in any order; each part of gold takes one of the answer's away."""
+    """Compare in any order. Each part of the answer matches one part of gold."""
     unmatched = list(answer_parts)
     undecided = False
     for gold_part in gold_parts:
@@ -275,7 +277,7 @@ def same_ordered(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sa
 
 
 def _are_pieces(node: tree.Matrix) -> bool:
-    """Tell whether each row is a value with its condition, so that their order does not count."""
+    """Tell whether each row is a value with its condition. Their order does not count then."""
     return all(len(row) == 2 and isinstance(row[1], (tree.Chain, tree.Text)) for row in node.rows)
 
 
@@ -290,7 +292,7 @@ def _is_set(node: tree.Node) -> bool:
 
 
 def _elements_of(node: tree.Node) -> list[tree.Node] | None:
-    """Return what is listed; a bare value is a list of one. None for a set that is not listed."""
+    """Return the elements of a list. A bare value is a list of one. None for a set without a list of its elements."""
     if isinstance(node, tree.BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
         return list(lone.elements if isinstance(lone, tree.BareList) and node.joined != ";" else node.elements)
@@ -306,7 +308,7 @@ def _elements_of(node: tree.Node) -> list[tree.Node] | None:
 
 
 def _elements_of_chain(node: tree.Chain) -> list[tree.Node] | None:
-    """Return what is listed in `S = {1, 2}` and `x \\in {1, 2}`."""
+    """Return the elements in `S = {1, 2}` and `x \\in {1, 2}`."""
     if named := named_elements(node):
         return named
     label, value = tree.labelled(node)
@@ -339,7 +341,7 @@ def _distinct(comparer: Comparison, elements: list[tree.Node]) -> list[tree.Node
 
 
 def _holds_conditions(node: tree.Node) -> bool:
-    """Tell whether elements such as `x > 1 and x < 3` are one set rather than a list."""
+    """Tell whether elements are conditions of one set, such as `x > 1 and x < 3`, and not a list."""
     if isinstance(node, (tree.BareList, tree.Group)):
         if any(isinstance(element, (tree.Chain, tree.SetOps)) and looks_like_set(element) for element in node.elements):
             return True
@@ -359,7 +361,7 @@ def _as_vector(node: tree.Node) -> list[tree.Node] | None:
 
 
 def is_repeated_list(node: tree.Chain) -> bool:
-    """Tell whether a relation says one list twice, as {1, 2} = {2, 1} does."""
+    """Tell whether a relation repeats a list, as {1, 2} = {2, 1} does."""
     parts = node.parts
     lists = set(node.operators) == {"="} and all(
         isinstance(part, (tree.BareList, tree.Group, tree.Matrix)) for part in parts
@@ -368,7 +370,7 @@ def is_repeated_list(node: tree.Chain) -> bool:
 
 
 def looks_like_set(node: tree.Node) -> bool:
-    """Tell whether a node is written as a set or a condition, rather than as a value, a list or a tuple."""
+    """Tell whether a node is a set or a condition, and not a value, a list or a tuple."""
     if isinstance(node, tree.Chain):
         return node.operators[0] in _CONDITIONS
     if isinstance(node, tree.Group):

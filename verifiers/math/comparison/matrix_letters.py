@@ -57,7 +57,7 @@ def is_spelled_alike(gold: Node, answer: Node) -> bool:
 
 
 def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | None:
-    """Compare two expressions with matrices in them; None where there are none.
+    """Compare two expressions with matrices in them, or None if there are none.
 
     `all_capitals` tells that the problem speaks of matrices, so that all capital letters are some. What is more than
     matrices can do here has to be spelled alike.

@@ -40,7 +40,7 @@ def same_relations(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> 
 
 
 def _same_named(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:
-    """Compare several named values at once; None where neither side names several.
+    """Compare several named values at once, or None if neither side names several.
 
     (x, y) = (2, 5) and (y, x) = (5, 2)    each name with its value
     x = y = z = 1 and (1, 1, 1)            names in their order with a tuple

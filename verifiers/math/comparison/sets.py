@@ -55,7 +55,7 @@ class PieceEnd:
     closed: bool
     """The end belongs to the piece."""
     position: mpfr | None
-    """The position of the end, which may be infinite; None where a parameter leaves it open."""
+    """The position of the end, which may be infinite, or None if a parameter leaves it open."""
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ def union(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return what lies in both. Raises NoSet where that depends on parameters."""
+    """Return what lies in both. Raises NoSet if that depends on parameters."""
     if len(a) == 1 and _is_all(a[0]):
         return b
     return _common_ordered(a, b) if is_ordered(a) and is_ordered(b) else _common_unordered(a, b)
@@ -147,7 +147,7 @@ def _common_unordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
-    """Return what lies in `a` alone. Raises NoSet where that depends on parameters."""
+    """Return what lies in `a` alone. Raises NoSet if that depends on parameters."""
     if not (is_ordered(a) and is_ordered(b)):
         raise NoSet
     for piece in b:
@@ -182,7 +182,7 @@ def merged(pieces: list[Piece]) -> list[Piece]:
 
 
 def solved(chain: tree.Chain) -> list[Piece]:
-    """Return the numbers that fulfil all relations of a chain. Raises NoSet where that takes more than this."""
+    """Return the numbers that fulfil all relations of a chain. Raises NoSet if that takes more than this."""
     names = tree.symbols(chain)
     if len(names) != 1 or any(operator not in _REVERSED for operator in chain.operators):
         raise NoSet

@@ -1,15 +1,15 @@
-r"""Compares two sides that each stand for one thing: a value, a quantity, a ratio, a time, a congruence, a word.
+r"""Compares two single things: values, quantities, ratios, times, congruences or words.
 
-Values (`same_values`) are equal, equal when rounded, or equal but for `+ C`. Of quantities (`same_amounts`), the policy
-says what a missing unit, a convertible one, a percent sign and an angle mean. It also says when a decimal stands for a
-value that it is not equal to:
+Values (`same_values`) may be equal, equal when rounded, or equal apart from `+ C`. For quantities (`same_amounts`), the
+policy decides about missing and convertible units, percent signs and angles. It also decides when a decimal counts as
+the same as another value:
 
     gold 21.93, answer 21\frac{13}{14} = 21.9285...    same: it rounds to gold
     gold 6.01, answer 6\frac{1}{64} = 6.0156...        same: it is cut to gold
     gold 326.5, answer 326.53                          different: the answer may be no more exact than gold
     gold 1/3, answer 0.333                             different: gold is exact
 
-One function each compares the other kinds:
+Each other kind has a function:
 
     `same_ratios`      2:3                    4:6, 2/3
     `same_numerals`    101_2                  101 (unless the policy says 5)
@@ -71,20 +71,20 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
-"""An approximation is off by less than one part in so many."""
+"""An approximation differs by less than one part in so many."""
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
 """A gold with fewer decimals and fewer digits is not a rounded value."""
 
 EXTRA_DECIMALS = 2
-"""A decimal answer needs so many decimals more than gold before it can be taken for the exact value."""
+"""A decimal answer counts as an exact value only if it has so many more decimals than gold."""
 
 MONEY_TOLERANCE = 0.0005
-"""Amounts with cents may differ by so much where golds are measured; others have to be equal."""
+"""Measured amounts with cents may differ by this share. Other amounts must be equal."""
 
 CENTS = 2
-"""Amounts of money that are final have so many decimals, or none."""
+"""Final amounts of money have two decimals or none."""
 
 _SCALES_AND_LETTERS = frozenset((unit_of(f"°{letter}"), unit_of(letter)) for letter in "CF")
 """For 20 °C one may write 20 C, which alone would be an electric charge."""
@@ -101,14 +101,14 @@ _ResidueClasses = tuple[int, frozenset[int]]
 _QUANTIFIERS = frozenset({"all", "any", "every", "each", "for", "must"})
 """Words that add nothing to one letter and one word: `all odd n`, `n must be odd`, `odd n`."""
 _VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
-"""Gold of one of these words is answered with it behind one of the subjects: `the series diverges`."""
+"""A gold that is one of these verbs may be answered with a subject: `the series diverges`."""
 _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
 _COPULAS = ("is", "are", "was", "were")
 _SHORT_WORD = 4
 MAX_INVERTED_WORDS = 2
 """Words of a statement that may come in the other order; with more, the order says who does what."""
 MAX_PHRASE_WORDS = 4
-"""More words are a sentence, which can be put otherwise: rules cannot tell."""
+"""Longer texts are sentences, which may be worded differently, so they cannot be compared."""
 
 
 def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
@@ -123,9 +123,8 @@ def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
 
 
 def is_approximately(exact: Node, written: Node) -> bool | None:
-    """Tell whether `exact \\approx written` holds to the last digit that is written; None for what has no value.
-
-    A whole number is near another one only where it ends in zeros: 314 is about 100\\pi, and 300 about 314.
+    """Tell whether `exact \\approx written` holds to the last written digit, or None if a side has no value. 314 is
+    about 100\\pi. A whole number approximates another one only if it ends in zeros: 300 is about 314.
     """
     if isinstance(exact, Measure) and isinstance(written, Measure):
         if exact.unit == written.unit:
@@ -180,7 +179,7 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
 
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
-    """Tell whether `value` becomes `decimal` when it is rounded, or with `cut` also when cut, to as many digits."""
+    """Tell whether `value`, rounded to as many digits, is `decimal`. cut: it may also be cut off instead of rounded."""
     if (exact := real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)
@@ -230,7 +229,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return Sameness(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
         if policy.units != "ignore" and symbols(gold_value) != symbols(answer_value):
-            # `0 K` is not zero: its letter may be a unit, as another reading tells.
+            # `0 K` is not zero, because K may be a unit in another reading.
             return OTHER_UNIT
         outcome = same_values(gold_value, answer_value, policy)
         if not outcome.same and gold_unit is None and answer_unit is not None and policy.units != "ignore":
@@ -238,7 +237,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return outcome
     if gold_unit.is_label or answer_unit.is_label:
         outcome = same_values(gold_value, answer_value, policy)
-        # It is unknown here what a frob is, and whether these apples are that fruit.
+        # The units are unknown words, so whether they mean the same is open.
         return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
     return _same_converted(gold_value, gold_unit, answer_value, answer_unit, policy)
 
@@ -282,14 +281,14 @@ def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit
 
 
 def _is_rounded(node: Node, exact: Node) -> bool:
-    """Tell whether `node` is `exact` to its last figure, and has figures enough."""
+    """Tell whether `node` is `exact` rounded to enough figures."""
     spelled, value = written(node), real_value(exact)
     has_figures = spelled is not None and bool(spelled.last) and spelled.figures >= MIN_DIGITS
     return spelled is not None and has_figures and value is not None and abs(value - spelled.value) <= spelled.last / 2
 
 
 def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node:
-    """Return a number of one unit as one of another."""
+    """Convert a number from one unit to another."""
     factors: list[Node] = [Num(ratio.factor), value if unit.zero == 0 else Add((value, Num(unit.zero)))]
     if ratio.pi_power:
         factors.append(Pow(Const("pi"), Num(mpq(ratio.pi_power))))
@@ -343,7 +342,7 @@ def clock_of(node: Node) -> TimeOfDay | None:
 
 
 def same_clocks(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides of which at least one is a time; 4:30, or 4 for 4:00 p.m., may be in either half of the day."""
+    """Compare two sides, at least one of which is a time. 4:30, or 4 for 4:00, may be in either half of the day."""
     gold_clock, answer_clock = clock_of(gold), clock_of(answer)
     if gold_clock is not None and answer_clock is not None:
         is_open = "" in (gold_clock.half, answer_clock.half)
@@ -359,12 +358,12 @@ def same_clocks(gold: Node, answer: Node) -> Sameness:
 
 
 def may_be_ratio(node: Node) -> bool:
-    """Tell whether `4:30` may be a ratio, as `4:00` may not."""
+    """Tell whether a time may also be a ratio: `4:30` may, `4:00` may not."""
     return isinstance(node, Ratio) and all(rational(part) != 0 for part in node.parts)
 
 
 def same_days(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides of which at least one is a day. A year that only gold says is needed."""
+    """Compare two sides, at least one of which is a day. If gold has a year, the answer needs it too."""
     if not isinstance(gold, Day) or not isinstance(answer, Day):
         return OTHER_STRUCTURE
     pairs = [
@@ -440,7 +439,8 @@ def _whole(node: Node) -> int | None:
 
 
 def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:
-    """Compare two sides of which at least one is a Ratio; a value is its ratio to 1, and 4:30 may be a time."""
+    """Compare two sides, at least one of which is a Ratio. A value is compared as its ratio to 1, and 4:30 may be a
+    time."""
     if policy.colon != "ratio" and clock_of(gold) is not None and clock_of(answer) is not None:
         outcome = same_clocks(gold, answer)
         if outcome.same or policy.colon == "time" or not (may_be_ratio(gold) and may_be_ratio(answer)):
@@ -453,7 +453,7 @@ def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def _is_misspelled(clock: Node, other: Node) -> bool:
-    """Tell whether 8:60, compared with the time 4:30, may be a time with an impossible minute rather than a ratio."""
+    """Tell whether a ratio like 8:60, compared with a time, may be a misspelt time."""
     if clock_of(clock) is None or not isinstance(other, Ratio) or len(other.parts) != 2:
         return False
     hour, minute = map(rational, other.parts)
@@ -502,7 +502,7 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
 
 
 def same_texts(gold: Node, answer: Node) -> Sameness:
-    """Compare two sides of which at least one is words; nothing is concluded where gold is a sentence."""
+    """Compare two sides, at least one of which is words. If gold is a sentence, the result is open."""
     gold_words, answer_words = _words(gold), _words(answer)
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
@@ -516,7 +516,7 @@ def same_texts(gold: Node, answer: Node) -> Sameness:
 
 
 def is_prose(node: Node) -> bool:
-    """Tell whether a list is a sentence with commas or connectives, as `Yes, because ...` is: rules cannot tell."""
+    """Tell whether a list is really a sentence with commas: `Yes, because ...`."""
     elements = node.elements if isinstance(node, BareList) else ()
     return any(isinstance(element, Text) and len(element.words) > MAX_PHRASE_WORDS for element in elements)
 
@@ -528,7 +528,8 @@ def same_names(gold: Node, answer: Node) -> Sameness:
 
 
 def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: set[str]) -> bool:
-    """Tell whether a copula or a subject is all that differs: `the triangle is isosceles`, `the series diverges`."""
+    """Tell whether two texts differ only by a copula or a subject: `the triangle is isosceles`, `the series
+    diverges`."""
     if not isinstance(gold, Text) or not isinstance(answer, Text):
         return False
     if gold_words == answer_words and len(gold_words) == MAX_INVERTED_WORDS:
@@ -544,7 +545,7 @@ def _singular(word: str) -> str:
 
 
 def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:
-    """Tell whether both say one word of one letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
+    """Tell whether both texts say the same word about the same letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
     gold_set, answer_set = set(gold_words) - _QUANTIFIERS, set(answer_words) - _QUANTIFIERS
     return gold_set == answer_set and len(gold_set) == 2 and any(len(word) == 1 for word in gold_set)
 

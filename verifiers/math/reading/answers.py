@@ -1,13 +1,13 @@
-r"""Reads normal text into the tree of one answer: lists, and items that are mathematics, a quantity, or words.
+r"""Parses a normalised answer into a tree: a list, or one item that is mathematics, a quantity, or words.
 
     x=1\text{ or }x=2            BareList of two relations, joined by "or"
     p=5,q=2;p=7,q=2              BareList of two BareLists
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`wording`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-What is none of these raises UnreadableAnswer, and what meets a budget TooLarge.
+Raises UnreadableAnswer for other texts, and TooLarge beyond a limit.
 
-Ambiguous notation has less usual readings, which are tried where the usual one does not match (`other_readings`):
+Ambiguous notation has less usual readings. They are tried if the usual one does not match (`other_readings`):
 
     1,234      a list of two, where the other side is a list
     1,5        one and a half, where the other side is one number
@@ -159,7 +159,7 @@ _GIVING = frozenset({"=", "~", "sim", "cong"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
-"""#### 5, '5', 5<|im_end|>, 5 ∎: golds as they stood in a response."""
+"""Golds with remains of a response: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
 """The words of a sentence that says something of a formula: `odd` of `The function $f(x+1)-1$ is odd`."""
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
@@ -171,14 +171,14 @@ _UNIT_VECTOR = re.compile(rf"e[{HAT}{VECTOR_MARK}]?_{_AXIS}|{_AXIS}{HAT}")
 _MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A-Za-z])")
 _OF_AXES = {"x": "i", "y": "j", "z": "k"}
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
-"""1.6 x 10-19, of which a copy lost the exponent."""
+"""1.6 x 10-19, a power whose exponent sign was lost in a copy."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
 _DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
 _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
 """The blank of `5 T`, which may be a unit; `5T` is a product, unless the other side has a unit."""
 _USUAL_UNIT = re.compile(r"(?<![A-Za-z\\])(?:[mgshLlNJWVA]|[A-Za-z]{2,3})(?:\^?\W?\d\W?)?$|/")
-"""The end of `5m` and `5mW`; the c of an answer of `5c` is taken for no unit on its own."""
+"""The unit at the end of `5m` and `5mW`. The c of `5c` alone is not a unit."""
 _MAY_HOLD_UNIT = re.compile(
     rf"(?<![A-Za-z\\])(?:[A-Za-z]{{2}}|[{''.join(filter(unit_of, ascii_letters))}](?![A-Za-z]))|[^\x00-\x7f]"
     r"|\\(?!(?:[dt]?frac|sqrt|left|right|cdot|times|pi|infty|cup|cap|in|ln|log|sin|cos|tan)(?![A-Za-z]))[A-Za-z]"
@@ -208,7 +208,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
-    """Return what the congruences of an answer say; None where the tokens are more than congruences."""
+    """Return the node of an answer that consists of congruences, else None."""
     nodes: list[Node] = []
     start = 0
     joined = ","
@@ -233,7 +233,7 @@ def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> N
 
 
 def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
-    """Return where the modulus behind the mark at `index` ends, with the bracket that the mark stands in."""
+    """Return the end of the modulus after the mark at `index`, including the bracket around the mark."""
     depth, end = 0, index + 1
     while end < len(tokens):
         if depth == 0 and tokens[end].kind in ("sep", "gap"):
@@ -298,7 +298,8 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 @remembered(CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normal gold; of a worked solution, that of its box, and of a sentence, what it says."""
+    """Return the tree of a normalised gold. If it is a worked solution, its box is read, and if it is a sentence, the
+    value that it states."""
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
     if is_stated and (committed := committed_answer(text, several=1)) is not None:
@@ -333,12 +334,12 @@ def _read_numeral(text: str) -> BaseN | None:
 
 
 def _read_tokens(tokens: list[Lexeme], notation: Notation, depth: int) -> Node:
-    """Return the tree of an answer that stands `depth` levels inside of another one."""
+    """Return the tree of an answer that is nested `depth` levels inside another one."""
     return _AnswerReader(notation, depth).read(tokens)
 
 
 class _AnswerReader:
-    """Reads one answer, and gathers what it says of its letters."""
+    """Parses one answer, and collects the conditions on its letters."""
 
     __slots__ = ("conditions", "depth", "notation", "parameters")
 
@@ -375,7 +376,8 @@ class _AnswerReader:
         return node
 
     def _conclusion(self, tokens: list[Lexeme]) -> list[Lexeme]:
-        """Return what a derivation ends with, `x=2` of `6x=12 \\implies x=2`; other implications stay as they are."""
+        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications are returned
+        unchanged."""
         premise, behind = conclusion(tokens)
         if not premise or "rel" not in map(kind_of, premise):
             return tokens if premise and _may_be_statement(premise) else behind
@@ -393,7 +395,7 @@ class _AnswerReader:
         return self._read_list(tokens)
 
     def _read_group(self, tokens: list[Lexeme]) -> Node:
-        """Read one list of several, whose conditions are its own."""
+        """Read one of several lists, with its own conditions."""
         before, self.conditions = self.conditions, []
         node = self._read_list(tokens)
         node = Family(node, frozenset(), tuple(self.conditions)) if self.conditions else node
@@ -431,7 +433,7 @@ class _AnswerReader:
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _without_range(self, slices: list[list[Lexeme]]) -> list[list[Lexeme]]:
-        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does; else all of them.
+        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does, or else all of them.
 
         That n is any integer, `0, \pm 1, \dots`, is understood.
         """
@@ -464,7 +466,7 @@ class _AnswerReader:
             )
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
-        """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
+        """Read one item as mathematics if possible, else as a quantity, else as words."""
         if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in _IDLE_RELATIONS:
             # An idle sign, as in `\\approx 1.47 km`.
             tokens = tokens[1:]
@@ -546,7 +548,7 @@ class _AnswerReader:
         return words_of(tokens)
 
     def _read_repaired(self, tokens: list[Lexeme]) -> Node:
-        """Read what stands behind an idle `=` or mark of a conclusion; read `2 3 5` as three numbers."""
+        """Read the tokens after a superfluous `=` or mark of a conclusion, and `2 3 5` as three numbers."""
         first = tokens[0]
         is_idle = first.text in _IDLE_RELATIONS if first.kind == "rel" else first.text in _IDLE_COMMANDS
         if is_idle and first.kind in ("rel", "cmd") and len(tokens) > 1:
@@ -600,17 +602,17 @@ def _nuclide(tokens: list[Lexeme]) -> Sym | None:
 
 
 def _are_statements(tokens: list[Lexeme]) -> bool:
-    r"""Tell whether p \lor q joins statements, as x = 1 \lor x = 2 and 1 \lor 2 join values."""
+    r"""Tell whether `\lor` joins statements, as in p \lor q. In x = 1 \lor x = 2 and 1 \lor 2 it joins values."""
     return not any(token.kind == "num" or (token.kind == "rel" and token.text not in ARROWS) for token in tokens)
 
 
 def _may_be_statement(premise: list[Lexeme]) -> bool:
-    r"""Tell whether a premise without a relation is a statement such as `p \land q`, rather than words or a value."""
+    r"""Tell whether a premise without a relation is a statement such as `p \land q`, and not words or a value."""
     return all(token.kind in ("name", "logic", "open", "close", "brace", "unbrace", "sep") for token in premise)
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
-    """Return the `at` of `e^{at}` as a product of two letters; None where there are other words, or no formula."""
+    """Return the `at` of `e^{at}` as a product of two letters, or None if there are other words, or no formula."""
     if not any(token.kind in _FORMULA_KINDS for token in tokens):
         return None
     letters: list[Lexeme] = []
@@ -630,7 +632,7 @@ def _begins_number(tokens: list[Lexeme], index: int, token: Lexeme) -> bool:
 
 
 def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) -> list[Node]:
-    """Return 0 and 1/r with the conditions that stand behind them, as in `0, r < a, 1/r, r > a`."""
+    """Return values with their own conditions: 0 and 1/r of `0, r < a, 1/r, r > a`."""
     pieces: list[Node] = []
     for index, node in enumerate(nodes):
         held = tuple(condition for piece, condition in conditions if piece == index)
@@ -639,7 +641,7 @@ def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) 
 
 
 def _regrouped(nodes: list[Node], joined: str) -> Node:
-    """Return a list; p=5, q=2, p=7, q=2 become two pairs."""
+    """Return a list with repeated labels as a list of lists: p=5, q=2, p=7, q=2 become two pairs."""
     labels = [label_of(node) for node in nodes]
     if None not in labels:
         size = len(set(labels))
@@ -675,7 +677,7 @@ def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
 def other_readings(
     gold: Node, answer: Node, gold_text: str, answer_text: str, policy: Policy
 ) -> Iterator[tuple[Node, Node]]:
-    """Yield pairs of trees, gold and answer, in which a side is read in another way."""
+    """Yield pairs of trees of gold and answer, with another reading of one side."""
     if type(gold) is Num and type(answer) is Num:
         return
     mixed_numbers = policy.mixed == "sum"
@@ -789,7 +791,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
 
 
 def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy: Policy) -> Iterator[tuple[Node, Node]]:
-    """Yield readings in which letters are units: `5 N` compared with `5 kg m/s^2`, but not a gold of `5T` with 5."""
+    """Yield readings with letters as units: `5 N` against `5 kg m/s^2`, but not a gold of `5T` against 5."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
     answers = _in_letter_units(answer_text, answer_tree, notation)
@@ -858,7 +860,8 @@ def _as_whole_part(part: Node) -> Node:
 
 
 def _may_be_vector(node: Node, text: str) -> bool:
-    r"""Tell whether a side is a tuple or a sum with marked letters: no k of `-gk`, no operators \\hat x \\hat p."""
+    r"""Tell whether a side may be a vector: a tuple, or a sum with marked letters. `-gk` and the operators \\hat x
+    \\hat p are not."""
     if isinstance(node, (Group, Matrix)):
         return True
     products = [part.factors for part in walk(node) if isinstance(part, Mul)]
@@ -871,7 +874,8 @@ def _is_marked(node: Node) -> bool:
 
 
 def _as_unit_vector(part: Node) -> Node:
-    r"""Return i, j, k for \hat x, \mathbf{e}_y, \hat{e}_z, and \hat r for \mathbf{e}_r."""
+    r"""Return a unit vector in its usual notation: i, j, k for \hat x, \mathbf{e}_y, \hat{e}_z, and \hat r for
+    \mathbf{e}_r."""
     if not isinstance(part, Sym) or (match := _UNIT_VECTOR.fullmatch(part.name)) is None:
         return part
     axis = match[1] or match[2]

@@ -62,7 +62,7 @@ _PLUS = re.compile(r"\s\+\s|(?<![\^\s{])\s?\+(?=[\dA-Z(\\])")
 
 
 def same_chemistry(gold: str, answer: str) -> bool | None:
-    """Compare two normal texts; None where one is not chemistry, or where another reading may show them to be one."""
+    """Compare two normal texts, or None if one is not chemistry, or where another reading may show them to be one."""
     gold_reaction, answer_reaction = reaction(gold), reaction(answer)
     if gold_reaction is not None and answer_reaction is not None:
         pairs = zip(gold_reaction.sides, answer_reaction.sides, strict=True)
@@ -96,7 +96,7 @@ def _same_substance(golds: frozenset[Key], answers: frozenset[Key]) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_KEYS)
 def reaction(text: str) -> Reaction | None:
-    """Return the reaction that a normal text is; None where a side is not a list of substances."""
+    """Return the reaction that a normal text is, or None if a side is not a list of substances."""
     if "+" not in text or len(text) > MAX_REACTION_CHARS or len(arrows := _ARROW.findall(text)) != 1:
         return None
     sides = tuple(tuple(map(substances, _PLUS.split(side))) for side in _ARROW.split(text))

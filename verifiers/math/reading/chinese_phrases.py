@@ -9,8 +9,8 @@ r"""Rewrites numbers and phrases in Chinese as formulas and quantities.
     3个半小时   2小时30分   每小时60千米       3.5小时   2小时30分钟   60千米/小时
     零下5度     方程无解                       -5度   无解
 
-A numeral alone is read only where nothing but a measure word follows it: 三维 stays as it is. Not
-covered: numerals inside of sentences.
+A numeral alone is read only if nothing but a measure word follows it: 三维 stays as it is. Not covered: numerals inside
+of sentences.
 """
 
 from __future__ import annotations

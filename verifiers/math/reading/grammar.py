@@ -1,7 +1,7 @@
 """Reads operators, from relations down to powers: a precedence climber, one method for each level.
 
-This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once where
-it is not an operator.
+This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once if it
+is not an operator.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Cursor:
         return True
 
     def expect(self, kind: str, text: str | None = None) -> None:
-        """Take the next token. Raises UnreadableAnswer where it is another one."""
+        """Take the next token. Raises UnreadableAnswer if it is another one."""
         if not self.take_if(kind, text):
             raise UnreadableAnswer(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
 
@@ -290,7 +290,7 @@ class Grammar(Cursor):
         return product_of(factors)
 
     def operand_follows(self) -> bool:
-        """Tell whether an atom may begin here; a bar does where none is open."""
+        """Tell whether an atom may begin here; a bar does if none is open."""
         kind = self.tokens[self.position][0]
         return kind in _OPERAND_STARTS or (kind == "bar" and self.bars == 0)
 

@@ -1,10 +1,10 @@
-r"""Cuts normal text into tokens, in one pass.
+r"""Cuts normalised text into tokens, in one pass.
 
 A comma between groups of three digits groups them, except directly inside brackets: `(1,234)` is a pair. Typefaces
-(`\mathbf`, `\left`) and delimiters of formulas are left out; a wide gap (`\quad`, an empty line) is a token, since it
+(`\mathbf`, `\left`) and delimiters of formulas are left out. A wide gap (`\quad`, an empty line) is a token, because it
 may separate items.
 
-Budgets are kept here, before anything is built; TooLarge names the one that was met.
+Limits of length and depth are checked here, before anything is built. TooLarge names the limit.
 
 A run of letters is a product of variables (`xy`), a function (`sin`), a function with its variable (`sinx`), a constant
 (`pi`) or a word (`hours`). Text commands hold words only: the `m` of `5\text{ m}` is not a variable.
@@ -48,7 +48,7 @@ from truegold.verifiers.math.vocabulary import (
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_DEPTH = 40
-"""How deep brackets and commands may be nested. Stops `((((...`, whose reading would exhaust the stack."""
+"""The deepest nesting of brackets and commands. Stops `((((...`, which would overflow the stack."""
 
 OPENING = frozenset({"open", "brace", "begin"})
 CLOSING = frozenset({"close", "unbrace", "end"})
@@ -56,7 +56,7 @@ CLOSING = frozenset({"close", "unbrace", "end"})
 
 kind_of: Callable[[Lexeme], str] = itemgetter(0)
 text_of: Callable[[Lexeme], str] = itemgetter(1)
-"""These two are mapped over tokens, which takes a fraction of what a comprehension does."""
+"""Used with `map` over tokens, which is much faster than a comprehension."""
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
 """The change that a kind of token makes to the depth of the tokens after it; other kinds change nothing."""
 MAX_DIGITS = 1_000
@@ -98,9 +98,9 @@ _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 """Codes that are never a product of letters."""
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 MAX_CHARS = 4_000
-"""Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""
+"""Longer texts are not read. Stops answers of a megabyte, which would take seconds to read."""
 MAX_TOKENS = 1_500
-"""The most tokens of one text. Stops `1+1+1+...`, whose comparison takes a step for each of them."""
+"""The most tokens of a text. Stops `1+1+1+...`, which takes a step for each token to compare."""
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
 """Letters with accents, which belong to the word around them."""
 _MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
@@ -130,7 +130,7 @@ _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
 _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
-r"""\mathbf{F}, which is a vector where there is a cross."""
+r"""\mathbf{F}, which is a vector if there is a cross."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 _NAMED = frozenset({"name", "const", "unbrace"})
 _BRACES = frozenset({"brace", "unbrace"})
@@ -140,7 +140,7 @@ _SUBSCRIPT_TEXTS = {"=>": "to"}
 _MAX_SUBSCRIPT = 12
 """A subscript has no more tokens."""
 _COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
-"""How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
+"""The alignment of a matrix, `[t]` or `[rr]`, or the columns of an array, in braces."""
 _MONEY = {**{sign: sign for sign in LONE_SIGNS}, **{mark: sign for sign, mark in MONEY_MARKS.items()}}
 _DIGIT = frozenset("0123456789")
 _ESCAPES = {
@@ -157,11 +157,11 @@ class Lexeme(NamedTuple):
     """One sign of the text, or several that belong together."""
 
     kind: str
-    """One of num, name, const, func, cmd, accent, big, word, money; op, logic, rel, sep, gap, cell, row, bar; and those
-    that nest."""
+    """The kind: num, name, const, func, cmd, accent, big, word, money, op, logic, rel, sep, gap, cell, row, bar, or a
+    bracket."""
     text: str
     spaced: bool
-    """A blank stands before the token."""
+    """Whether there is a blank before the token."""
     value: mpq = mpq(0)
     """The value of a number; 0 for any other token."""
     decimals: int | None = None
@@ -171,7 +171,7 @@ class Lexeme(NamedTuple):
 
 
 plain_token: Callable[[str, str, bool], Lexeme] = lru_cache(maxsize=4_096)(Lexeme)
-"""Returns the token of a kind, a text and whether a blank stands before it; equal ones are one, since most recur."""
+"""Return the token with this kind, text and blank before it. Equal tokens are the same object."""
 
 
 def nesting(token: Lexeme) -> int:
@@ -180,7 +180,7 @@ def nesting(token: Lexeme) -> int:
 
 
 def split_at(tokens: list[Lexeme], mark: str) -> list[list[Lexeme]]:
-    """Return the parts between separators `mark` that stand outside of all brackets; empty ones are left out."""
+    """Return the non-empty parts between the separators `mark` that are outside of all brackets."""
     parts: list[list[Lexeme]] = [[]]
     depth = 0
     for token in tokens:
@@ -293,7 +293,7 @@ def add_word(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
 
 
 def _is_word(run: str, lower: str) -> bool:
-    """Tell whether a run is a word like `cm` and `hours`; ABC are points, and IN is a product."""
+    """Tell whether letters are a word like `cm` and `hours`. ABC are points, and IN is a product."""
     if len(run) == MAX_VARIABLES_IN_A_RUN and run.istitle() and run[1] in "aeiou" and lower not in FUNCTIONS:
         return True  # A name, as Ben and Tom are.
     if run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN:
@@ -336,7 +336,7 @@ _MARKS = {
     **_pairs("bar", "|"),
     "&": (Lexeme("cell", "", False), Lexeme("cell", "", True)),
 }
-"""Characters that are one token, independent of what follows."""
+"""Characters that are always a token of their own."""
 
 _OPENERS = _pairs("brace", "{") | _pairs("open", "([")
 _CLOSERS = _pairs("unbrace", "}") | _pairs("close", ")]")
@@ -377,8 +377,8 @@ def with_bold_vectors(text: str) -> str:
 
 
 def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return the tokens with a name for a subscript that is not an expression: \rho_+, E_{\text{in}}, E_{j=3},
-    p_\perp."""
+    r"""Return the tokens, with one name for a letter and its subscript if this is not an expression: \rho_+,
+    E_{\text{in}}, E_{j=3}, p_\perp."""
     named: list[Lexeme] = []
     skipped_to = 0
     for index, token in enumerate(tokens):
@@ -395,7 +395,7 @@ def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _end_of_subscript(tokens: list[Lexeme], start: int) -> int:
-    """Return where a subscript that is not an expression ends; 0 for one that is."""
+    """Return the end of a subscript that is not an expression, or 0 for one that is."""
     first = tokens[start]
     if first.kind != "brace":
         behind = tokens[start + 1].kind if start + 1 < len(tokens) else "stop"
@@ -420,7 +420,8 @@ def _with_negated_relations(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _with_reversed_brackets(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return the tokens with `]0,1[` as an opening and a closing bracket, which what stands around them tells."""
+    """Return the tokens with the reversed brackets of `]0,1[` as opening and closing ones. The tokens around them show
+    which is which."""
     turned = tokens.copy()
     for index, token in enumerate(tokens):
         before = tokens[index - 1].kind if index else "start"
@@ -495,7 +496,7 @@ class _Scanner:
             spaced = False
 
     def _add_match(self, position: int, spaced: bool) -> tuple[int, bool]:
-        """Add what a pattern tells; return where to read on, and whether a blank stands before it."""
+        """Add the tokens of a match. Return the position after it, and whether there is a blank before it."""
         match = _TOKEN.match(self.text, position)
         assert match is not None
         kind, text, position = match.lastgroup, match.group(), match.end()
@@ -536,7 +537,7 @@ class _Scanner:
             add_letters(run, spaced, self.tokens)
 
     def _add_command(self, name: str, position: int, spaced: bool) -> int:
-        """Add what a command stands for; return where to read on."""
+        """Add the tokens of a command. Return the position after it."""
         if (known := COMMAND_TOKENS.get(name)) is not None:
             known = _NEGATION if name == "sim" and self._may_negate(position) else known
             self.tokens.append(plain_token(*known, spaced))
@@ -558,7 +559,7 @@ class _Scanner:
         return position
 
     def _may_negate(self, position: int) -> bool:
-        r"""Tell whether a tilde here is that of `\sim p`, rather than that of `a \sim b` or `\sim 5`."""
+        r"""Tell whether a tilde means `not`, as in `\sim p`, but not in `a \sim b` or `\sim 5`."""
         may_begin = not self.tokens or self.tokens[-1].kind in _BEFORE_NEGATION
         return may_begin and _LETTER_FOLLOWS.match(self.text, position) is not None
 
@@ -628,7 +629,7 @@ class _Scanner:
 
 
 def _known_start(name: str) -> str | None:
-    """Return the command to which a letter or two got stuck, as in `\\quadx` and `\\pir`."""
+    """Return the known command at the start of a name like `\\quadx` or `\\pir`, to which letters are stuck."""
     if name in COMMANDS:
         return None
     return next((name[:-cut] for cut in (1, 2) if name[:-cut] in COMMANDS and len(name) - cut > 1), None)

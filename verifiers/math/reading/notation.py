@@ -1,4 +1,4 @@
-r"""Rewrites the notation of other countries and authors as the one that the lexer knows.
+r"""Rewrites notation of other countries and authors in the notation of the lexer.
 
 Marks (`with_usual_marks`):
 
@@ -6,7 +6,7 @@ Marks (`with_usual_marks`):
     ,5   0.636363...                       0.5   0.\overline{63}
     20^\circ\text{C}                       20\text{ celsius}
     \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
-    (1, 2                                  (1, 2), where the text is one bracket that was never closed
+    (1, 2                                  (1, 2)     if the text is one unclosed bracket
 
 Sets, signs and units (`with_usual_signs`):
 
@@ -25,7 +25,7 @@ Binomial coefficients and number bases (`with_usual_counts`):
     101 base 2   101 in binary             101_{2}
     777 (base 8)   231_{\text{five}}       777_{8}   231_{5}
 
-Not covered: what may be read in two ways, as `3,5`, `1,234`, `12C5` and `C(12, 5)` (`answers.other_readings`).
+Not covered: notation with two meanings, such as `3,5`, `1,234`, `12C5` and `C(12, 5)` (`answers.other_readings`).
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ import re
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 _THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
-"""12.345,67, at the start of the text only: in brackets the comma separates."""
+"""12.345,67, only at the start of the text, because in brackets the comma separates."""
 _THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
-"""1.000.000; with one point, 1.000 is a decimal."""
+"""1.000.000. A number with one point, 1.000, is a decimal."""
 _LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
 """,5."""
 _BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
-"""2{,}75; before three digits, as in 2{,}750, the comma groups thousands."""
+"""2{,}75. Before three digits, as in 2{,}750, the comma groups thousands."""
 _REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
 r"""0.636363... and 0.63636\ldots."""
 _THREE_POINTS = re.compile(r"(?<=[+,*])\s?\.\.\.(?=\s?(?:[+,*]|$))")
-"""The points of 1 + 2 + ... + n, rather than those of a sentence."""
+"""The points of 1 + 2 + ... + n, but not those of a sentence."""
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
 r"""The ^\circ\text{C} of 20^\circ\text{C}, and ^\circ C."""
 _SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
 MAX_APPROXIMATION_CHARS = 120
-"""Characters at the end that are searched for an approximation."""
+"""The characters at the end of a text that are searched for an approximation."""
 _APPROXIMATION = re.compile(
     r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
     r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
@@ -61,11 +61,11 @@ _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|t
 """The same value in another form: `0.144 (or 14.4%)`."""
 
 MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|per cent|/-|sq\.|cu\.")
-"""Marks of signs; each text that `with_usual_signs` rewrites has one of them."""
+"""A quick test: texts without one of these marks are not changed by `with_usual_signs`."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
 _UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
-"""The `or` of (-oo, 1) or (2, oo). Only the infinity tells that the brackets are intervals rather than points."""
+"""The `or` of (-oo, 1) or (2, oo). The infinity shows that the brackets are intervals and not points."""
 _UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
 _VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
 _UNEQUAL = re.compile(
@@ -73,7 +73,7 @@ _UNEQUAL = re.compile(
 )
 r"""x \ne 1, x \ne 2 and x \ne 1, 2."""
 _BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
-"""x | 1 < x < 4, where a relation stands behind the bar; else the bar divides: 3 | 6."""
+"""x | 1 < x < 4, with a relation after the bar. Without one, the bar means `divides`: 3 | 6."""
 _DIVISIBLE = re.compile(
     r"(?:(\d{1,9})\s*(?:\||\\mid(?![A-Za-z])|divides|\\text\s*\{\s*divides\s*\})\s*([a-z])"
     r"|([a-z]) is (?:divisible by|a multiple of) (\d{1,9}))"
@@ -89,18 +89,18 @@ _APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
 _INCH_MARK = re.compile(r"(\d)\s*\"$")
 _UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
 _DEGREES_OF_SCALE = re.compile(r"\bdeg(?:rees?)?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
-"""The `degrees` of 98 degrees Fahrenheit."""
+"""The word `degrees` in 98 degrees Fahrenheit."""
 _DEGREES_OF_LETTER = re.compile(r"\bdeg(?:rees?)?\s+([CF])\b")
-"""The `degrees C` of 20 degrees C."""
+"""The words `degrees C` in 20 degrees C."""
 _POWERS = {"sq": "square", "cu": "cubic"}
 _SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
-"""The `sq.` of 25 sq. cm."""
+"""The `sq.` in 25 sq. cm."""
 _UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
 _FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACTION}")
 r"""\frac{\text{m}}{\text{s}^2}."""
 
 MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
-"""Marks of counts; each text that `with_usual_counts` rewrites has one of them."""
+"""A quick test: texts without one of these marks are not changed by `with_usual_counts`."""
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
 _COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
 _PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,|(?<![\w)}}\s]))\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
@@ -118,7 +118,7 @@ _COUNT_CALL = re.compile(
 )
 """C(12, 5) and 12C5."""
 _BETA = re.compile(r"(?:(?<![A-Za-z\\])B|\\mathrm\{\s*B\s*\})\s*(?:\\left\s*)?\((?=[^()]{1,40},[^()]{1,40}\))")
-"""B(2, 3) of Euler."""
+"""Euler's beta function, B(2, 3)."""
 _BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
 _BASE_WORDS = "|".join(word for word, value in BELOW_HUNDRED.items() if 2 <= value <= 20)
 _NUMERAL = r"\(?([0-9][0-9A-Fa-f]{0,60})\)?"
@@ -138,7 +138,7 @@ r"""The subscripts of 231_{\text{five}}, 231_\text{base 5} and 231_{five}."""
 
 
 def with_usual_marks(text: str) -> str:
-    """Return the text with the marks that the lexer knows."""
+    """Return the text with number marks, degrees and brackets in the notation of the lexer."""
     ending = text[-MAX_APPROXIMATION_CHARS:]
     if ("appro" in ending or "about" in ending) and (stated := _APPROXIMATION.search(ending)) is not None:
         text = text[: len(text) - len(ending) + stated.start()] + rf" \approx {stated[1]}"
@@ -162,13 +162,14 @@ def with_usual_marks(text: str) -> str:
 
 
 def _with_period_marked(match: re.Match[str]) -> str:
-    """Return 0.\\overline{63} for 0.636363...; what follows the last whole block has to begin one."""
+    """Return 0.\\overline{63} for 0.636363... The digits after the last whole period must be the beginning of a
+    period."""
     head, block, _, tail = match.groups()
     return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
 
 
 def _with_usual_statements(text: str) -> str:
-    """Return a whole text that excludes two values, divides, or names the elements of a set, in the usual notation."""
+    """Return `x \ne 1, 2`, `3 | n` or `x | 1 < x < 4` in the usual notation, if it is the whole text."""
     if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
         return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
     if (divisible := _DIVISIBLE.fullmatch(text)) is not None:
@@ -180,7 +181,7 @@ def _with_usual_statements(text: str) -> str:
 
 
 def with_usual_signs(text: str) -> str:
-    """Return the text with sets, signs and units in the notation that the lexer knows."""
+    """Return the text with sets, signs and units in the notation of the lexer."""
     text = _with_usual_statements(text)
     if "U" in text and (")" in text or "]" in text or "}" in text):
         text = _UNION.sub(r" \\cup ", text)

@@ -1,8 +1,8 @@
-r"""Reads answers to the parts of one question as a labelled list, so that their order counts.
+r"""Rewrites answers with numbered parts as a labelled list, so that each part is compared with its own gold.
 
     (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7        1. 5 and 2. 7, a line each
 
-Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. Not covered: parts that do not begin with the first.
+Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. Not covered: lists whose first part is missing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ _NAMES = r"[1-9]|[A-Ea-e]|i{1,3}|iv|v"
 _WRAPPED_MARK = re.compile(rf"\\(?:text|textbf|mathrm)\s*\{{\s*((?:[Pp]art\s+)?\(?(?:{_NAMES})[):]{{1,2}})\s*\}}")
 r"""A mark in a text command: `\text{(a)}`, `\textbf{Part 1:}`."""
 _FIRST_MARK = re.compile(r"(?:\\(?:text|textbf|mathrm)\s*\{\s*)?(?:\(?[1ai]\)|[Pp]art\s+\(?[A1ai])")
-r"""The start of a text whose parts are numbered from the first: `(1)`, `a)`, `Part A`, `\text{(i)`."""
+r"""The mark of a first part at the start of a text: `(1)`, `a)`, `Part A`, `\text{(i)`."""
 _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_NAMES})\)[:.]?)\s*")
-"""`Part A:` and `(b)`; in `f(2)`, `x^(2)` and `a_(1)` the brackets hold no mark."""
+"""The mark of a part: `Part A:`, `(b)`. The brackets of `f(2)`, `x^(2)` and `a_(1)` are not marks."""
 _POINTED_LINE = re.compile(rf"^({_NAMES})\.[ \t]+(?=\S)", re.MULTILINE)
-"""A mark before a line: `1. 5`, `a. 5`."""
+"""A mark at the start of a line: `1. 5`, `a. 5`."""
 _LINES = re.compile(r"\\begin\{(array|align|aligned|gathered|split)\*?\}(?:\{[lcr| ]*\})?(.*)\\end\{\1\*?\}", re.DOTALL)
-"""Lines whose marks number them."""
+"""Several lines with such marks."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
 
 
 def with_numbered_parts(text: str) -> str:
-    """Return the text with its numbered parts as a labelled list; any other text as it is."""
+    """Return a text with numbered parts as a labelled list. Other texts are returned unchanged."""
     if "\n" in text and text[1:2] == ".":
         text = _POINTED_LINE.sub(r"(\1) ", text)
     if text.startswith("\\begin") and (lines := _LINES.fullmatch(text)) is not None and "\\begin" not in lines[2]:

@@ -1,11 +1,11 @@
-r"""Reads one expression of school and contest mathematics: its atoms here, the levels above them in `grammar`.
+r"""Parses the operands of an expression; `grammar` parses the operators between them, which bind in this order:
 
     relation < union, difference < sum, ± < product, quotient, side by side < sign < power, !, %, ° < atom
 
-Where notation is ambiguous, the reading is fixed here: `2\frac13` is a mixed number, `1/2x` is (1/2)x (both as the
-notation says), `\sin 2x` takes the product and `\sin(x)y` does not, `f(x)` is an application for the letters f, g, h
-and a product otherwise, `x1` is x with a subscript. A text that is not an expression raises UnreadableAnswer, one that
-is nested too deeply TooLarge. Not covered: lists without brackets, and words (`answers`).
+Ambiguous notation is read as follows. `2\frac13` is a mixed number. `1/2x` is (1/2)x. `\sin 2x` is the sine of 2x, and
+`\sin(x)y` a product. `f(x)` is an application for the letters f, g, h and a product otherwise. `x1` is x with a
+subscript. Raises UnreadableAnswer for a text that is not an expression, and TooLarge if it is nested too deeply. Lists
+without brackets and words are read in `answers`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals"
 _MAX_ARGUMENTS = 100
 _CONDITIONAL = frozenset("PEpf")
 _COMPLEX = frozenset("zw")
-"""A bar over these is a conjugate, where none stands over other letters."""
+"""A bar over these letters is a conjugate, if no other letter has a bar."""
 _OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
 _MAX_KET_TOKENS = 24
 _OF_FIELDS = {"gradient": "∇", "divergence": "∇·", "curl": "∇×", "laplacian": "∇²"}
-"""Operators on fields: the outcome is a name, since none of them commutes with a factor."""
+"""Operators on fields. The result is a name, because they do not commute with factors."""
 _CORNERS = 3
-"""An angle and a triangle have so many points."""
+"""The number of points of an angle and a triangle."""
 _ARITIES = {
     **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
     **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
@@ -65,7 +65,7 @@ __all__ = ["ExpressionReader"]
 
 
 def read_number(reader: Grammar, token: Lexeme) -> tree.Node:
-    """Read what may stand behind a number: the fraction of a mixed number, or a base."""
+    """Read a number and what may follow it: the fraction of a mixed number, or a base."""
     if reader.next_is("op", "_"):
         return read_numeral(reader, token)
     if token.decimals is None and token.text.isdigit() and (part := _read_fraction_part(reader)) is not None:
@@ -149,7 +149,8 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
-    """Tell whether C_5^2 is a count: C_1^3 and C_2^{-1} are powers, and so is C_2^2 next to other letters."""
+    """Tell whether C_5^2 is a binomial coefficient. C_1^3 and C_2^{-1} are powers, and so is C_2^2 next to other
+    letters."""
     if not 0 <= chosen <= total or chosen.denominator != 1:
         return False
     names = {token.text for token in reader.tokens if token.kind == "name"}
@@ -157,7 +158,7 @@ def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
 
 
 def _read_given(reader: Grammar) -> str | None:
-    """Read the brackets of P(A|B) and P(x>2), whose parts are no values; None for other brackets."""
+    """Read the brackets of P(A|B) and P(x>2), whose parts are not values. None for other brackets."""
     texts: list[str] = []
     has_relation = False
     for index, token in enumerate(reader.tokens[reader.position + 1 : reader.position + _MAX_KET_TOKENS]):
@@ -175,7 +176,7 @@ def _read_given(reader: Grammar) -> str | None:
 
 
 def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
-    """Read the primes and the subscript of a name; return all of it."""
+    """Read a name with its primes and subscript."""
     name = token.text + _read_primes(reader)
     following = reader.peek()
     if reader.take_if("op", "_"):
@@ -187,7 +188,7 @@ def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
 
 
 def _read_worded_subscript(reader: Grammar) -> str | None:
-    """Read the subscript of x_{\\text{max}} and x_{min}; None where it is not a word."""
+    """Read the subscript of x_{\\text{max}} and x_{min}, or None if it is not a word."""
     braced = reader.next_is("brace")
     word = reader.peek(1) if braced else reader.peek()
     if word.kind not in ("func", "word") or (braced and reader.peek(2).kind != "unbrace"):
@@ -208,9 +209,8 @@ def _read_primes(reader: Grammar) -> str:
 
 
 def _applies_to_number(reader: Grammar, name: str) -> bool:
-    """Tell whether a Greek letter is a function here: Gamma and zeta of anything, phi, sigma and tau of 3 or more.
-
-    \\phi(1) may be the density of a distribution, and \\sigma(x) something times x.
+    """Tell whether a Greek letter is a function here: Gamma and zeta of anything, phi, sigma and tau of a number from 3
+    on. (\\phi(1) may be a density, and \\sigma(x) a product.)
     """
     if not reader.next_is("open", "("):
         return False
@@ -220,14 +220,14 @@ def _applies_to_number(reader: Grammar, name: str) -> bool:
 
 
 def _defines_function(reader: Grammar) -> bool:
-    """Tell whether `(x) =` follows; then W(x) is what the equation defines."""
+    """Tell whether `(x) =` follows, so that the equation defines W(x)."""
     inner, closing, relation = reader.peek(1), reader.peek(2), reader.peek(3)
     is_given = relation.kind == "rel" and relation.text in _GIVING
     return is_given and inner.kind in ("name", "num") and closing.kind == "close"
 
 
 def read_arguments(reader: Grammar, closing: str) -> tuple[tree.Node, ...]:
-    """Read what stands between the brackets of an application."""
+    """Read the arguments between the brackets of an application."""
     reader.in_brackets += 1
     bars, reader.bars = reader.bars, 0
     args = [reader.read_relation()]
@@ -255,7 +255,7 @@ def subscript_name(node: tree.Node) -> str:
 
 
 def read_brackets(reader: Grammar, opening: str) -> tree.Node:
-    """Read what stands behind an opening bracket, with the closing one."""
+    """Read the contents of a bracket, including the closing one."""
     if opening == "<" and (bracket := _read_ket(reader, "⟨")) is not None:
         return bracket
     if opening in ("floor", "ceil"):
@@ -318,7 +318,7 @@ def _read_condition(reader: Grammar) -> tree.Node:
 
 
 def read_braces(reader: Grammar) -> tree.Node:
-    """Read what stands behind `{`, with the closing brace: a group of LaTeX, or a set written without `\\`."""
+    """Read the contents of braces, including the closing one: a LaTeX group, or a set written without `\\`."""
     bars, reader.bars = reader.bars, 0
     if reader.next_is("unbrace"):
         raise UnreadableAnswer("an empty group")
@@ -367,7 +367,7 @@ def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
 
 
 def read_command(reader: Grammar, name: str) -> tree.Node:
-    """Read what stands behind a command. Raises UnreadableAnswer for a command that is in no answer."""
+    """Read the operand that begins with a command. Raises UnreadableAnswer for a command that no answer has."""
     if name == "frac":
         above, below = without_group(read_argument(reader)), without_group(read_argument(reader))
         return _derivative(reader, above, below) or tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
@@ -381,7 +381,7 @@ def read_command(reader: Grammar, name: str) -> tree.Node:
 
 
 def _read_operator(reader: Grammar, name: str) -> tree.Sym:
-    """Read the operand of a nabla, or those of a partial derivative."""
+    """Read the operand of a nabla, or the operands of a partial derivative."""
     if name in _OF_FIELDS:
         return tree.Sym(f"{_OF_FIELDS[name]}{_opaque(reader.read_atom())}")
     derived, variable, order = (_opaque(read_argument(reader)) for _ in range(3))
@@ -389,12 +389,13 @@ def _read_operator(reader: Grammar, name: str) -> tree.Sym:
 
 
 def _opaque(node: tree.Node) -> str:
-    """Return the name of what an operator is applied to, whether or not it is marked as a vector."""
+    """Return the name of an operator's operand, with or without a vector mark."""
     return tree.show(node).replace(tree.VECTOR_MARK, "")
 
 
 def _derivative(reader: Grammar, above: tree.Node, below: tree.Node) -> tree.Sym | None:
-    r"""Return y' for \frac{dy}{dx}, y'' for \frac{d^2}{dx^2}y, and a name for \frac{dN}{dt}, which is not N/t."""
+    r"""Return y' for \frac{dy}{dx}, y'' for \frac{d^2}{dx^2}y, and a name for \frac{dN}{dt}, so that it is not read as
+    N/t."""
     sides = (side.factors if isinstance(side, tree.Mul) else (side,) for side in (above, below))
     (mark, *derived), (divisor, *variables) = sides
     order = tree.show(mark).removeprefix("d")
@@ -430,9 +431,8 @@ def _read_symbol(reader: Grammar, name: str) -> tree.Node:
 
 
 def read_accent(reader: Grammar, mark: str) -> tree.Node:
-    r"""Read what stands below a mark: \vec{AB} and \bar z are names, \overline{3-2i} is a conjugate.
-
-    A unit vector \hat{\imath}, the segment \overline{AB} and the \bar{3} of a residue are what they are without it.
+    r"""Read an operand with a mark over it: \vec{AB} and \bar z are names, \overline{3-2i} is a conjugate. The mark is
+    ignored for a unit vector \hat{\imath}, a segment \overline{AB} and a residue \bar{3}.
     """
     inner = read_argument(reader, split_digits=False)
     is_unit = isinstance(inner, (tree.Const, tree.Sym)) and inner.name in ("i", "j", "k") and mark in _OF_UNITS
@@ -535,7 +535,7 @@ def _name_with_marks(name: str, marks: list[str]) -> str:
 
 
 def read_environment(reader: Grammar, name: str) -> tree.Node:
-    """Read what stands behind `\\begin{name}`, with its end."""
+    """Read an environment after `\\begin{name}`, including its end."""
     start, depth = reader.position, 1
     while depth:
         if (token := reader.take()) is END:
@@ -619,7 +619,7 @@ def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) 
 
 
 def read_function(reader: Grammar, name: str) -> tree.Node:
-    """Read what stands behind the name of a function: its exponent, its base and its arguments."""
+    """Read a function after its name: its exponent, base and arguments."""
     exponent: tree.Node | None = None
     base: tree.Node | None = None
     for _ in range(2):
@@ -681,7 +681,7 @@ def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
 
 
 def read_big_operator(reader: Grammar, kind: str) -> tree.Node:
-    """Read what stands behind a sum, product, limit or integral: its bounds, its variable and its body."""
+    """Read a sum, product, limit or integral after its sign: bounds, variable and body."""
     low = high = None
     variable = ""
     for _ in range(2):
@@ -699,7 +699,7 @@ def read_big_operator(reader: Grammar, kind: str) -> tree.Node:
 
 
 def _read_integral(reader: Grammar, low: tree.Node | None, high: tree.Node | None) -> tree.Node:
-    """Read the body, which ends before the first `d` with a variable behind it that stands outside of all brackets."""
+    """Read the body of an integral. It ends before the first `d` with a variable, outside of all brackets."""
     depth, start, index = 0, reader.position, reader.position
     while (token := reader.tokens[index]) is not END:
         depth += (token.kind in ("open", "brace")) - (token.kind in ("close", "unbrace"))
@@ -715,7 +715,7 @@ def _read_integral(reader: Grammar, low: tree.Node | None, high: tree.Node | Non
 
 
 def _read_opening(reader: Grammar, token: Lexeme) -> tree.Node:
-    """Read what stands in brackets, or the numeral `(101)_2`."""
+    """Read an operand in brackets, or the numeral `(101)_2`."""
     inner = read_brackets(reader, token.text)
     if isinstance(inner, tree.Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
         return read_numeral(reader, Lexeme("num", str(inner.value), False))
@@ -728,7 +728,7 @@ def _read_opening(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def _read_group(reader: Grammar, _: Lexeme) -> tree.Node:
-    """Read what stands in braces, or a variable that is dressed before its subscript: `\\mathbf{u}_{1}`."""
+    """Read an operand in braces, or a variable in braces with a subscript: `\\mathbf{u}_{1}`."""
     return _with_subscript(reader, read_braces(reader))
 
 

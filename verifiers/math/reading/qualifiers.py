@@ -50,13 +50,13 @@ class Qualified(NamedTuple):
     quantity: str
     """A normal text, which is empty where only the direction is given."""
     direction: Fraction | str | None
-    """An angle from the east, which is 0 for the east itself, or a word; None where there is none."""
+    """An angle from the east, which is 0 for the east itself, or a word, or None if there is none."""
     substance: frozenset[Key]
 
 
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def qualified(text: str) -> Qualified | None:
-    """Split a normal text; None where nothing is named with a quantity."""
+    """Split a normal text, or None if nothing is named with a quantity."""
     if len(text) > MAX_CHARS:
         return None
     bare = text.rstrip(" }.")
@@ -81,7 +81,7 @@ def _directed(quantity: str, direction: Fraction | str) -> Qualified | None:
 
 
 def _direction(match: re.Match[str]) -> Fraction | str | None:
-    """Return the direction of a match; None where an angle stands before a word that has no angles."""
+    """Return the direction of a match, or None if an angle stands before a word that has no angles."""
     degrees, side, base, slope, word = match.groups()
     if slope is not None:
         return f"{degrees or 0} {slope.lower()}"

@@ -3,20 +3,19 @@ r"""Reads a quantity from tokens: a value with its unit, an amount of money, a t
     5 cm^2        5 miles per hour        5 feet 6 inches        60^\circ 42'        $3 million        4:30 p.m.
     12元          5 apples (a label)      twenty-one
 
-Not covered: a value that words only speak of (`wording`).
+Not covered: values within a sentence (`wording`).
 
-From tokens to the unit that they spell: `cm^2`, `miles per hour`, `square feet`, `kg/m^3`, `apples` (a label).
+Units: `cm^2`, `miles per hour`, `square feet`, `kg/m^3`, `apples` (a label).
 
-A word that might change the value (`not`, `more`, `or`) is never taken for a unit.
+A word that may change the value (`not`, `more`, `or`) is never read as a unit.
 
 Times of day: `4:30 p.m.`, `16:30`, `4 o'clock`, noon, 下午4点30分.
 
-`4:30` without a half of the day is a time wherever it stands alone and the other side is not a ratio: the comparison
-decides. Not covered: spans of time (`4 h 30 min` is a quantity).
+`4:30` alone may be a time or a ratio: the comparison with the other side decides. `4 h 30 min` is a quantity.
 
 Days: `June 20`, `20th of June`, `March 3, 2021`, `2021-03-03`, `6月20日`, `Tuesday`, 星期二.
 
-A month or a weekday alone is a day too. Not covered: `3/4/2021`, which is March or April.
+A month or a weekday alone is a day too. Not covered: `3/4/2021`, which may be in March or April.
 """
 
 from __future__ import annotations
@@ -104,18 +103,18 @@ MAX_LABEL_LETTERS = 24
 MAX_STUCK_LETTERS = 12
 """A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
 _CHANGING_WORDS = WORDS["changing"]
-"""Words that may change what the number before them means."""
+"""Words that may change the meaning of the number before them."""
 _ARTICLES = frozenset({"a", "an"})
 """Articles, which divide after a unit: `60 miles an hour`."""
 _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
-"""Commands that stand in symbols of units."""
+"""Commands in symbols of units."""
 _DIGITS = "\0"
-"""Stands for a number of one or two digits in the shape of an exponent: no token has it, while `n` is a letter too."""
+"""A placeholder for a number of one or two digits in the form of an exponent. No token has this character."""
 _EXPONENT = re.compile(rf"\^\{{-?{_DIGITS}\}}|(?:\^|\*\*)?-?{_DIGITS}")
 MAX_SYMBOLS_LETTERS = 6
 """A longer word is not a row of symbols such as `kgms`."""
 MAX_UNIT_TOKENS = 60
-"""A longer unit is none. Stops pages of letters, each of which would be tried as its beginning."""
+"""The longest unit. Stops pages of letters, at each of which a unit could begin."""
 MAX_PHRASE_TOKENS = 5
 _SECONDS_OF_HOUR = 3600
 _OPENING_KINDS = frozenset({"open", "brace"})
@@ -131,7 +130,7 @@ _CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
 
 
 def may_name_day(text: str) -> bool:
-    """Tell by its first letters whether a text is worth a closer look."""
+    """Tell by its first letters whether a text may be a day."""
     if not text.isascii() or text.startswith(("\\text", "\\mathrm", "\\mbox")):
         return True
     if text[:1].isdigit():
@@ -217,7 +216,7 @@ def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Tim
 
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
-    """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
+    """Return the unit that `tokens` spell, or None if they may be something else. labels: nouns are units too."""
     if len(tokens) > MAX_UNIT_TOKENS:
         return None
     reader = _UnitReader(_with_symbols_whole(tokens), labels)
@@ -264,7 +263,7 @@ def _with_symbols_whole(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _continues_symbol(first: Lexeme, text: str, token: Lexeme) -> bool:
-    """Tell whether a token belongs to the symbol `text`, as the m of `\\mu m` and the Ω of kΩ do."""
+    """Tell whether a token continues the symbol `text`, as in `\\mu m` and kΩ."""
     if token.kind not in ("name", "word") or token.text == "mu":
         return False
     is_pair = token.kind == first.kind == "name" or token.text == "Omega"
@@ -285,7 +284,7 @@ def _ends_of_fraction(tokens: list[Lexeme], start: int) -> tuple[int, int] | Non
 
 
 class _UnitReader:
-    """Reads a product of units: all that stands behind a slash or `per` divides, as K does in `J/kg K`."""
+    """Reads a product of units. All units after a slash or `per` divide, as kg and K in `J/kg K`."""
 
     __slots__ = ("label_words", "labels", "position", "tokens")
 
@@ -342,7 +341,7 @@ class _UnitReader:
         return None if factor is None else raise_unit(factor, power * exponent)
 
     def _read_phrase(self) -> str | None:
-        """Read `light years` and `light-year`; the position stays where no such unit stands here."""
+        """Read a unit of several words, such as `light years`. The position stays if there is none."""
         if self.tokens[self.position].text.lower() not in PHRASE_BEGINNINGS:
             return None
         phrase, end, longest = "", self.position, None
@@ -381,7 +380,7 @@ def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
 
 
 def _read_exponent(tokens: list[Lexeme], index: int) -> tuple[int, int]:
-    """Return the power behind a unit (`^2`, `^{-1}`, `s-1`, `squared`), and where to read on."""
+    """Return the exponent after a unit (`^2`, `^{-1}`, `s-1`, `squared`), and the position after it."""
     rest = tokens[index : index + 5]
     shape = "".join(_DIGITS if t.kind == "num" and t.text.isdigit() and len(t.text) <= 2 else t.text for t in rest)
     is_behind = (match := _EXPONENT.match(shape)) is not None and match[0][0] in f"{_DIGITS}-"
@@ -436,7 +435,7 @@ def _read_twice_said(tokens: list[Lexeme], read_expression: ReadExpression) -> C
 
 
 def read_letter_units(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
-    """Return the other reading of `5m`, in which the letters at the end are a unit."""
+    """Return the reading of `5m` in which the letters at the end are a unit."""
     for start in range(max(1, _start_of_letters(tokens, len(tokens)), len(tokens) - MAX_UNIT_TOKENS), len(tokens)):
         token = tokens[start]
         if token.kind not in ("name", "word") and token.text not in ("frac", "AA"):
@@ -504,7 +503,7 @@ def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measur
 
 
 def _money_with(money: Unit, sign: str, behind: Unit | None) -> Unit | None:
-    """Return the unit of `$5 CAD` and `$5 per hour`; the label of `$5 per share` changes nothing, €5 USD is none."""
+    """Return the unit of `$5 CAD` and `$5 per hour`. `$5 per share` is plain dollars, and `€5 USD` has no unit."""
     if behind is None or not behind.is_money:
         return None if behind is None else replace(multiply_units(money, behind), per=behind.per)
     return behind if behind == money or (sign == "$" and behind.currency in DOLLARS) else None
@@ -591,7 +590,7 @@ def spelled_out(tokens: list[Lexeme]) -> str:
 
 
 def _begins_unit(tokens: list[Lexeme], index: int) -> bool:
-    """Tell whether a word begins here; `min` behind a number is a unit and no function."""
+    """Tell whether a unit may begin here. `min` after a number is a unit, not a function."""
     token = tokens[index]
     if token.kind == "func":
         is_last = index + 1 == len(tokens) or tokens[index + 1].kind not in ("open", "brace", "num", "name")

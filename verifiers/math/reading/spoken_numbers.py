@@ -1,4 +1,4 @@
-r"""Rewrites ratios, fractions and bounds in English words as formulas, where they are the whole answer.
+r"""Rewrites answers in words as formulas: ratios, fractions, numbers and bounds.
 
     3 to 2    five to four    2 is to 1                3:2   5:4   2:1
     7 out of 12    1 in 6                              \frac{7}{12}   \frac{1}{6}
@@ -8,7 +8,7 @@ r"""Rewrites ratios, fractions and bounds in English words as formulas, where th
     all nonnegative real numbers                       t \ge 0
     x is at least 3    greater than 3    大于3         x \ge 3   t > 3   t > 3
 
-Where a bound names no letter, it gets the letter t. Not covered: such words inside of a sentence.
+A bound without a letter gets the letter t. Not covered: such words inside of a sentence.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _NUMBER_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
 _COUNT = rf"(?:{NUMERAL}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
 """12, -3.5, twelve, twenty-five."""
 _DIVISORS = PARTS | ORDINALS
-"""The value of each part: 2 of half and halves, 4 of fourth and fourths."""
+"""The divisor of each word: 2 for half and halves, 4 for fourth and fourths."""
 _PART = "|".join(sorted(_DIVISORS, key=len, reverse=True))
 _MAY_HOLD = re.compile(
     rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|point|quarters?|{_PART})\b"
     r"|\b(?:than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
-"""Marks of texts that are rewritten; each of them has one."""
+"""A quick test: texts without one of these marks are not rewritten."""
 _RATIO = re.compile(
     rf"(?:(?:the |a )?ratio (?:of |is )?)?({_COUNT}) (?:is )?to ({_COUNT})(?: (?:is )?to ({_COUNT}))?", re.IGNORECASE
 )
 """3 to 2, the ratio is 3 to 2, 1 to 2 to 3."""
 _SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z]{{1,20}})?", re.IGNORECASE)
-"""7 out of 12, 1 in every 6 people. (5 of 8 and five of eight, without `out`, match too and are left alone.)"""
+"""7 out of 12, 1 in every 6 people. (`5 of 8` matches too, but is not rewritten.)"""
 _FRACTION = re.compile(
     rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}}| ([a-z]{{1,12}}))?", re.IGNORECASE
 )
@@ -66,7 +66,7 @@ _BOUND = re.compile(
 
 
 def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
-    """Return a whole answer in words as a formula; any other text as it is."""
+    """Return an answer in words as a formula. Other texts are returned unchanged."""
     is_formula = "\\" in text and not text[0].isalpha() and "\\text" not in text and "\\mathrm" not in text
     if is_formula or len(text) > MAX_PHRASE_CHARS or _MAY_HOLD.search(text) is None:
         return text
@@ -101,6 +101,6 @@ def _fraction(match: re.Match[str]) -> str:
 
 
 def _in_digits(count: str) -> str:
-    """Return 25 for twenty-five; words that are several numbers stay as they are."""
+    """Return 25 for twenty-five. Words for several numbers are returned unchanged."""
     value = number_in_words(count.lower()) if count[0].isalpha() else None
     return count if value is None else str(value)

@@ -1,12 +1,13 @@
-r"""Takes out typesetting that says nothing (colours, invisible boxes, tags), and mends lost braces and matrices.
+r"""Removes typesetting without meaning (colours, invisible boxes, tags), and repairs lost braces and matrices.
 
     \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}       5
     1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                     12
     \sqrt{3    \frac{1}{2}}                                                        \sqrt{3}   \frac{1}{2}
 
-Every command is read once from left to right. Not covered: a lost brace in the middle, since its place is not known.
+The text is read once from left to right. Not covered: a brace that was lost in the middle, because its place is
+unknown.
 
-Matrices in other spellings become LaTeX's environments:
+These spellings of matrices become LaTeX environments:
 
     \begin{pmatrix} 1 & 2 \ 3 & 4 \end{pmatrix}     a backslash of each row was lost
     \begin{pmatrix} 1 & 2 \\[4pt] 3 & 4 \end{pmatrix}
@@ -22,12 +23,12 @@ from collections.abc import Iterable, Iterator
 from truegold.verifiers.math.vocabulary import HIDDEN_ARGUMENTS, WORDS
 
 MAX_LOST_BRACES = 3
-"""More braces than this are not lost: the text is something else."""
+"""The most lost braces that are repaired. A text with more is not LaTeX."""
 
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 
 MAX_MATRIX_CHARS = 1_000
-"""Longer texts are left as they are."""
+"""Longer texts are not searched for matrices."""
 _ROW_GAP = re.compile(r"\\\\\s*\[\s*-?[\d.]{1,6}\s*(?:pt|em|ex|cm|mm|in)\s*\]")
 _BODY = re.compile(r"(\\begin\{[a-zA-Z]{0,6}matrix\})((?:[^\\]|\\(?!end|\\)){1,800})(\\end)")
 _LOST_ROW = re.compile(r"\\(?=[\s\d-])")
@@ -39,13 +40,13 @@ _HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 _GROUP = re.compile(r"\s*\{")
 _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
-"""Remains of `60^\\circ` where a program took the command away."""
+"""The rest of `60^\\circ` after a program has removed the command."""
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
 _NUMBER_MACRO = re.compile(
     r"\\(?:(si|unit)|num|SI|qty)\s*(?:\[[^\]]{0,60}\])?\{([^{}]{1,60})\}(?:\s*\{([^{}]{1,80})\})?"
 )
-"""Numbers, units and quantities of the package siunitx; physics has a `\\qty` for brackets, which has one argument."""
+"""Numbers, units and quantities of the package siunitx. (The package physics also has a `\\qty`, with one argument.)"""
 _BRACKET_MACRO = re.compile(r"\\(ket|bra|braket)\s*\{([^{}]{1,60}(?:\{[^{}]{0,30}\}[^{}]{0,60}){0,4})\}")
 _BRACKETS_OF_STATES = {
     "ket": r"\left|{}\right\rangle ", "bra": r"\left\langle {}\right|", "braket": r"\left\langle {}\right\rangle ",
@@ -68,7 +69,7 @@ _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{
 
 
 def braces(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield index and character of each brace from `start` on; `\\{` is none."""
+    """Yield the index and the character of each brace from `start` on. `\\{` is not a brace."""
     for match in _BRACE.finditer(text, start):
         if match[1] is not None:
             yield match.start(), match[1]
@@ -85,7 +86,7 @@ def matching_brace(text: str, opening: int) -> int:
 
 
 def with_balanced_braces(text: str) -> str:
-    """Return the text without a brace too many, or with the ones that are missing at its end."""
+    """Return the text with balanced braces: superfluous ones are removed, and missing ones are added at the end."""
     if text.count("{") == text.count("}"):
         return text
     depth = lost = start = 0
@@ -101,7 +102,7 @@ def with_balanced_braces(text: str) -> str:
 
 
 def with_matrix_environments(text: str) -> str:
-    """Return the text with its matrices as environments of LaTeX."""
+    """Return the text with its matrices as LaTeX environments."""
     if len(text) > MAX_MATRIX_CHARS or not ("atrix" in text or "\\\\" in text or ";" in text or text.endswith(")")):
         return text
     if "\\\\" in text:
@@ -123,7 +124,7 @@ def _from_plain_tex(match: re.Match[str]) -> str:
 
 
 def _by_first_letter(names: Iterable[str]) -> str:
-    """Return a pattern of names that is quick to fail: at most commands it looks at one letter."""
+    """Return a pattern for names, grouped by their first letters. For most commands it fails after one letter."""
     tails: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names, key=len, reverse=True):
         tails[name[0]].append(name[1:])
@@ -134,13 +135,13 @@ _DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | HIDDEN_ARGUMENTS.keys() 
 
 
 def _without_chemistry(match: re.Match[str]) -> str:
-    """Return the formula as it is set without the package: counts as subscripts, charges as exponents."""
+    """Return the formula without the package mhchem: counts become subscripts, charges exponents."""
     formula = _CHARGE.sub(r"^{\1}", _COUNT_OF_ATOMS.sub(r"_{\1}", match[1]))
     return formula.replace("<=>", r"\rightleftharpoons ").replace("->", r"\to ")
 
 
 def without_dress(text: str) -> str:
-    """Return the text without commands that only say how it looks."""
+    """Return the text without commands that only change its looks."""
     if "^" in text and ("th" in text or "nd" in text or "st" in text or "rd" in text):
         text = _ORDINAL.sub("", text)
     if text.endswith("^"):
@@ -188,12 +189,12 @@ def _without_macro(match: re.Match[str]) -> str:
 
 
 def with_escapes_decoded(text: str) -> str:
-    """Return `45°` for what JSON calls `45\\u00B0`."""
+    """Return the text with JSON's escapes decoded: `45°` for `45\\u00B0`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _end_of_group(text: str, position: int) -> int:
-    """Return where the group in braces at `position` ends; `position` itself where none stands there."""
+    """Return the end of the group in braces at `position`, or `position` if there is no group."""
     if (opening := _GROUP.match(text, position)) is None:
         return position
     depth = 0

@@ -1,20 +1,19 @@
-r"""Reads the words around a value, words that are a value, and words that are only words.
+r"""Reads answers that have words in them: words around a value, words that are a value, and words without a value.
 
     The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value that words state
     no solution; minus infinity; yes                                          a value
     June 20                                                                   Text
 
-What an answer says of its letters, and what it derives it from, is cut off before the answer itself is read:
+Derivations and conditions are cut off before the answer itself is read:
 
     x^2=4 \Rightarrow x=2                 what stands behind the last arrow
     k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
     f(x)=1 \text{ for all } x             a condition that only says where the answer holds
     k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
 
-The items of a list may say in words what each value is: `Minimum: 1, Maximum: 3`, `mean = 5, median = 4`.
-
-Each item becomes the equation of its label, so that the comparison pairs them by their labels. Spellings of the same
-label (`min`, `Minimum`, 最小值) are one. A single label says nothing.
+The items of a list may have labels in words: `Minimum: 1, Maximum: 3`, `mean = 5, median = 4`. Each item becomes an
+equation, `minimum = 1`, so that two answers are compared label by label. Different spellings of a label (`min`,
+`Minimum`, 最小值) are the same. The label of an answer with one item is ignored.
 """
 
 from __future__ import annotations
@@ -42,30 +41,30 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
 _PLAIN_TOKENS = 3
-"""`x = 2` has so many."""
+"""The number of tokens of a plain equation, `x = 2`."""
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 _QUALIFYING = frozenset({"for", "where", "with"})
 _BOUNDING = frozenset({"for", "if", "when", "where"})
 _BEGINNING = _QUALIFYING | _BOUNDING | {"forall"}
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
-"""A bracket behind one of these belongs to it."""
+"""Kinds of tokens whose brackets belong to them: `f(x > 0)` has no remark."""
 
 _INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
-"""Names of sets, as the reader of expressions calls them."""
+"""Sets of integers, by the names that the parser gives them."""
 _INTEGER_WORDS = frozenset({"integer", "integers"})
 _NATURAL_WORDS = frozenset({"natural", "positive", "nonnegative", "negative", "non"})
 _WORDS_OF_CONDITION = _INTEGER_WORDS | {"integral", "natural"}
-"""A whole condition may speak of `natural n` too; an item `natural n` among answers is left alone."""
+"""Words by which a condition declares integers. `natural n` does so in a condition, but not as an item of a list."""
 _WORDS_OF_ITEM = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
-"""An item of such words alone declares letters: `n an integer`, `k is any integer`."""
+"""An item of a list that consists of these words declares an integer: `n an integer`, `k is any integer`."""
 
 MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
 MAX_SYMBOL_LETTERS = 2
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
-"""The only functions that label a value: `\\ln 3, \\ln 5` are two values."""
+"""Functions that can be labels: `max 3, min 1`. Others cannot: `\\ln 3, \\ln 5` are two values."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
-"""Kinds of tokens that words may consist of: `AB` is two names, `max` a function, `team 2` ends with a number."""
+"""Kinds of tokens in words and labels: `AB` is two names, `max` is a function, `team 2` ends with a number."""
 _BEFORE_LABEL = ("of", "for")
 _DENIALS = frozenset({"not", "never", "neither", "nor"})
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
@@ -74,12 +73,13 @@ _NOTHING = re.compile(
     r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
     r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
 )
-"""no solution; there are no real values of x."""
+"""`no solution`, `there are no real values of x`."""
 
 ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 
 StatedValue: TypeAlias = tuple[list[Lexeme], tuple[type[Node], ...]]
-"""The tokens of a value that words speak of; those that read as one of the types are no value after all."""
+"""The tokens of a value that a text states, and types of nodes that are not accepted: if the tokens are read as one of
+these types, the text stated no value."""
 
 
 class _LabelEnd(NamedTuple):
@@ -89,7 +89,7 @@ class _LabelEnd(NamedTuple):
 
 
 def conclusion(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
-    """Return what stands before the last arrow, and what stands behind it."""
+    """Return the tokens before the last arrow, and the tokens behind it."""
     depth = start = 0
     for index, token in enumerate(tokens):
         depth += nesting(token)
@@ -99,7 +99,7 @@ def conclusion(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
 
 
 def is_solved(node: Node, premise: list[Lexeme]) -> bool:
-    """Tell whether a node behind an arrow is what the premise was solved for.
+    """Tell whether the node behind an arrow is a solution of the premise before it.
 
     6x = 12 => x = 2       x is the unknown of the premise
     x = 2 => x^2 = 4       no value comes out
@@ -134,7 +134,7 @@ def without_remark(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
 
 
 def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
-    """Cut off `for all x in R` and `where k is an integer`; return the letters that are integers, too.
+    """Cut off `for all x in R` and `where k is an integer`. Return the other tokens, and the letters that are integers.
 
     Raises UnreadableAnswer for a statement that begins with its condition.
     """
@@ -147,7 +147,7 @@ def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
         token = tokens[index]
         is_forall = token.kind == "cmd" and token.text == "forall"
         if kept and _bounds_value(tokens, index) and not sum(map(nesting, kept)):
-            # The condition of `X \\text{ for } r > b` is an item of its own.
+            # In `X \\text{ for } r > b` the condition becomes an item of its own.
             kept.append(Lexeme("sep", ",", token.spaced))
             index += 1
             continue
@@ -166,7 +166,7 @@ def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
 
 
 def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
-    """Tell whether a condition begins here, as `for all` and `with k \\in` do, but not `for 5 dollars`."""
+    """Tell whether a condition begins here. `for all` and `with k \\in` begin one, `for 5 dollars` does not."""
     token = tokens[index]
     if token.kind != "word" or token.text.lower() not in _QUALIFYING:
         return False
@@ -177,7 +177,7 @@ def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
 
 
 def _bounds_value(tokens: list[Lexeme], index: int) -> bool:
-    """Tell whether the condition `for r > b` begins here, with formulas alone up to the next separator."""
+    """Tell whether a condition like `for r > b` begins here: no words up to the next separator."""
     token = tokens[index]
     if token.kind != "word" or token.text.lower() not in _BOUNDING:
         return False
@@ -189,7 +189,8 @@ def _bounds_value(tokens: list[Lexeme], index: int) -> bool:
 
 
 def _end_of_condition(tokens: list[Lexeme], start: int) -> int:
-    """Return where a condition ends: with the text, or before the next list item that gives a value with `=`."""
+    """Return the end of a condition: before the next item of the list that states a value with `=`, or the end of the
+    text."""
     last_equals = max((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), default=0)
     depth = 0
     for index in range(start, len(tokens)):
@@ -214,7 +215,7 @@ def integers_of_condition(tokens: list[Lexeme]) -> set[str]:
 
 
 def integers_of_item(tokens: list[Lexeme]) -> set[str]:
-    """Return the letters that an item of a list declares to be integers, in words alone: `n an integer`."""
+    """Return the letters that an item of a list declares to be integers in words: `n an integer`."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
     if not words & _INTEGER_WORDS or not words <= _WORDS_OF_ITEM or not all(t.kind in ("word", "name") for t in tokens):
         return set()
@@ -222,12 +223,12 @@ def integers_of_item(tokens: list[Lexeme]) -> set[str]:
 
 
 def is_condition(node: Node) -> bool:
-    """Tell whether a node says where an answer holds, as `x > 0` does behind `x^2`."""
+    """Tell whether a node is a condition, such as the `x > 0` in `x^2, x > 0`."""
     return isinstance(node, Chain) and node.operators[0] in _CONDITION_OPERATORS
 
 
 def integers_of_node(node: Node) -> set[str]:
-    """Return the letters that an item declares to be integers, once it is read: `k \\in \\mathbb{Z}`."""
+    """Return the letters that the node of an item declares to be integers: `k \\in \\mathbb{Z}`."""
     if not isinstance(node, Chain) or node.operators != ("in",):
         return set()
     first, container = node.parts
@@ -240,7 +241,7 @@ def integers_of_node(node: Node) -> set[str]:
 
 
 def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:
-    """Return the items as equations of their labels; None where an item has no label in words."""
+    """Return each item as an equation of its label and its value, or None if an item has no label in words."""
     if len(slices) < 2:
         return None
     if any(map(_begins_label, slices[0])):
@@ -256,7 +257,7 @@ def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node]
     except UnreadableAnswer:
         return None
     if all(name.startswith("part ") for name in names) and all(map(label_of, values)):
-        # (a) v = 5, (b) t = 7: their own names count.
+        # In `(a) v = 5, (b) t = 7` the labels are v and t.
         return values
     return [Chain((Sym(name), value), ("=",)) for name, value in zip(names, values, strict=True)]
 
@@ -282,7 +283,7 @@ def _split_before_label(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme
 
 
 def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return the tokens with `Tom`, `Ms.` and `CO_2` as one word each, rather than as a product of letters."""
+    """Return the tokens with the letters of `Tom`, `Ms.` and `CO_2` joined to one word each."""
     whole: list[Lexeme] = []
     for index, token in enumerate(tokens):
         is_index = token.text == "_" or (bool(whole) and whole[-1].text.endswith("_") and token.kind == "num")
@@ -298,11 +299,11 @@ def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
-    """Return where the label of an item ends and where its value begins; None where it has no label in words.
+    """Return the end of an item's label and the start of its value, or None if it has no label in words.
 
     Maximum: 3; Tom gets 5    a colon or a verb ends the label
-    team 2: 5                 so it does behind a number that is part of the label
-    apples 5; mean (1, 2)     without one, the value itself does: a number, a bracket
+    team 2: 5                 the label ends with a number
+    apples 5; mean (1, 2)     without colon and verb, the label ends before a number or a bracket
     x-coordinate: 3           a hyphen belongs to the label
     x = 3                     None: an equation of a letter needs no label
     3 apples; a + b: 3        None
@@ -331,7 +332,7 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
 
 
 def _label_name(tokens: list[Lexeme]) -> str:
-    # CO is not Co, m is not M, and the A of `speed of A` is not an article.
+    # Short symbols keep their case: CO is not Co, m is not M. The A of `speed of A` is not an article.
     words = [token.text for token in tokens if token.kind in _WORDLIKE]
     words = [word if len(word) <= MAX_SYMBOL_LETTERS or "_" in word else word.lower() for word in words]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words
@@ -342,7 +343,7 @@ def _label_name(tokens: list[Lexeme]) -> str:
 
 
 def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
-    """Return the value that a sentence speaks of, where none of its words changes what the value means."""
+    """Return the value that a sentence states, or None if one of its words may change the meaning of the value."""
     if (remark := _before_remark(tokens)) is not None and _is_idle(tokens[len(remark[0]) :]):
         return remark
     words = [token.text.lower() for token in tokens if token.kind == "word"]
@@ -350,7 +351,7 @@ def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
         return None
     verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in WORDS["verbs"]]
     if verbs and verbs[-1] + 1 < len(tokens):
-        # Of `Anna is taller`, both sides of the verb count.
+        # In `Anna is taller` the words behind the verb are not a value, so Text is not accepted.
         start = verbs[-1] + 1
         if tokens[start].text == ":" and start + 1 < len(tokens):
             start += 1
@@ -365,12 +366,12 @@ def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
 
 
 def _is_idle(remark: list[Lexeme]) -> bool:
-    """Tell whether a remark takes nothing back: it names no other value and no doubt."""
+    """Tell whether a remark leaves the value as it is: it has no number and no word of doubt."""
     return not any(token.kind == "num" or token.text.lower() in WORDS["unsure"] for token in remark)
 
 
 def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
-    """Return the 5 of `5 (since it is odd)`."""
+    """Return the value before a remark in brackets: the 5 of `5 (since it is odd)`."""
     start = next((i for i, token in enumerate(tokens) if token.kind == "open" and token.text == "("), 0)
     is_word = [token.kind == "word" for token in tokens]
     is_remark = start > 0 and tokens[-1].kind == "close" and any(is_word[start:]) and not any(is_word[:start])
@@ -378,7 +379,7 @@ def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
 
 
 def _behind_label(tokens: list[Lexeme]) -> StatedValue | None:
-    """Return the 3 of `the width = 3` and of `the width: 3`."""
+    """Return the value behind a label: the 3 of `the width = 3` and of `the width: 3`."""
     equals = next((i for i, token in enumerate(tokens) if token.text in ("=", ":")), 0)
     if equals and equals + 1 < len(tokens) and all(token.kind in ("word", "name") for token in tokens[:equals]):
         return tokens[equals + 1 :], (Text, Named)
@@ -400,7 +401,7 @@ def named_value(tokens: list[Lexeme]) -> Node | None:
 
 
 def words_of(tokens: list[Lexeme]) -> Text:
-    """Return the words. Raises UnreadableAnswer where mathematics stands among them."""
+    """Return an answer that consists of words. Raises UnreadableAnswer if there is mathematics in it."""
     words: list[str] = []
     for index, token in enumerate(tokens):
         if token.kind in _WORDLIKE:

@@ -81,7 +81,7 @@ def describe_error(error: BaseException) -> list[Value]:
 
 
 def last_line_in(file: str, error: BaseException) -> int | None:
-    """Return the line of the innermost frame of a file that the error passed through; None where there is none."""
+    """Return the line of the innermost frame of a file that the error passed through, or None if there is none."""
     line = None
     step = error.__traceback__
     while step is not None:

@@ -97,7 +97,7 @@ class Confinement(NamedTuple):
         return steps
 
     def task_limit(self, threads: int, native: bool) -> int | None:
-        """Return what to set as the limit on a user's tasks; None where it would count, or bind, the wrong ones."""
+        """Return what to set as the limit on a user's tasks, or None if it would count, or bind, the wrong ones."""
         if self.counts_tasks or (native and self.user is not None):
             return threads + SPARE_TASKS
         if native and self.shared_user:
@@ -137,7 +137,7 @@ def set_limits(limits: JobLimits, task_limit: int | None, native: bool, hard: bo
 
 
 def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
-    """Return the filter that a process installs last; None where the tier has none."""
+    """Return the filter that a process installs last, or None if the tier has none."""
     if tier == "full":  # In a pid namespace of its own every job has the same process id.
         return seccomp.Filter(seccomp.assemble(1, native, alone=True))
     if tier == "container":
@@ -175,7 +175,7 @@ def die_with(parent: int) -> None:
 
 
 def enter_tier(control: socket.socket, options: dict[str, Any]) -> Confinement:
-    """Enter the tier of the options. Raises NotPossible and OSError where this machine does not give it."""
+    """Enter the tier of the options. Raises NotPossible and OSError if this machine does not give it."""
     return _enter_full(control, options) if options["tier"] == "full" else _enter_shared(options)
 
 
@@ -262,7 +262,7 @@ def _become_user(uid: int) -> None:
 
 
 def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
-    """Return an unused user id, as limits on tasks do not bind root; None where root may not change its user.
+    """Return an unused user id, as limits on tasks do not bind root, or None if root may not change its user.
 
     The boxes become the user's, and stay open to root's group.
     """

@@ -125,7 +125,7 @@ def call_step(name: str, *arguments: Any) -> Callable[[], int]:
 
 
 def fork() -> int:
-    """Fork; returns 0 in the child. OSError where the kernel has no process to give.
+    """Fork; returns 0 in the child. Raises OSError if the kernel has no process to give.
 
     What Python does around it is for processes with threads, touches a hundred pages and would seed `random` anew.
     """
@@ -207,7 +207,7 @@ HAS_X32 = _machine in _X86_NAMES
 """Whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
 
 AUDIT_ARCH = {**dict.fromkeys(_X86_NAMES, 0xC000003E), **dict.fromkeys(_ARM_NAMES, 0xC00000B7)}.get(_machine)
-"""The constant by which a seccomp filter knows this architecture (linux/audit.h); None where it is none of the two."""
+"""The constant by which a seccomp filter knows this architecture (linux/audit.h), or None if it is none of the two."""
 
 
 def _read_calls() -> tuple[dict[str, int], dict[str, list[str]]]:
@@ -233,7 +233,7 @@ CALL_NUMBERS, CALL_CLASSES = _read_calls()
 
 
 def call_number(name: str) -> int:
-    """Return the call's number here. Raises OSError where it is not known, or this architecture does not have it."""
+    """Return the call's number here. Raises OSError if it is not known, or this architecture does not have it."""
     if name not in CALL_NUMBERS:
         raise OSError(f"{_machine} has no system call {name} that is known here")
     return CALL_NUMBERS[name]

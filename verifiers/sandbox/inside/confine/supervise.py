@@ -1,8 +1,8 @@
 """Watches the processes of one job and ends them at their limits.
 
-CPU time decides, that of all processes of the job, living and ended. Waiting is bounded apart from it: time counts as
-waiting when no process of the request could run. A process that stands in line for a core could, so that verdicts are
-the same on a busy machine. Memory is looked at in passing; the address-space limit is what stops a sudden gigabyte.
+The main limit is on CPU time, of all processes of the job, including ended ones. Waiting has a separate limit: time
+counts as waiting if no process of the job can run. A process that waits for a core can run, so verdicts are the same on
+a busy machine. Memory is checked too, but the limit of the address space stops sudden growth.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAVES_CORE_S = 0.1
 """Once jobs have waited so long, others may have their core."""
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-"""The unit in which /proc gives the CPU time of ended children."""
+"""The unit of CPU times in /proc."""
 
 MAX_ORPHANS = 10_000
 """Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
@@ -35,7 +35,7 @@ MAX_FOLDERS = 200
 """How many folders of a box are looked into; one with more counts as endless."""
 
 ENDLESS = 2**50
-"""The size of a box that cannot be told."""
+"""The size of a folder that cannot be measured."""
 
 PAGE_BYTES = resource.getpagesize()
 
@@ -65,7 +65,7 @@ class JobReport(TypedDict):
 
 
 class Watched:
-    """One process under watch, and what became of it."""
+    """A watched process, and its end."""
 
     def __init__(self, pid: int, limits: JobLimits, native: bool = False) -> None:
         self.pid = pid
@@ -78,7 +78,7 @@ class Watched:
         self.idle_s = 0.0
         """How long no process of the request could run."""
         self.cpu_s = 0.0
-        """CPU time of all its processes at the last look; for those that are killed there is no other measure."""
+        """The CPU time of all its processes at the last look. For killed processes there is no other measure."""
         self.ended_by: str | None = None
         """Why it was ended from here: a limit, by its name in `execution.ProgramEnd`, busy or partner."""
         self.report: JobReport | None = None
@@ -114,7 +114,7 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
-                # Nothing is left to tell whether a job that has ended could run in its last tick, and most are shorter.
+                # It is unknown whether an ended job could run in its last tick, and most jobs are shorter.
                 self._add_idle_time([job for job in jobs if job.running and job.handle not in ended])
                 if not has_left and max(job.idle_s for job in jobs) > LEAVES_CORE_S:
                     has_left = True
@@ -142,7 +142,7 @@ class Supervisor:
         kill(job.pid)
 
     def _add_idle_time(self, running: Sequence[Watched]) -> None:
-        """Add the time since the last look to what the jobs waited, unless one of them can run (a partner)."""
+        """Add the time since the last look to the waiting time, unless one of the jobs can run."""
         if self._proc is None or not running:
             return
         could_run = any(self._can_run(self._proc, self._processes(job)) for job in running)
@@ -155,7 +155,7 @@ class Supervisor:
     def _processes(self, job: Watched) -> list[int]:
         if not job.native:
             return [job.pid]
-        # Where no namespace takes it along, what a job's processes leave behind becomes a child of this process.
+        # Without a namespace, processes that a job leaves behind become children of this process.
         family = self._family(os.getpid())[1:]
         for partner in self._jobs:
             if partner is not job:
@@ -216,7 +216,7 @@ class Supervisor:
 
     @staticmethod
     def _can_run(proc: int, pids: Sequence[int]) -> bool:
-        """Return whether a thread of these processes runs or stands in line for a core."""
+        """Tell whether a thread of these processes runs or waits for a core."""
         for pid in pids:
             with contextlib.suppress(OSError, IndexError):
                 for task in _list_folder(proc, f"{pid}/task"):
@@ -225,7 +225,7 @@ class Supervisor:
         return False
 
     def _sum(self, pids: Sequence[int], measure: Callable[[int, int], int]) -> int:
-        """Add up what `measure` reads in /proc of each process; those that cannot be read count nothing."""
+        """Add up a measure from /proc over processes. Processes that cannot be read are left out."""
         if self._proc is None:
             return 0
         total = 0
@@ -256,7 +256,7 @@ def kill_group(leader: int) -> None:
 
 
 def end_orphans() -> None:
-    """Kill and reap what a job started and left behind; this process has made itself its parent."""
+    """Kill and reap the processes that a job left behind. They have become children of this process."""
     for _ in range(MAX_ORPHANS):
         try:
             with open(f"/proc/self/task/{os.getpid()}/children") as file:
@@ -282,7 +282,7 @@ def _list_folder(proc: int, path: str) -> list[str]:
 
 
 def _read_words(proc: int, path: str) -> list[str]:
-    """Return the words of a file; of `stat` those behind the name in brackets, of which the first is the state."""
+    """Return the words of a file. For `stat`, return those after the name in brackets; the first one is the state."""
     descriptor = os.open(path, os.O_RDONLY, dir_fd=proc)
     try:
         return os.read(descriptor, 4096).decode().rpartition(")")[2].split()
@@ -303,7 +303,7 @@ def _count_tasks(proc: int, pid: int) -> int:
 
 
 def _box_bytes(box: str) -> int:
-    """Return what a working folder takes up, or `ENDLESS` where it holds too much or cannot be read."""
+    """Return the size of a working folder, or `ENDLESS` if it has too many files or cannot be read."""
     total = 0
     folders = [box]
     for visited, folder in enumerate(folders):  # The list grows on the way.

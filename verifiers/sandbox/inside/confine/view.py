@@ -124,7 +124,7 @@ def enter_root(root: str) -> None:
 
 
 def open_proc() -> int | None:
-    """Open a /proc of this pid namespace and hide it again; None where the kernel allows none."""
+    """Open a /proc of this pid namespace and hide it again, or None if the kernel allows none."""
     try:
         kernel.mount("proc", _NEW_PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         return os.open(_NEW_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -212,7 +212,7 @@ class Zygote:
         return pid
 
     def _clean(self, watched: Sequence[supervise.Watched]) -> None:
-        """End what is left of a job and, where no namespace does that, remove what it left behind."""
+        """End what is left of a job and, if no namespace does that, remove what it left behind."""
         for job in watched:
             if job.running:
                 supervise.kill(job.pid)

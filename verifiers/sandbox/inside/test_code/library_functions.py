@@ -147,7 +147,7 @@ def defined_names(tree: ast.Module) -> Iterator[str]:
 
 
 def library_function(name: str) -> Value:
-    """Return the function of that name. Raises LookupError where the library is not installed here."""
+    """Return the function of that name. Raises LookupError if the library is not installed here."""
     try:
         return getattr(importlib.import_module(LIBRARY_OF[name]), name)
     except (ImportError, AttributeError):

@@ -32,7 +32,7 @@ class SolutionWatch:
         raise ImportError("the program can only be run again in one process with its tests")
 
     def describe_last_call(self) -> list[str] | None:
-        """Return the name, the arguments and the result of the solution's last call, as text; None where unknown."""
+        """Return the name, the arguments and the result of the solution's last call, as text, or None if unknown."""
         return None
 
 
@@ -75,7 +75,7 @@ class Report:
         write_result({"test": test, "ok": True})
 
     def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
-        """Report a test that failed. Raises `RunEnded` where no more is to be run."""
+        """Report a test that failed. Raises `RunEnded` if no more is to be run."""
         self._failed += 1
         reason = self.watch.broken_reason
         described = describe_failure(error) if reason is None else ["SolutionGone", reason]

@@ -181,7 +181,7 @@ def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[
 
 
 def _exit_of(node: ast.stmt) -> ast.Expr | None:
-    """Return the exit status that a statement leaves with, as in `sys.exit(0)`; None where it does not leave."""
+    """Return the exit status that a statement leaves with, as in `sys.exit(0)`, or None if it does not leave."""
     match node:
         case ast.Expr(value=ast.Call(func=function, args=args)) if ast.unparse(function) in _LEAVING:
             pass

@@ -1,15 +1,14 @@
-"""Runs test code: each statement of it that asserts (`statements.py`) is a test, then its `check` function is called.
+"""Runs test code. Each statement with an assertion (`statements.py`) is a test.
 
     def check(candidate):
         assert candidate(1) == 2         test 1
-        x = candidate(2)                 if this fails, so does the run: a test more, and the units after it are not run
+        x = candidate(2)                 if this fails, it counts as one more test, and later tests do not run
         assert x == 3                    test 2
 
-Then come `unittest.TestCase` classes and functions called `test...`, save those that the code has called itself: tests
-"TestAdd.test_zero" and "test_one". Classes run in the order of their definition, the tests of each by name. A test that
-is skipped, or expected to fail, without any doing of the solution (`test_session/probe.py`) does not count; any other
-that is skipped has not passed, nor has one whose assertions were all left out. Tests that only pytest understands are
-run by it (`pytest_run.py`).
+Then `unittest.TestCase` classes and functions named `test...` run, such as "TestAdd.test_zero" and "test_one", unless
+the code has called them itself. Classes run in the order of their definition, their tests by name. A test that is
+skipped or expected to fail for every solution (`test_session/probe.py`) does not count. Other skipped tests have
+failed, and so have tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
 The outcome of each test is a line on the result descriptor, with the last call of the solution before it:
 
@@ -18,16 +17,16 @@ The outcome of each test is a line on the result descriptor, with the last call 
      "calls": ["add", "1, 2", "4"]}
     {"done": {"passed": 2, "total": 3}}
 
-The role `one_process` runs a program and its tests in one namespace of one process, for test code that cannot be apart
-from the solution (`protocols/isolation.py`):
+The role `one_process` runs a program and its tests in one namespace of one process, for test code that needs the
+solution's process (`protocols/isolation.py`):
 
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-Where every test passed, the lines end with {"nonce": ...}: a program that ends the process before that has not passed.
-The verdict is weak. The program can search the process, override what the tests use, and answer comparisons. Replacing
-assertions and builtins is noticed unless it is undone in time. While the program runs, the nonce is on the
-interpreter's evaluation stack only, so that walking frames and objects does not lead to it.
+If every test passed, the last line is {"nonce": ...}, so a program that ends the process early does not pass. The
+verdict is weak, because the program can search the process and override names that the tests use. Replaced assertions
+and builtins are noticed, unless the program restores them in time. While the program runs, the nonce is only on the
+interpreter's evaluation stack, where frames and objects do not lead to it.
 """
 
 from __future__ import annotations
@@ -81,12 +80,12 @@ def _run_all(plan: Plan, code: str, namespace: dict[str, Value], candidate: Valu
     except RunEnded:
         raise
     except SystemExit:
-        report.total += 1  # What was to come has not passed.
+        report.total += 1  # Tests that did not run have failed.
         return
     except BaseException as error:
         _report_failed_setup(error, code, report)
         return
-    # In one process the namespace is the program's, which may have tests of its own.
+    # In one process, the namespace may also have tests of the program.
     defined = {
         name: value
         for name, value in namespace.items()
@@ -161,7 +160,7 @@ def _report_failed_setup(error: BaseException, code: str, report: Report) -> Non
 
 
 def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: Plan) -> None:
-    """Run the tests among what a module has defined, save the functions that it has called already."""
+    """Run the tests of a module, except functions that it has already called."""
     # Where two long lists differ, working out how takes unittest minutes.
     setattr(unittest.case, "difflib", SimpleNamespace(ndiff=lambda first, second: ()))  # noqa: B010
     defined = {name: value for name, value in defined.items() if name not in plan.called or isinstance(value, type)}
@@ -216,7 +215,7 @@ def _find_tests(
 
 
 def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
-    """Return whether a name of the test code means something to pytest alone: a class, a fixture, a hook, a mark."""
+    """Tell whether the test code uses something that only pytest knows: a class, a fixture, a hook, a mark."""
     is_definition = inspect.isfunction(value) or isinstance(value, type)
     if is_definition and value.__module__ != module:
         return False
@@ -272,7 +271,7 @@ class _ReportingResult(unittest.TestResult):
 
     def addError(self, test: Value, err: Value) -> None:
         self._note(err[1])
-        if not isinstance(test, unittest.TestCase):  # The error is of a class, whose tests are not run.
+        if not isinstance(test, unittest.TestCase):  # A class failed to set up, so its tests did not run.
             self._report.add_failure(str(test), None, self._trouble)
 
     def addFailure(self, test: Value, err: Value) -> None:
@@ -314,7 +313,7 @@ _GUARDED: dict[str, Value] = {
     "AssertRaisesContext": unittest.case._AssertRaisesContext,
     "math": math,
 }
-"""Whose functions a program is not to replace, besides the builtins."""
+"""Modules and classes whose functions a program must not replace, in addition to builtins."""
 
 _REPLACEABLE = frozenset({"print", "input", "open", "exit", "quit", "help", "_", "copyright", "credits", "license"})
 """Builtins that programs and tests replace for honest ends."""
@@ -371,7 +370,7 @@ def _run_again(namespace: dict[str, Value], prelude: str, program: str) -> None:
 
 
 def _as_module(program: ModuleType, names: Collection[str], name: str) -> ModuleType:
-    """Return the program under a name that test code has for it, and for a package around it what asks the program."""
+    """Return the program as a module of this name. A package around it passes names on to the program."""
     if name not in SOLUTION_FOLDERS and not any(each.startswith(f"{name}.") for each in names):
         return program
     package = ModuleType(name)
@@ -389,7 +388,7 @@ def _find_candidate(namespace: dict[str, Value], entry_point: str | None) -> Val
 
 
 def _function_identities() -> dict[str, tuple[int, int]]:
-    """Return what tests are made of, `TestCase.assertEqual`, `all`, `isinstance` ..., by name."""
+    """Return the functions that tests use, such as `TestCase.assertEqual`, `all` and `isinstance`, by name."""
     functions = {
         f"{owner_name}.{name}": value
         for owner_name, owner in _GUARDED.items()

@@ -104,7 +104,7 @@ class Operators:
         return remote._truegold_handle in self._made
 
     def compare(self, name: str, left: Value, right: Value, by_tests: bool) -> Value:
-        """Return the answer of a comparison, NotImplemented where no class is asked.
+        """Return the answer of a comparison, NotImplemented if no class is asked.
 
         by_tests: whether Python code has written the comparison, and not a function such as `sorted`.
         """

@@ -1,21 +1,20 @@
-"""Stands in for the solution's functions, classes and instances in test code, and carries values to them.
+"""Lets test code use a solution that runs in another process: proxies for its functions, classes and objects.
 
     candidate(3)         a call in the solution's process
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class
     stack.push(3)        a call there; so are attributes, len(), iteration, indexing, `in`, str() and `with`
 
-The result of the solution's own `__eq__` for a plain value is not evidence (`operators.py`). For the same reason an
-object that a function returned is not asked whether it contains something, or starts with it: where the test code
-expects a list or a text, such an object would say yes to everything. Objects that the test code itself made of a class,
-`Trie()`, are asked: tests of classes consist of that.
+A solution must not pass by lying about itself. So its own `__eq__` is not believed when an object is compared with
+plain data (`operators.py`). Methods such as `startswith` are refused for an object that a function returned: the tests
+expect a text or a list there, and such an object could say yes to everything. Objects that the test code made,
+`Trie()`, may answer, because that is how classes are tested.
 
-Values go to the solution as data; functions and iterators of the test code go as numbers. What has no form, such as an
-object of a class that the test code defines, cannot be passed between processes. The test code then needs the solution
-in its own process (`CannotIsolate`), which depends on the test code alone.
+Plain values are sent to the solution as data. Functions and iterators of the test code are sent as numbers. Other
+values, such as an object of a class that the test code defines, cannot be sent: the test code then needs the solution
+in its own process (`CannotIsolate`).
 
-What comes from the solution is data of exact built-in types, and a remote object for the rest. Nothing is believed: a
-description that makes no sense raises, and the session ends. What a value can be is a closed list (`wire`,
-`shared_objects.py`). Nothing in it is run, and nothing compares by rules of the solution's.
+From the solution come data of built-in types, and proxies for everything else. A reply can only hold values of a closed
+list of kinds (`wire`, `shared_objects.py`); a reply that makes no sense ends the session. Nothing in a reply is run.
 """
 
 from __future__ import annotations
@@ -46,10 +45,11 @@ from .surroundings import TEST_MODULE, StandIn, may_stand_in, mock_names
 SEARCH_METHODS = frozenset(
     "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
 )
-"""Methods of data that take what is expected and answer yes or no, or where: objects that test code made have them."""
+"""Methods that look for an expected value in an object: `startswith`, `count`. Only an object that the test code made
+may answer them."""
 
 _READING_METHODS = frozenset("decode encode format join translate".split())
-"""Methods of data that tests do not call with an expected value."""
+"""Methods of data that are never called with an expected value."""
 
 _DATA_TYPES_ASKED: tuple[type, ...] = (
     *(str, bytes, tuple, frozenset, int, float, complex, decimal.Decimal, fractions.Fraction),
@@ -58,26 +58,27 @@ _DATA_TYPES_ASKED: tuple[type, ...] = (
 DATA_METHODS = SEARCH_METHODS | (
     {name for kind in _DATA_TYPES_ASKED for name in dir(kind) if callable(getattr(kind, name))} - _READING_METHODS
 )
-"""Methods of data that does not change: test code that calls them expects data, unless it names the class."""
+"""Methods of immutable data. Test code that calls one expects data. An object of the solution may answer only if the
+test code names its class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
-"""Names with two underscores that describe an object. By others libraries ask an object to do their work for them
-(`__array_function__`, `__array_interface__`), which is not for a solution to do."""
+"""The names with two underscores that a solution may answer. With others, such as `__array_function__`, libraries let
+an object do their work."""
 
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
 MAX_NAME_CHARS = 200
-"""How many classes there may be, how many methods each, and how long their names. They stop descriptions that are made
-to fill the memory."""
+"""The most classes, methods of a class, and characters of a name. They stop replies that are made to fill the
+memory."""
 
 _DATA_TYPES = frozenset(BUILTIN_TYPES.values())
-"""Types whose objects can be made of data."""
+"""Types whose objects can be sent as data."""
 
 _ITERATOR_MODULES = frozenset({"builtins", "itertools", "_csv", TEST_MODULE})
-"""The modules of iterators that can only be iterated over; others, such as a cursor of sqlite3, have more to them."""
+"""The modules of plain iterators. Iterators of other modules, such as a cursor of sqlite3, can do more."""
 
 _NOT_PICKLED = frozenset({"builtins", "numpy", "unittest", "solution", TEST_MODULE})
-"""Packages whose objects have forms of their own, or belong to one of both processes."""
+"""Packages whose objects are not sent as pickles: they are sent in another form, or belong to one process."""
 
 _CALLBACK_TYPES = (
     *(FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len))),
@@ -88,7 +89,7 @@ _BUILTIN_LOOKS: dict[str, type] = {
     "generator": GeneratorType,
     **{kind.__name__: kind for kind in (map, filter, zip, enumerate, reversed)},
 }
-"""Types that `isinstance` sees in the objects that stand for theirs."""
+"""Types that a proxy pretends to have, so that `isinstance(proxy, GeneratorType)` is true."""
 
 
 class _Session(Protocol):
@@ -108,21 +109,19 @@ class _Session(Protocol):
 
 
 class CannotIsolate(BaseException):
-    """The test code does something that needs the solution in its own process.
-
-    This is not an `Exception`, so that test code does not take it for one of the solution's.
+    """Raised when test code does something that needs the solution in its own process. It is not an `Exception`, so
+    that `except Exception` in the test code does not catch it.
     """
 
     def __init__(self, reason: str, maybe_from_solution: bool = False) -> None:
         super().__init__(reason)
         self.maybe_from_solution = maybe_from_solution
-        """Whether what the test code passes on may come from the solution, which must not decide how it is tested."""
+        """Whether the value may come from the solution. A solution must not decide how it is tested."""
 
 
 class RemoteType(type):
-    """The class of classes that stand for the solution's.
-
-    described: whether a class is made from a description of the solution's, and not by a statement of the test code.
+    """The metaclass of all proxies for classes of the solution. described: whether the solution described the class.
+    Otherwise the test code defined it, as a subclass.
     """
 
     _truegold_class_session: _Session
@@ -167,7 +166,7 @@ class RemoteType(type):
 
 
 class RemoteObject:
-    """An instance of a class of the solution's, or of one that Python's library made for it."""
+    """The proxy for an object of the solution, whether its class is the solution's own or a library's."""
 
     __slots__ = ("_truegold_handle", "_truegold_session")
 
@@ -176,7 +175,7 @@ class RemoteObject:
     _truegold_base: type | None = None
     """The built-in type that the class derives from."""
     __no_type_check__ = True
-    """`typing.get_type_hints` runs annotations that are texts: not the solution's."""
+    """Stops `typing.get_type_hints`, which would run the solution's annotations as code."""
 
     def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
@@ -202,7 +201,7 @@ for _name, _operator_method in OPERATOR_METHODS.items():
 
 
 class RemoteFunction:
-    """A function or bound method of the solution."""
+    """The proxy for a function or a bound method of the solution."""
 
     __no_type_check__ = True
 
@@ -222,7 +221,7 @@ class RemoteFunction:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The parameters, which libraries ask for to know what they may pass."""
+        """The parameters of the function, for libraries that look at them."""
         described = self._truegold_session.call_special(self._truegold_handle, "__signature__")
         return inspect.Signature([inspect.Parameter(name, kind, **default) for name, kind, default in described])
 
@@ -231,7 +230,7 @@ class RemoteFunction:
 
 
 class RemoteCoroutineFunction(RemoteFunction):
-    """An `async def` function; it runs where the test code awaits it."""
+    """The proxy for an `async def` function. The function runs when the test code awaits it."""
 
     __slots__ = ()
 
@@ -245,17 +244,16 @@ def _refuse_protocol(name: str) -> None:
 
 
 def _asked(remote: Value, name: str, value: Value) -> Value:
-    """Return the value of an attribute, unless it is one by which an object lies about what it is."""
+    """Return the value of an attribute, if the solution may answer for it (`_refuse_lies`)."""
     if callable(value) or (name in mock_names() and not isinstance(remote, RemoteFunction)):
         _refuse_lies(remote, name)
     return value
 
 
 def _refuse_lies(remote: Value, name: str) -> None:
-    """Raise AttributeError where an object of the solution would answer for data or for a mock: the answer is its word.
-
-    It may where the test code names its class, and what it searches for, or has recorded, only where the test code made
-    the object.
+    """Raise AttributeError if the solution could lie with this attribute, because tests expect data or a mock there.
+    Methods of data are allowed if the test code names the class of the object. Methods that search, and those of mocks,
+    are allowed if the test code made the object.
     """
     is_mocks = name in mock_names()
     if not is_mocks and name not in DATA_METHODS and name not in _table_methods(sys.modules.get("pandas")):
@@ -272,7 +270,8 @@ def _refuse_lies(remote: Value, name: str) -> None:
 
 @functools.cache
 def _table_methods(pandas: Value) -> frozenset[str]:
-    """Return the methods of tables that take another one, where the test code uses tables: `compare`, `eq`, `sub`."""
+    """Return the methods of pandas that compare with another table: `compare`, `eq`, `sub`. Empty if pandas is not
+    loaded."""
     kinds = () if pandas is None else (pandas.DataFrame, pandas.Series, pandas.Index)
     codes = {name: getattr(getattr(kind, name), "__code__", None) for kind in kinds for name in dir(kind)}
     others = {"other", "right", "values"}
@@ -285,7 +284,7 @@ def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Ca
             if args or kwargs or name in SEARCH_METHODS or name in mock_names():
                 _refuse_lies(self, name)
             return session.call(["method", self._truegold_handle, name], name, args, kwargs)
-        # It is written `Solution.f(None, 3)`.
+        # The test code calls the method on the class: `Solution.f(None, 3)`.
         return session.call(["method", handle, name], name, (self, *args), kwargs)
 
     async def coroutine_method(self: Value, *args: Value, **kwargs: Value) -> Value:
@@ -297,7 +296,7 @@ def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Ca
 
 
 class _Replaceable:
-    """A method in whose place the test code may put something else: `stack.push = Mock()`."""
+    """A method that the test code may replace: `stack.push = Mock()`."""
 
     def __init__(self, method: Callable[..., Value], name: str) -> None:
         self._method = method
@@ -324,7 +323,7 @@ def _call(self: RemoteObject, *args: Value, **kwargs: Value) -> Value:
 
 
 def _exit(self: RemoteObject, kind: Value, error: Value, traceback: Value) -> None:
-    # What it returns is not passed on: a solution could swallow the assertions of a `with` block.
+    # The result is dropped. With True, a solution could swallow failed assertions of a `with` block.
     self._truegold_session.call_special(self._truegold_handle, "__exit__", kind, error, None)
 
 
@@ -345,7 +344,7 @@ _SPECIAL_METHODS: dict[str, Callable[..., Value]] = {
 class RemoteValues:
     """Encodes what goes to the solution and decodes what comes from it.
 
-    It keeps the functions that were passed, and one remote object for each object and class of the solution.
+    It keeps the functions that were sent, and one proxy for each object and class of the solution.
     """
 
     def __init__(self, session: _Session) -> None:
@@ -358,24 +357,24 @@ class RemoteValues:
         self._tuple_classes: dict[tuple[str, ...], type] = {}
 
     def encode(self, value: Value) -> tuple[Json, list[Value]]:
-        """Return the JSON and the mutable objects in it. Raises `CannotIsolate` and `ResultTooLarge`."""
+        """Return the JSON of a value, and the mutable objects in it. Raises `CannotIsolate` and `ResultTooLarge`."""
         encoder = _Encoder(self)
         return encoder.encode(value), encoder.tracked
 
     def encode_known(self, value: Value, known: dict[int, int]) -> Json:
-        """Return the JSON of a value, in which objects that both sides have are named by the index that `known` has for
-        their id. Raises `CannotIsolate` and `ResultTooLarge`."""
+        """Return the JSON of a value. Objects in `known`, which maps ids to indices, are sent as their indices, because
+        both sides have them. Raises `CannotIsolate` and `ResultTooLarge`."""
         return _Encoder(self, known).encode(value)
 
     def decode(self, data: Json, known: Sequence[Value] = (), asked: str | None = None) -> Value:
         """Return the value of an answer. Raises `Undecodable`.
 
-        known: objects that the data may refer to. asked: the name that was asked for, where one was.
+        known: objects that the data refers to by their indices. asked: the name of the attribute, if one was asked for.
         """
         return _Decoder(self, known, asked).decode(data)
 
     def register(self, function: Callable[..., Value]) -> int:
-        """Return the number under which the solution can call a function of the test code."""
+        """Return the number by which the solution can call a function of the test code."""
         index = self._indices.get(id(function))
         if index is None:
             index = self._indices[id(function)] = len(self._functions)
@@ -383,13 +382,13 @@ class RemoteValues:
         return index
 
     def register_stand_in(self, value: Value) -> int:
-        """Return the number under which the solution can use an object of the test code."""
+        """Return the number by which the solution can use an object of the test code."""
         if id(value) not in self._stand_ins:
             self._stand_ins[id(value)] = StandIn(value)
         return self.register(self._stand_ins[id(value)])
 
     def function(self, index: Json) -> Callable[..., Value]:
-        """Return the function that was passed under this number. Raises `Undecodable`."""
+        """Return the function that was sent under this number. Raises `Undecodable`."""
         if type(index) is not int or not 0 <= index < len(self._functions):
             raise Undecodable("it calls a function that it was not given")
         return self._functions[index]
@@ -411,11 +410,11 @@ class RemoteValues:
         return error
 
     def class_handle(self, kind: type) -> int | None:
-        """Return the handle of the solution's class that this one stands for."""
+        """Return the handle of the solution's class behind a proxy class, or None."""
         return next((handle for handle, known in self._classes.items() if known is kind), None)
 
     def remote_object(self, handle: Json, kind: type) -> Value:
-        """Return what stands for an object of the solution. kind: the class that stands for its class."""
+        """Return the proxy for an object of the solution. kind: the proxy for its class."""
         _check(type(handle) is int and issubclass(kind, RemoteObject))
         self.session.operators.note_return(handle)
         if handle not in self._objects:
@@ -426,7 +425,7 @@ class RemoteValues:
         return self._objects[handle]
 
     def remote_function(self, handle: Json, name: Json, is_coroutine: Json) -> Value:
-        """Return what stands for a function of the solution."""
+        """Return the proxy for a function of the solution."""
         _check(type(handle) is int)
         if handle not in self._objects:
             kind = RemoteCoroutineFunction if is_coroutine is True else RemoteFunction
@@ -434,7 +433,7 @@ class RemoteValues:
         return self._objects[handle]
 
     def remote_class(self, handle: Json, about: Json) -> type:
-        """Return what stands for a class of the solution. about: its description (`serve.py`), if it is a new one."""
+        """Return the proxy for a class of the solution. about: the description of a new class (`serve.py`)."""
         _check(type(handle) is int)
         if handle in self._classes:
             return self._classes[handle]
@@ -496,14 +495,14 @@ def _remote_class(
     elif not any(vars(above).get("_truegold_base") for base in bases for above in base.__mro__):
         namespace["__class__"] = property(
             type
-        )  # A class of the program's own is not the library's that it derives from.
+        )  # A subclass that the program defines does not look like the class of the library.
     if data_base is not None:
         namespace["_truegold_base"] = data_base
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
 
 
 class _RemoteError:
-    """A base of the classes that stand for the solution's exceptions: their text is the one that they have there."""
+    """The base of proxies for exceptions of the solution. It keeps the text that the exception has there."""
 
     _solution_message: str | None = None
 
@@ -518,7 +517,8 @@ class _Encoder(Encoder):
     sends_object_arrays = False
 
     def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
-        """known: the index, by id, of each object that both sides have; without it mutable objects are tracked."""
+        """known: the index of each object that both sides have, by its id. If it is None, mutable objects are
+        tracked."""
         super().__init__(values.session.codecs, known=known, track=known is None)
         self._values = values
 
@@ -556,17 +556,17 @@ class _Encoder(Encoder):
 
 
 def _pickled(value: Value) -> str | None:
-    """Return an object of a library as the solution can load it; what comes from there is never loaded so."""
+    """Return a library's object as a pickle for the solution, or None. Pickles from the solution are never loaded."""
     if isinstance(value, type | ModuleType) or type(value).__module__.partition(".")[0] in _NOT_PICKLED:
         return None
     try:
         return base64.b64encode(pickle.dumps(value)).decode("ascii")
-    except Exception:  # Each class has its own way of saying that it cannot be pickled.
+    except Exception:  # Classes that cannot be pickled raise errors of many types.
         return None
 
 
 def _refer_to_shared(value: Value) -> Json | None:
-    """Return a reference to what the solution's process has as well; None where it does not have it."""
+    """Return a reference to a value that the solution's process has too, or None."""
     if isinstance(value, RemoteObject | RemoteFunction):
         return {"$": "handle", "v": value._truegold_handle}
     if isinstance(value, type) and (handle := vars(value).get(CLASS_HANDLE)) is not None:

@@ -1,4 +1,4 @@
-"""Role `serve`: loads the program and does what the test code's process asks for, until that process is gone.
+"""Role `serve`: loads the program, and answers requests of the test code's process until that process ends.
 
     ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
     ["call", 0, args, names, true]       ["changed", contents, 3] as well
@@ -9,19 +9,20 @@
     ["also", {"take": changes, "follow": surroundings}, "call", ...]
                                          ["also", {"changes": changes, "printed": texts}, "ok", 3]
 
-args is a tuple, whose last items belong to the keyword arguments in `names`. `also` says what either side has changed
-of what both have: containers that are lent (`Lender`), and what surrounds both (`Surroundings`). `changed` answers a
-call that had mutable arguments, and returned None or was made with `true`, for tests that look at them afterwards
-(`ArgumentUse`). While a function runs it may call functions of the test code: ["callback", index, args, names]. The
-answer is ["value", value] or ["raise", class, args], and further requests may come before it.
+args is a tuple; its last items are the keyword arguments in `names`. `also` has the changes of one side in lent
+containers (`Lender`) and in the surroundings (`Surroundings`). `changed` has the changed arguments of a call that
+returned None, or that was made with `true` because tests check the arguments afterwards (`ArgumentUse`). A running
+function may call functions of the test code with ["callback", index, args, names]. The answer is ["value", value] or
+["raise", class, args]; other requests may come before it.
 
-The first message says whether the program could be loaded. Data crosses as data, what has to stay here by its handle:
+The first message says whether the program could be loaded. Plain data is sent as data. Other objects stay here and are
+sent as handles:
 
     a function, a class, an instance     {"$": "function" | "class" | "remote", "v": 7, ...}
-    the same coming back as an argument  {"$": "handle", "v": 7}, which is the object itself again
+    the same coming back as an argument  {"$": "handle", "v": 7}, which gives the object itself
     a function of the test code          {"$": "callback", "v": 0}, called over the connection to the test process
 
-A class is described when it is first mentioned, so that the test code can have one that looks the same.
+The first message with a class describes it, so that the test code can have a proxy that looks the same.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def run_serve(payload: bytes) -> None:
     request = from_json(payload, len(payload))
     line = PartnerLine()
     try:
-        line.receive()  # What the tests have before the solution runs, it must not be able to disturb.
+        line.receive()  # The solution must not be able to change objects that the tests have before it runs.
     except PartnerGone:
         os._exit(0)
     try:
@@ -144,7 +145,8 @@ class _Server:
         return ["ok", None]
 
     def name(self, name: str) -> Json:
-        """Send a global of the program. What it took from the standard library is only named: both sides have it."""
+        """Send a global of the program. Objects of the standard library are sent by name, because both sides have
+        them."""
         if name not in self._namespace:
             return ["missing"]
         value = self._namespace[name]
@@ -160,7 +162,7 @@ class _Server:
             return ["missing"]
 
     def library(self, module: str, name: str) -> Json:
-        """Name a function of a module that holds what the program made, as pyplot holds its figures."""
+        """Send the name of a function whose module holds objects of the program, as pyplot holds figures."""
         return ["ok", self._handles.refer(getattr(import_module(module), name))]
 
     def public(self) -> Json:
@@ -188,7 +190,7 @@ class _Server:
         return self._answer(result)
 
     def _answer(self, result: Value) -> Json:
-        """Return the answer that gives a result, as what is lent where the program holds a part of it, too."""
+        """Return the answer with a result. Containers that the program also holds are lent."""
         held = sys.getrefcount(result) > _REFERENCES or shared_objects.has_shared_parts(result)
         return (held and self._lender.lend(result)) or ["ok", self._handles.encode(result)]
 
@@ -206,7 +208,7 @@ class _Server:
                 self.answer([kind, *rest])
 
     def _encode_error(self, error: BaseException, depth: int = 0) -> Json:
-        """Return an exception for the test code: its class, message, arguments, attributes and what caused it."""
+        """Return an exception for the test code: its class, message, arguments, attributes and cause."""
         error.__traceback__ = error.__context__ = None
         kind, message, _ = describe_error(error)
         try:
@@ -272,7 +274,7 @@ class Handles:
         return _Decoder(self, False, known).decode(data)
 
     def decode(self, data: Json, tracked: list[Value] | None = None) -> Value:
-        """Return the value of an argument. tracked: a list to which the mutable objects in it are added."""
+        """Return the value of an argument. tracked: a list that gets the mutable objects in it."""
         decoder = _Decoder(self, tracked is not None)
         value = decoder.decode(data)
         if tracked is not None:
@@ -280,7 +282,7 @@ class Handles:
         return value
 
     def callback(self, index: int, name: str = "function") -> Callable[..., Value]:
-        """Return a function that stands for one of the test code's."""
+        """Return the proxy for a function of the test code."""
         if index not in self._callbacks:
 
             def function(*args: Value, **kwargs: Value) -> Value:
@@ -292,7 +294,7 @@ class Handles:
         return self._callbacks[index]
 
     def stand_in(self, index: int) -> Value:
-        """Return what stands for an object of the test code."""
+        """Return the proxy for an object of the test code."""
         if index not in self._stand_ins:
             used = self._stand_ins[index] = Used(self.callback(index))
             self._callback_indices[id(used)] = index
@@ -303,7 +305,7 @@ class Handles:
         return id(value) in self._handles
 
     def refer(self, value: Value) -> Json:
-        """Return how the test code is told of an object that stays here."""
+        """Return the reference to an object that stays here."""
         if (index := self._callback_indices.get(id(value))) is not None:
             return {"$": "callback", "v": index}
         if isinstance(value, type):
@@ -316,7 +318,7 @@ class Handles:
         return {"$": "remote", "v": self._handle_of(value), "of": self.refer_to_class(type(value))}
 
     def refer_to_class(self, cls: type) -> Json:
-        """Return how the test code is told of a class, which is described when it is first mentioned."""
+        """Return the reference to a class, with a description if it is the first one."""
         name = cls.__name__
         if BUILTIN_TYPES.get(name) is cls or EXCEPTIONS.get(name) is cls:
             return {"$": "builtin", "v": name}
@@ -407,6 +409,6 @@ def _library_class(module: str, name: str) -> Value:
 
 
 def _pull(advance: Callable[[], Sequence[Value]]) -> Iterator[Value]:
-    """Yield what an iterator of the test code gives; each item is asked for when it is needed."""
+    """Yield the items of an iterator of the test code. Each item is requested when it is needed."""
     while item := advance():
         yield item[0]

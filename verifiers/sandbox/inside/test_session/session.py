@@ -1,13 +1,13 @@
 """Sends the test code's requests to the solution's process, one after the other.
 
-Everything that arrives is the solution's word. What is not a well-formed answer ends the session: the pending call
-raises `SolutionGone`, and so does every later one. Test code that swallows that exception gains nothing by it, because
-a run whose session is broken has failed.
+No answer of the solution's process is trusted. An invalid answer ends the session: the pending call and all later ones
+raise `SolutionGone`. If the test code catches this exception, the run has failed anyway.
 
-`ArgumentUse` tells from the text whether test code looks at an argument after the call that may have changed it:
+`ArgumentUse` finds out from its source whether test code checks an argument after the call that may have changed it:
 
-    k = f(nums, 3); assert nums[:k] == [2, 2]      it does, and so does `f(nums); assert nums == [1, 2]`
-    r = f(nums); assert r == sorted(nums)          here the tests expect what nums was, and a solution that empties it
+    k = f(nums, 3); assert nums[:k] == [2, 2]      it does, as does `f(nums); assert nums == [1, 2]`
+    r = f(nums); assert r == sorted(nums)          it does not: nums means its old value here, and a solution
+                                                       that empties nums
                                                    could return an empty list
 """
 
@@ -78,11 +78,11 @@ class Session(SolutionWatch):
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
-        """The operation of the test code that needs the solution in its own process; None where there was none."""
+        """The operation of the test code that needs the solution in its own process, or None."""
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
-        """Whether arrays of numpy's are to arrive as such."""
+        """Whether numpy arrays arrive as arrays."""
         self._argument_use = argument_use
         self._last_call: tuple[str, tuple[Value, ...], dict[str, Value], Value] | None = None
         self._line = PartnerLine()
@@ -108,7 +108,7 @@ class Session(SolutionWatch):
             self._break_off(Undecodable("it does not say whether it is loaded"))
 
     def look_up_entry(self, expression: str) -> Value:
-        """Return what an entry point stands for. Raises `NoSuchName`."""
+        """Return the object of an entry point. Raises `NoSuchName`."""
         first, _, rest = expression.partition("()")
         if rest:
             self.operators.function_holders.add(first)
@@ -132,7 +132,8 @@ class Session(SolutionWatch):
         return names
 
     def call(self, request: list[Value], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """Return the result of a call. request: it without arguments. shown: the name of what is called in reports."""
+        """Return the result of a call. request: the request without arguments. shown: the name of the function in
+        reports."""
         self._last_call = (shown, args, kwargs, ...)
         data, objects = self._send_args((*args, *kwargs.values()))
         keep = self._argument_use.looks_at_arguments(sys._getframe(1)) if objects else None
@@ -144,7 +145,7 @@ class Session(SolutionWatch):
         return result
 
     def describe_last_call(self) -> list[str] | None:
-        """Return [name, arguments, result] of the last call, as reports show them."""
+        """Return [name, arguments, result] of the last call, for reports."""
         if self._last_call is None:
             return None
         name, args, kwargs, result = self._last_call
@@ -167,7 +168,7 @@ class Session(SolutionWatch):
         return self._ask(["special", handle, name, self._send_args(args)[0]], may_stop=name == "__next__")
 
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value:
-        """Return what an operator of the solution's says of operands."""
+        """Return the result of an operator of the solution."""
         return self._ask(["operate", name, self._send_args(operands)[0]])
 
     def data_of(self, handle: int) -> Value:
@@ -211,10 +212,9 @@ class Session(SolutionWatch):
         asked: str | None = None,
         keep: str | None = None,
     ) -> Value:
-        """Return the value of the answer to a request, or raise the exception that it stands for.
-
-        objects: the mutable objects of the arguments. may_stop: whether it may be a `StopIteration`. asked: a name
-        that may be missing. keep: what changes of arguments beside a value are for.
+        """Return the value of the answer to a request, or raise its exception. objects: the mutable objects in the
+        arguments. may_stop: whether it may be a `StopIteration`. asked: a name that may be missing. keep: what to do
+        with changed arguments next to a value.
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
@@ -241,7 +241,7 @@ class Session(SolutionWatch):
         raise error
 
     def _exchange_with_changes(self, request: list[Value]) -> list[Value]:
-        """Exchange messages, with what either side has changed of what both have."""
+        """Exchange messages, together with the changes of both sides in shared objects."""
         before: dict[str, Json] = {"take": self._encode(self._borrower.changes), "follow": self._surroundings.changes()}
         if any(before.values()):
             request = ["also", before, *request]
@@ -334,7 +334,7 @@ class _ValueRepr(reprlib.Repr):
     def repr1(self, value: Value, level: int) -> str:
         if isinstance(value, RemoteObject | RemoteFunction | RemoteType):
             kind = value if isinstance(value, RemoteType) else type(value)
-            return f"<{type.__getattribute__(kind, '__name__')}>"  # Its own text would have to be asked for.
+            return f"<{type.__getattribute__(kind, '__name__')}>"  # Its own text would need another request.
         try:
             return super().repr1(value, level)
         except Exception:
@@ -360,7 +360,8 @@ _LOOKS = (ast.Assert, ast.Expr, ast.Return, ast.For, ast.If, ast.With)
 
 
 class ArgumentUse:
-    """Knows one piece of test code. file: the name under which it was compiled."""
+    """Finds out whether calls in a piece of test code are followed by checks of their arguments. file: the name under
+    which the code was compiled."""
 
     def __init__(self, tree: ast.Module, file: str) -> None:
         self._tree = tree
@@ -385,7 +386,7 @@ class ArgumentUse:
 
     @functools.cached_property
     def _identities(self) -> Mapping[ast.stmt, set[str]]:
-        """The variables of which a statement tells whether they are the same object: `assert f(xs) is xs`."""
+        """The variables whose identity a statement checks: `assert f(xs) is xs`."""
         names: dict[ast.stmt, set[str]] = {}
         for node in self._parents:
             sides: list[ast.expr] = []
@@ -399,7 +400,7 @@ class ArgumentUse:
         return names
 
     def asks_for(self, attributes: Set[str]) -> bool:
-        """Return whether the test code reads one of these attributes."""
+        """Tell whether the test code reads one of these attributes."""
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
@@ -453,7 +454,7 @@ class ArgumentUse:
         return is_looked_at
 
     def _up_to_statement(self, node: ast.AST) -> list[Value]:
-        """Return a node and what it is a part of, up to its statement."""
+        """Return a node and the nodes around it, up to its statement."""
         above: list[Value] = [node]
         while not isinstance(above[-1], ast.stmt):
             above.append(self._parents[above[-1]])
@@ -476,7 +477,7 @@ class ArgumentUse:
         )
 
     def _is_known(self, function: ast.expr) -> bool:
-        """Return whether a function is none of the solution's."""
+        """Tell whether a function is not the solution's."""
         if "assert" in getattr(function, "attr", "").lower():
             return True
         while isinstance(function, ast.Attribute | ast.Call):
@@ -484,9 +485,8 @@ class ArgumentUse:
         return not isinstance(function, ast.Name) or function.id in self._known_names
 
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
-        """Return whether an argument stands there as what is tested, and not as what a result is compared with.
-
-        So it does where a result cuts it, as in `sorted(nums)[:k]`, or says up to where, in an index or in `range`.
+        """Tell whether an argument is the tested value, and not the expected one. It is if a result cuts it, as in
+        `sorted(nums)[:k]`, or limits it in an index or in `range`.
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]
@@ -537,13 +537,13 @@ def _called_name(statement: ast.stmt) -> str:
 
 
 def _hands_on(statement: ast.stmt) -> bool:
-    """Return whether a statement gives what is in it to something that may keep it: `kept.append(f(nums))`."""
+    """Tell whether a statement passes a value to an object that may keep it: `kept.append(f(nums))`."""
     name = _called_name(statement).lower()
     return name not in ("", *_KEEPS_NOTHING) and "assert" not in name
 
 
 def _is_look(later: ast.stmt, uses: list[ast.AST]) -> bool:
-    """Return whether the statement reads what is used; `nums.sort()` and `nums = [...]` do not."""
+    """Tell whether a statement reads the variable. `nums.sort()` and `nums = [...]` do not."""
     if isinstance(later, ast.Expr) and isinstance(later.value, ast.Call):
         receiver = getattr(later.value.func, "value", None)
         return receiver not in uses

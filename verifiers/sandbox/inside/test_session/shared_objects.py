@@ -89,7 +89,7 @@ def local_name_as_asked(name: str, value: Value, modules: Sequence[str] = SHARED
 
 
 def local_object(module: object, name: object) -> Value:
-    """Return what a shared module has under a name. Raises LookupError where it may not be named."""
+    """Return what a shared module has under a name. Raises LookupError if it may not be named."""
     if module not in SHARED_MODULES:
         raise LookupError(f"{str(module)[:100]} is not among the shared modules")
     return vars(importlib.import_module(str(module)))[str(name)]
@@ -103,14 +103,14 @@ def may_stand_for(name: str, module: object) -> bool:
 
 
 def module_under_name(name: str, module: object) -> ModuleType:
-    """Return the module that a program has under a name. Raises LookupError where it may not be that."""
+    """Return the module that a program has under a name. Raises LookupError if it may not be that."""
     if not may_stand_for(name, module):
         raise LookupError(f"{name!r} may not stand for the module {str(module)[:100]}")
     return importlib.import_module(str(module))
 
 
 def shared_module(name: str) -> ModuleType:
-    """Return the module that everybody means by this name. Raises LookupError where there is none."""
+    """Return the module that everybody means by this name. Raises LookupError if there is none."""
     module = ALIASES.get(name, name)
     if module not in SHARED_MODULES and module not in SHARED_PACKAGES:
         raise LookupError(name)
@@ -244,7 +244,7 @@ class Lender(_SharedContainers):
     """The solution's side."""
 
     def lend(self, value: Value) -> list[Json] | None:
-        """Return the answer that lends the containers in a value; None where they are not lent."""
+        """Return the answer that lends the containers in a value, or None if they are not lent."""
         containers = _containers(value)
         if not containers:
             return None
@@ -277,7 +277,7 @@ class Borrower(_SharedContainers):
 
 
 def _containers(value: Value) -> list[Value] | None:
-    """Return a container and all mutable ones in it; None where there are too many or too large ones."""
+    """Return a container and all mutable ones in it, or None if there are too many or too large ones."""
     containers: dict[int, Value] = {}
     waiting, looked_at = [value], 0
     while waiting:

@@ -1,12 +1,12 @@
-"""Keeps alike what surrounds test code and solution: names that tests replace, streams, folder, environment, seeds.
+"""Keeps the surroundings of test code and solution in sync: replaced names, streams, folder, environment, seeds.
 
-    with patch("requests.get") as get: f()     the solution's `requests.get` is a stand-in, whose calls come here
-    with redirect_stdout(text): f()            what the solution prints meanwhile is written here
-    os.environ["LANG"] = "C"                   there as well
+    with patch("requests.get") as get: f()     the solution's `requests.get` is a stand-in; its calls come here
+    with redirect_stdout(text): f()            text that the solution prints is written here
+    os.environ["LANG"] = "C"                   set there too
 
-The solution learns of it before it is asked for the next thing. A stand-in is used by name only: no name that begins
-with an underscore and none by which tests read a mock can be replaced, no function that the object's class has, and
-the attributes of a mock, or an attribute that is one, by plain values alone: what else could answer `assert_called()`?
+The solution gets changes before its next call. A solution could cheat by changing a stand-in, so it cannot replace
+names that begin with an underscore, names by which tests read a mock, such as `assert_called`, and methods of the
+object's class. Attributes of a mock can only be set to plain values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from types import ModuleType
 from ..wire.foreign_values import Json, Value
 
 TEST_MODULE = "suite"
-"""The module that the test code runs in, and that classes which it defines belong to."""
+"""The name of the module of the test code and its classes."""
 
 _METHODS: Mapping[str, Callable[..., Value]] = {
     **{f"__{name}__": getattr(operator, name) for name in "eq ne lt le gt ge add sub mul truediv neg contains".split()},
@@ -36,13 +36,13 @@ _METHODS: Mapping[str, Callable[..., Value]] = {
     "__enter__": lambda value: type(value).__enter__(value),
     "__exit__": lambda value, *error: type(value).__exit__(value, *error),
 }
-"""Methods of the language by which the solution may use an object of the tests."""
+"""Special methods by which the solution may use an object of the tests."""
 
 _USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "re", "sqlite3"})
-"""Modules whose objects hold on to what cannot be copied: locks, files, functions."""
+"""Modules whose objects cannot be copied, because they have locks, files or functions."""
 
 _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
-"""Names in functions of matplotlib.pyplot that have to do with figures; those that read files and colours have none."""
+"""Names of matplotlib.pyplot by which a function is recognised as working on figures."""
 
 _getcwd, _chdir = os.getcwd, os.chdir
 """The functions of `os` as they are before tests replace them."""
@@ -80,7 +80,7 @@ def _names_of_mocks(mock: Value) -> frozenset[str]:
 
 
 def mock_names() -> frozenset[str]:
-    """Return the names by which tests read a mock, where they may have one."""
+    """Return the names by which tests read a mock, if they use mocks."""
     mock = sys.modules.get("unittest.mock")
     return frozenset() if mock is None else _names_of_mocks(mock)
 
@@ -92,7 +92,8 @@ def is_mock(value: Value) -> bool:
 
 
 def may_stand_in(value: Value) -> bool:
-    """Return whether the solution may use an object of the tests: a mock, a file, or one of a class of theirs."""
+    """Tell whether the solution may use an object of the tests by messages: a mock, a file, or an object of a class of
+    the tests."""
     kind = type(value)
     if kind.__module__ == TEST_MODULE:
         unittest = sys.modules.get("unittest")
@@ -101,7 +102,7 @@ def may_stand_in(value: Value) -> bool:
 
 
 class Surroundings:
-    """The changes that the tests have made since the solution was last told of any.
+    """Changes by the tests that the solution has not got yet.
 
     tree: the test code. encode: the JSON of a value for the solution.
     """
@@ -130,7 +131,7 @@ class Surroundings:
 
     @property
     def captures(self) -> bool:
-        """Whether the tests read what is printed."""
+        """Whether the tests capture printed text."""
         return (sys.stdout, sys.stderr) != self._streams
 
     def watch(self, owner: Value, attribute: str) -> None:
@@ -141,7 +142,7 @@ class Surroundings:
             self._replaceable.setdefault((*path, attribute), [owner, present, present])
 
     def changes(self) -> dict[str, Json]:
-        """Return what has changed since the last time."""
+        """Return the changes since the last call."""
         state = self._state()
         changed = {name: value for name, value in state.items() if self._sent.get(name) != value}
         self._sent = state
@@ -243,15 +244,14 @@ def _only_seeds(tree: ast.Module) -> bool:
 
 
 def import_parts(tree: ast.Module, attributes: Iterable[ast.AST]) -> Iterator[tuple[Value, str]]:
-    """Yield what has each attribute that test code reaches by way of what it imports, and the attribute's name.
-
-    A module that it reaches so is imported: `import http`, then `http.server.HTTPServer`. Where program and tests are
-    one file, it is enough that either imports that module.
+    """Yield the owner and the name of each attribute that test code reaches through its imports. Submodules on the way
+    are imported, as in `import http`, then `http.server.HTTPServer`. If program and tests are one file, the program's
+    imports count too.
     """
     modules = _imported_modules(tree)
     for node in attributes:
         first, *names = _dotted_names(node)
-        with contextlib.suppress(Exception):  # A module may fail in its own way; then the test code finds out.
+        with contextlib.suppress(Exception):  # A failing module is left to the test code.
             owner: Value = import_module(modules[first])
             for name in names[:-1]:
                 import_part(owner, name)
@@ -292,7 +292,7 @@ def use_figures_of_solution(code: str, find: Callable[[str, str], Value]) -> Non
 
 
 class Followed:
-    """The solution's side: does what the tests did. decode: the value of JSON."""
+    """The side of the solution: makes the same changes. decode: returns the value of JSON."""
 
     def __init__(self, namespace: ModuleType, decode: Callable[[Json], Value]) -> None:
         self._namespace = namespace
@@ -319,7 +319,7 @@ class Followed:
             self._replace(*replacement)
 
     def printed(self) -> list[str]:
-        """Return what has been printed since the last time."""
+        """Return the text that was printed since the last call."""
         texts = []
         for stream in (sys.stdout, sys.stderr):
             text = stream.getvalue() if isinstance(stream, io.StringIO) else ""
@@ -345,7 +345,7 @@ class Followed:
 
 
 class Used:
-    """The solution's side of a stand-in. ask: calls it."""
+    """The side of the solution for a stand-in. ask: calls the stand-in."""
 
     def __init__(self, ask: Callable[..., Value]) -> None:
         object.__setattr__(self, "_truegold_ask", ask)

@@ -197,7 +197,7 @@ class Decoder:
         return made
 
     def _check_keys(self, keys: list[Value]) -> None:
-        """Raise `Undecodable` where building a dict of these keys is costly."""
+        """Raise `Undecodable` if building a dict of these keys is costly."""
         hashes = list(map(hash, keys))
         if len(set(hashes)) < len(hashes):
             pairs = sum(times * (times - 1) for times in collections.Counter(hashes).values()) // 2

@@ -47,7 +47,7 @@ def is_changeable(value: Value) -> bool:
 
 
 def encode_packaged(value: Value, part: _Part) -> Json | None:
-    """Return the JSON of a value of a package; None where it has no form. part: encodes a value in it."""
+    """Return the JSON of a value of a package, or None if it has no form. part: encodes a value in it."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and (value is pandas.NaT or value is pandas.NA):
         return {"$": "package", "of": "NaT" if value is pandas.NaT else "NA", "v": []}
