@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
@@ -131,7 +130,6 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
     for name, case in one_rank.items():
         train(replace(case, out=str(folder / f"{name}.pt")))
     policy.LOGIT_CHUNK["cpu"] = usual_chunk
-    gc.unfreeze()
     return Trained(folder)
 
 
