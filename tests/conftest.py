@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep what was imported out of every collection of garbage, since DeepSpeed asks for whole ones again and again."""
+    """Keep what was imported out of collections of garbage: DeepSpeed asks for a whole one for every engine."""
     gc.collect()
     gc.freeze()
 
