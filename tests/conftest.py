@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -45,6 +46,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deselected:
         config.hook.pytest_deselected(items=list(deselected))
         items[:] = [item for item in items if item not in deselected]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep what was imported out of collections of garbage: DeepSpeed asks for a whole one for every engine."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let all go as usual, without libraries that complain of what is left."""
+    gc.unfreeze()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -67,6 +67,14 @@ def server(browser: Any, run_dir: Path, tmp_path: Path) -> Iterator[Server]:
     started.kill()
 
 
+@pytest.fixture(scope="module")
+def undecided(browser: Any, run_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A review of the run that tests share which decide nothing."""
+    started = Server(run_dir, tmp_path_factory.mktemp("undecided"))
+    yield started
+    started.kill()
+
+
 def open_rows(visit: Callable[..., Any], server: Server, query: str = "") -> Any:
     """Return the page with its first row chosen."""
     page = visit().open(server.address(query))
@@ -121,15 +129,15 @@ def test_keys_pressed_at_once_are_about_one_row_each(server: Server, visit: Call
     assert len({line["id"] for line in lines}) == 3
 
 
-def test_no_key_acts_on_a_row_that_the_filters_hide(server: Server, visit: Callable[..., Any]) -> None:
-    page = open_rows(visit, server)
+def test_no_key_acts_on_a_row_that_the_filters_hide(undecided: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, undecided)
     page.fill("#search", "zzzqqq")
     page.locator("#matching", has_text=re.compile("^0 of")).wait_for()
     page.keyboard.press("Escape")
     for key in "kadun":
         page.keyboard.press(key)
     page.locator("#card", has_text="Choose a row.").wait_for()
-    assert server.lines() == []
+    assert undecided.lines() == []
 
 
 def test_a_note_stays_when_the_row_is_left_undecided(server: Server, visit: Callable[..., Any]) -> None:
@@ -203,8 +211,8 @@ def test_all_rows_of_a_filter_are_decided_and_undone_as_one(server: Server, visi
     assert [line["decision"] for line in server.lines()].count("undo") == 29
 
 
-def test_similar_rows_come_first_to_the_eye(server: Server, visit: Callable[..., Any]) -> None:
-    page = open_rows(visit, server, f"?q=raw.jsonl:{CUT_OFF[0]}")
+def test_similar_rows_come_first_to_the_eye(undecided: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, undecided, f"?q=raw.jsonl:{CUT_OFF[0]}")
     page.keyboard.press("s")
     page.locator("#queue select[name=queue] >> visible=true").wait_for()
     places = page.evaluate("truegold.active.map((row) => row.place)")
@@ -216,22 +224,22 @@ def test_similar_rows_come_first_to_the_eye(server: Server, visit: Callable[...,
 
 
 @pytest.mark.parametrize("name", ["raw.jsonl:5", "own-33"])
-def test_a_row_is_found_by_its_name(server: Server, visit: Callable[..., Any], name: str) -> None:
-    page = open_rows(visit, server)
+def test_a_row_is_found_by_its_name(undecided: Server, visit: Callable[..., Any], name: str) -> None:
+    page = open_rows(visit, undecided)
     page.fill("#search", name)
     page.locator("#matching", has_text=re.compile("^1 of")).wait_for()
     page.locator("#card .top", has_text=name).wait_for()
 
 
-def test_what_the_search_found_is_marked(server: Server, visit: Callable[..., Any]) -> None:
-    page = open_rows(visit, server)
+def test_what_the_search_found_is_marked(undecided: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, undecided)
     page.fill("#search", "HER friends")
     page.locator("#card mark.hit", has_text="her friends").wait_for()
     assert page.locator("#table mark.hit").first.inner_text() == "her friends"
 
 
-def test_a_reason_is_explained_where_it_stands(server: Server, visit: Callable[..., Any]) -> None:
-    page = open_rows(visit, server, f"?q=raw.jsonl:{FLAGGED[0]}")
+def test_a_reason_is_explained_where_it_stands(undecided: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, undecided, f"?q=raw.jsonl:{FLAGGED[0]}")
     tag = page.locator("#card .flag .tag")
     assert "Such as: " in tag.get_attribute("title")
     assert "The answer is 8." in page.inner_text("#card .flag .verdict")
@@ -246,8 +254,8 @@ def test_the_summary_of_decisions_is_made_anew(server: Server, visit: Callable[.
         page.locator("#measures td", has_text=f"{decided} of {decided}").wait_for()
 
 
-def test_a_program_is_judged_from_its_card(server: Server, visit: Callable[..., Any]) -> None:
-    page = open_rows(visit, server, f"?q=raw.jsonl:{PROGRAM}")
+def test_a_program_is_judged_from_its_card(undecided: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, undecided, f"?q=raw.jsonl:{PROGRAM}")
     card = page.locator("#card")
     assert card.locator(".cases th").all_inner_texts() == ["stdin", "expected output"]
     assert card.locator(".cases pre").all_text_contents() == ["1 2", "3", "  7\t8", "15"]
@@ -260,8 +268,8 @@ def test_a_program_is_judged_from_its_card(server: Server, visit: Callable[..., 
     assert page.is_hidden("#gold")
 
 
-def test_a_gold_without_dollar_signs_is_drawn_as_a_formula(server: Server, visit: Callable[..., Any]) -> None:
-    page = open_rows(visit, server, f"?q=raw.jsonl:{FORMULA}")
+def test_a_gold_without_dollar_signs_is_drawn_as_a_formula(undecided: Server, visit: Callable[..., Any]) -> None:
+    page = open_rows(visit, undecided, f"?q=raw.jsonl:{FORMULA}")
     assert page.locator("#card .answers .katex .mfrac").count() == 1
 
 
@@ -276,8 +284,8 @@ SEEN = """(text) => {
 SENTENCE = "There are 14 hats in a box. Tom takes out 7 and adds 5 more. How many hats are in the box now?"
 
 
-def test_sixty_characters_of_a_prompt_are_seen(server: Server, visit: Callable[..., Any], small_report: str) -> None:
-    page = open_rows(visit, server)
+def test_sixty_characters_of_a_prompt_are_seen(undecided: Server, visit: Callable[..., Any], small_report: str) -> None:
+    page = open_rows(visit, undecided)
     assert page.evaluate(SEEN, SENTENCE) >= 60
     heads = page.locator("#table .tabulator-col-title").all_inner_texts()
     assert [head for head in heads if head.strip()] == ["#", "Risk", "Prompt", "Gold", "Status"]

@@ -28,7 +28,11 @@ def _import_path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
-@pytest.mark.parametrize("name", ["curate", "profile", "select", "synth", "train", "run", "review"])
+SHORT = ("curate", "profile", "select", "synth", "train")
+"""Flows of the same parameters as `run`, which ends later than they do: for `make test-all`."""
+
+
+@pytest.mark.parametrize("name", ["run", "review", *(pytest.param(name, marks=pytest.mark.long_run) for name in SHORT)])
 def test_a_flow_is_loaded_and_validates_its_configuration_as_a_deployment_does(name: str) -> None:
     from prefect.flows import load_flow_from_entrypoint
 

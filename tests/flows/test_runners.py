@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return digests
 
 
-@pytest.mark.parametrize(("rows", "parts"), [(1_500, 2), (450, 7)])
+@pytest.mark.parametrize(("rows", "parts"), [pytest.param(1_500, 2, marks=pytest.mark.long_run), (450, 7)])
 def test_a_run_is_the_same_in_several_parts(whole: dict[str, str], tmp_path: Path, rows: int, parts: int) -> None:
     finish(start_curation(write_problems(tmp_path), "--set", f"parts.rows={rows}"))
     assert len(list((tmp_path / RUN / "flag" / "rows.parquet").iterdir())) == parts
@@ -225,12 +225,12 @@ def test_parts_that_an_array_has_not_done_are_submitted_again(
     """With programs that stand in for Slurm's: task 0 of the first array is lost."""
     write_problems(tmp_path)
     submitted = stand_in(tmp_path / "bin", monkeypatch, 1)
-    options = ("--set", "parts.rows=450", "--set", "run.slurm.tasks=3", "--set", "run.slurm.options=['--mem=1G']")
+    options = ("--set", "parts.rows=450", "--set", "run.slurm.tasks=2", "--set", "run.slurm.options=['--mem=1G']")
     done = run_command("curate", "p.jsonl", "--engine", "local", "--runner", "slurm", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     arrays = submitted.read_text().splitlines()
     assert len(arrays) == 4, arrays
-    assert all("--array=0-2" in array and "--mem=1G" in array for array in arrays)
+    assert all("--array=0-1" in array and "--mem=1G" in array for array in arrays)
     assert done.stderr.count("Parts left by the array") == 1
     assert run_digests(tmp_path / RUN) == whole
 

@@ -244,6 +244,7 @@ def test_verify_reads_the_same_columns(tmp_path: Path) -> None:
     assert table["reason"].to_list()[3:] == ["rejected:unknown_verifier", "rejected:invalid_verifier_args"]
 
 
+@pytest.mark.long_run
 def test_twenty_thousand_rows_cost_seconds(tmp_path: Path) -> None:
     own = {"verifier": "numeric", "verifier_args": {"rel_tol": 0.01}}
     records = [{"prompt": f"{number}?", "gold": number, "other_golds": [number + 1], **own} for number in range(20_000)]

@@ -1,4 +1,4 @@
-"""Two processes over gloo train as one does, whoever holds the segments, and a resumed run as an undisturbed one."""
+"""Two processes over gloo train as one does, a resumed run as an undisturbed one, and each holds what was planned."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, LlamaConfig, LlamaForCausalLM
 
 from tests.real.ranks_worker import Case, train
 from truegold.pipeline.running.isolation import free_port
+from truegold.train.config.models import OptimizerConfig
 from truegold.train.model import policy
 from truegold.train.model.distributed import init_distributed
+from truegold.train.model.memory_plan import ModelShape, standing
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
 HEADS = ("tied", "untied")
+HELD_ALONE = {"held, float32": ("float32", 1), "held, bfloat16": ("bfloat16", 1)}
+HELD_BY_TWO = {
+    "held, float32, zero 1": ("float32", 1),
+    "held, float32, zero 2": ("float32", 2),
+    "held, bfloat16, zero 1": ("bfloat16", 1),
+}
 
 
 def run_in_two_processes(cases: Sequence[Case], folder: Path) -> None:
@@ -66,7 +74,7 @@ class Trained:
         return told
 
     def assert_same(self, name: str, expected: str) -> None:
-        # Ten AdamW steps at 1e-3 move a weight by up to 1e-2; sums in another order change it by 1e-6.
+        # Six AdamW steps at 1e-3 move a weight by up to 6e-3; sums in another order change it by 1e-6.
         expected_weights = self.weights(expected)
         for key, value in self.weights(name).items():
             torch.testing.assert_close(
@@ -84,9 +92,9 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         # One rank has the same micro-batches as two, which decide what is rounded.
         "bfloat16 alone": replace(tiny, dtype="bfloat16", share="one"),
         "adapters alone": replace(tiny, lora=True),
-        "left out": replace(tiny, left_out=2),
-        "NaN alone": replace(tiny, spoilt=2),
-        "NaN in bfloat16 alone": replace(tiny, spoilt=2, dtype="bfloat16"),
+        "left out": replace(tiny, left_out=1),
+        "NaN alone": replace(tiny, spoilt=1),
+        "NaN in bfloat16 alone": replace(tiny, spoilt=1, dtype="bfloat16"),
         "alone, rested": replace(tiny, rests=True),
     }
     two_ranks = {
@@ -94,24 +102,27 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         "zero 3": replace(tiny, zero_stage=3, reference=True),
         "zero 3, one holds all": replace(tiny, zero_stage=3, share="one"),
         "bfloat16": replace(tiny, dtype="bfloat16", share="one"),
-        "NaN, zero 2": replace(tiny, zero_stage=2, spoilt=2),
-        "NaN, zero 3": replace(tiny, zero_stage=3, spoilt=2),
+        "NaN, zero 2": replace(tiny, zero_stage=2, spoilt=1),
+        "NaN, zero 3": replace(tiny, zero_stage=3, spoilt=1),
         "zero 2, rested": replace(tiny, zero_stage=2, rests=True),
         "zero 3, rested": replace(tiny, zero_stage=3, rests=True),
         "bfloat16, rested": replace(tiny, dtype="bfloat16", share="one", rests=True),
-        "cut": replace(tiny, zero_stage=2, steps=3, checkpoints=str(folder / "checkpoints")),
+        "cut": replace(tiny, zero_stage=2, steps=2, checkpoints=str(folder / "checkpoints")),
     }
     for stage in (1, 2, 3):
         two_ranks[f"packed, zero {stage}"] = replace(tiny, zero_stage=stage, packed=True)
         two_ranks[f"packed adapters, zero {stage}"] = replace(tiny, zero_stage=stage, packed=True, lora=True)
     for stage in (2, 3):
-        saved = {"steps": 3, "back": 2, "checkpoints": str(folder / f"returned {stage}")}
+        saved = {"steps": 2, "back": 1, "checkpoints": str(folder / f"returned {stage}")}
         two_ranks[f"returned, zero {stage}"] = replace(tiny, zero_stage=stage, **saved)
-    one_rank["two steps"] = replace(tiny, steps=2)
+    one_rank["one step"] = replace(tiny, steps=1)
     for head in HEADS:
         model = sharded_head(folder / head, tied=head == "tied")
         one_rank[f"{head} alone"] = Case(str(model), out="", steps=2)
         two_ranks[head] = Case(str(model), out="", steps=2, zero_stage=3, logit_chunk=4 * 2048)
+    smol = Case(str(smollm2_layer(folder / "smol")), out="", steps=2)
+    for cases, held in ((one_rank, HELD_ALONE), (two_ranks, HELD_BY_TWO)):
+        cases |= {name: replace(smol, dtype=dtype, zero_stage=stage) for name, (dtype, stage) in held.items()}
     two_ranks["resumed"] = replace(two_ranks["cut"], steps=tiny.steps)
     run_in_two_processes([replace(case, out=str(folder / f"{name}.pt")) for name, case in two_ranks.items()], folder)
     init_distributed()
@@ -138,6 +149,18 @@ def sharded_head(folder: Path, tied: bool) -> Path:
     return folder
 
 
+def smollm2_layer(folder: Path) -> Path:
+    """Make a model of SmolLM2's shape with one layer and a small vocabulary."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        **{"vocab_size": 256, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 1},
+        **{"num_attention_heads": 9, "num_key_value_heads": 3, "max_position_embeddings": 64},
+        tie_word_embeddings=True,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
 @pytest.mark.parametrize("case", ["zero 2", "zero 3", "zero 3, one holds all"])
 def test_two_ranks_end_with_the_weights_of_one(case: str, trained: Trained) -> None:
     assert trained.told(case)["ranks"] == 2.0
@@ -159,7 +182,7 @@ def test_ranks_with_different_numbers_of_chunks_of_logits_do_not_wait_for_each_o
 
 @pytest.mark.parametrize("stage", [2, 3])
 def test_two_ranks_return_to_weights_alone(stage: int, trained: Trained) -> None:
-    trained.assert_same(f"returned, zero {stage}", "two steps")
+    trained.assert_same(f"returned, zero {stage}", "one step")
 
 
 def test_two_ranks_in_bfloat16_end_with_the_weights_of_one(trained: Trained) -> None:
@@ -193,7 +216,7 @@ def test_training_moves_the_weights(trained: Trained) -> None:
 
 
 def test_a_run_of_two_ranks_that_was_cut_ends_with_the_same_weights(trained: Trained) -> None:
-    assert trained.told("resumed")["first"] == 3
+    assert trained.told("resumed")["first"] == 2
     trained.assert_same("resumed", "alone")
 
 
@@ -206,3 +229,12 @@ def test_nan_on_one_rank_keeps_every_rank_from_the_step(case: str, trained: Trai
 def test_nan_in_bfloat16_leaves_weights_that_are_finite(trained: Trained) -> None:
     assert trained.told("NaN in bfloat16 alone")["discarded"] == 1
     assert all(bool(weight.isfinite().all()) for weight in trained.weights("NaN in bfloat16 alone").values())
+
+
+@pytest.mark.parametrize("case", [*HELD_ALONE, *HELD_BY_TWO])
+def test_a_trainer_holds_what_the_plan_of_memory_says(case: str, trained: Trained) -> None:
+    dtype, stage = (HELD_ALONE | HELD_BY_TWO)[case]
+    config = OptimizerConfig.model_validate({"dtype": dtype, "zero_stage": stage})
+    shape = ModelShape.from_architecture(AutoConfig.from_pretrained(str(trained.folder / "smol")))
+    planned = standing(shape, config, 2 if case in HELD_BY_TWO else 1)
+    assert trained.told(case)["held"] == pytest.approx(sum(planned.values()), rel=0.01)
