@@ -97,9 +97,9 @@ def sets() -> dict[str, Row]:
 def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
     """Return an item for each row whose tier is drop or review, and for so many of the others, with their keys."""
     rng = random.Random(seed)
-    rows = {(row["source"], row["source_row"]): row for row in _table(flagged / "work" / "flag" / "rows.parquet")}
+    rows = {(row["source"], row["source_row"]): row for row in table(flagged / "work" / "flag" / "rows.parquet")}
     by_tier: dict[str, list[Row]] = defaultdict(list)
-    for line in _table(flagged / "suspicion.parquet"):
+    for line in table(flagged / "suspicion.parquet"):
         by_tier[line["tier"]].append(rows[line["source"], line["source_row"]])
     chosen = [(tier, row) for tier in ("drop", "review") for row in by_tier[tier]]
     chosen += [("keep", row) for row in rng.sample(by_tier["keep"], min(each, len(by_tier["keep"])))]
@@ -115,9 +115,9 @@ def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, 
 def test_findings(name: str, run: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
     """Return items of findings on tests, so many of a reason at random and all that wrong programs pass."""
     rng = random.Random(seed)
-    rows = {row["id"]: row for row in _table(run / "ingest" / "rows.parquet")}
+    rows = {row["id"]: row for row in table(run / "ingest" / "rows.parquet")}
     findings: dict[str, list[tuple[Row, Any]]] = defaultdict(list)
-    for record in _table(run / "vet_tests" / "ledger.parquet"):
+    for record in table(run / "vet_tests" / "ledger.parquet"):
         if record["reason"] in TEST_QUESTIONS and record["action"] in ("drop", "flag"):
             findings[record["reason"]].append((rows[record["id"]], json.loads(record["evidence"])))
     drawn = []
@@ -137,7 +137,7 @@ def leak_pairs(name: str, folder: Path, each: int, seed: int) -> list[tuple[Row,
     """Return items of rows that stand in another set as well, so many of each set and kind of match."""
     rng = random.Random(seed)
     by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for match in _table(folder / "matches.parquet"):
+    for match in table(folder / "matches.parquet"):
         by_kind[match["against"], match["kind"]].append(match)
     drawn = []
     for (against, kind), matches in sorted(by_kind.items()):
@@ -169,7 +169,7 @@ def grade(name: str, folder: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     lines: list[Row] = json.loads(path.read_text()) if path.is_file() else []
     golds = [
-        row["gold"] for run in settings["runs"] for row in _table(folder / run / "run" / "ingest" / "rows.parquet")
+        row["gold"] for run in settings["runs"] for row in table(folder / run / "run" / "ingest" / "rows.parquet")
     ]
     measured = {line["grader"] for line in lines}
     for grader in (*GRADERS, *settings.get("graders", ()), settings["verifier"]):
@@ -243,7 +243,7 @@ def decide(name: str, folder: Path, moment: str) -> list[Row]:
     runs = [folder / run / "run" for run in settings["runs"]]
     held = {flag["id"] for run in runs for flag in _flags(run) if flag["blocks"]}
     copies = {row["id"] for run in runs for row in _dropped(run)} - {
-        row["id"] for run in runs for row in _table(run / "flag" / "rows.parquet")
+        row["id"] for run in runs for row in table(run / "flag" / "rows.parquet")
     }
     by_row: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings(folder, settings["runs"]):
@@ -279,14 +279,14 @@ def _note(reading: Reading, texts: bool) -> str:
 
 
 def _flags(run: Path) -> list[Row]:
-    return _table(run / "flag" / "flags.parquet")
+    return table(run / "flag" / "flags.parquet")
 
 
 def _dropped(run: Path) -> list[Row]:
-    return _table(run / "dedup" / "dropped.parquet")
+    return table(run / "dedup" / "dropped.parquet")
 
 
-def _table(path: Path) -> list[Row]:
+def table(path: Path) -> list[Row]:
     return pl.read_parquet(path).to_dicts()
 
 
@@ -447,7 +447,7 @@ def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tupl
     """Return status, rows, and how many of them decisions drop, fix and leave unsure, of a set that others reviewed."""
     if (review := settings.get("outside")) is None:
         return []
-    ids = {row["source_row"]: row["id"] for row in _table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}
+    ids = {row["source_row"]: row["id"] for row in table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}
     words = {line["id"]: line["decision"] for line in decisions}
     statuses = [row[review["column"]] for row in read(Path(os.path.expandvars(review["file"])))]
     by_status: dict[str, Counter[str | None]] = defaultdict(Counter)
