@@ -168,9 +168,7 @@ def grade(name: str, folder: Path) -> None:
     path = folder / "grades" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     lines: list[Row] = json.loads(path.read_text()) if path.is_file() else []
-    golds = [
-        row["gold"] for run in settings["runs"] for row in table(folder / run / "run" / "ingest" / "rows.parquet")
-    ]
+    golds = [row["gold"] for run in settings["runs"] for row in table(folder / run / "run" / "ingest" / "rows.parquet")]
     measured = {line["grader"] for line in lines}
     for grader in (*GRADERS, *settings.get("graders", ()), settings["verifier"]):
         if grader in measured:
@@ -287,6 +285,7 @@ def _dropped(run: Path) -> list[Row]:
 
 
 def table(path: Path) -> list[Row]:
+    """Return the rows of a Parquet file."""
     return pl.read_parquet(path).to_dicts()
 
 

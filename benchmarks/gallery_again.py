@@ -44,8 +44,8 @@ CLAIMS: Mapping[str, str] = {
         "answered?"
     ),
     "tests": (
-        "`finding` is a change of the worked solution, or a short program. Does it pass all `tests`, and yet give a wrong "
-        "result for an input that the problem's text allows?"
+        "`finding` is a change of the worked solution, or a short program. Does it pass all `tests`, and yet give a "
+        "wrong result for an input that the problem's text allows?"
     ),
     "fix": "Is {gold} the right answer to this problem, and the gold that stands here not?",
     "unfit": (
@@ -87,17 +87,17 @@ class Decided:
         row = self.rows[decision["id"]]
         control, other = self._control(claim, rng)
         drawn = [(row, decision, decision.get("gold")), (control, None, other)]
-        items = []
+        pair = []
         for shown, word, gold in drawn:
             made = item(Finding(shown, None, False), CLAIMS[claim].format(gold=gold))
             if claim == "tests":
                 finding = self.tests[shown["id"]] if word else self._caught(shown, self.tests[row["id"]], rng)
                 made |= {"tests": json.loads(shown["verifier_args"]), "finding": finding}
-            said = word["decision"] if word else None
-            expected = "yes" if said in ("drop", "fix") else "no"
-            hidden = {"set": self.name, "id": shown["id"], "decision": said, "claim": claim, "expected": expected}
-            items.append((made, hidden | {"control": word is None, "of": row["id"]}))
-        return items
+            verdict = word["decision"] if word else None
+            expected = "yes" if verdict in ("drop", "fix") else "no"
+            hidden = {"set": self.name, "id": shown["id"], "decision": verdict, "claim": claim, "expected": expected}
+            pair.append((made, hidden | {"control": word is None, "of": row["id"]}))
+        return pair
 
     def _control(self, claim: str, rng: random.Random) -> tuple[Row, str | None]:
         """Return a row that is sound as far as anything is known of it, and another gold for it."""
@@ -125,8 +125,8 @@ def _other_golds(row: Row) -> list[str]:
     if not INTEGER.fullmatch(row["gold"] or ""):
         return []
     gold = int(row["gold"])
-    numbers = {int(number) for number in INTEGER.findall(row["prompt"])}
-    others = {2 * gold, *(gold + number for number in numbers), *(abs(gold - number) for number in numbers)}
+    terms = {int(digits) for digits in INTEGER.findall(row["prompt"])}
+    others = {2 * gold, *(gold + term for term in terms), *(abs(gold - term) for term in terms)}
     return [str(other) for other in sorted(others - {gold, 0})]
 
 
@@ -148,7 +148,7 @@ def load(name: str, folder: Path) -> Decided:
         for record in table(run / "vet_tests" / "ledger.parquet"):
             evidence = json.loads(record["evidence"])
             if record["reason"] == "low_kill_rate":
-                tests[record["id"]] = max(evidence["survivors"], key=lambda found: "case" in found)["fault"]
+                tests[record["id"]] = max(evidence["survivors"], key=lambda survivor: "case" in survivor)["fault"]
             elif record["reason"] == "paid_null":
                 tests[record["id"]] = min(evidence["programs"], key=lambda program: program.endswith("…"))
         suites = table(run / "vet_tests" / "suites.parquet")
@@ -162,7 +162,7 @@ def draw(folder: Path, rows: int, seed: int) -> list[tuple[Row, Row]]:
     rng = random.Random(seed)
     chosen = [load(name, folder) for name in sets()]
     drawn = []
-    for decided, taken in zip(chosen, by_turns([len(one.decisions) for one in chosen], rows), strict=True):
+    for decided, taken in zip(chosen, by_turns([len(decided.decisions) for decided in chosen], rows), strict=True):
         for decision in rng.sample(decided.decisions, taken):
             drawn += decided.pair(decision, rng)
     rng.shuffle(drawn)
@@ -171,20 +171,20 @@ def draw(folder: Path, rows: int, seed: int) -> list[tuple[Row, Row]]:
 
 def count(keys: Sequence[Row], readers: Sequence[Sequence[Row]]) -> str:
     """Return a table: by set, of decided rows and controls, how many readers answer as expected; and their kappa."""
-    said = [{label["item"]: label["label"] for label in reader} for reader in readers]
+    answers = [{label["item"]: label["label"] for label in reader} for reader in readers]
     lines = []
     for name in (*dict.fromkeys(key["set"] for key in keys), None):
         cells = []
         for control in (False, True):
             of_set = [key for key in keys if key["control"] is control and name in (None, key["set"])]
-            agreed = [[reader[key["item"]] == key["expected"] for reader in said] for key in of_set]
+            agreed = [[reader[key["item"]] == key["expected"] for reader in answers] for key in of_set]
             both = sum(map(all, agreed))
             low, high = wilson_interval(both, len(agreed))
             cells += [f"{both} of {len(agreed)} ({low:.2f} to {high:.2f})", str(sum(map(any, agreed)))]
         lines.append((name or "all", *cells))
     header = ("set", "decided as decided, both", "either", "controls without the fault, both", "either")
     order = [key["item"] for key in keys]
-    agreement = kappa(*([reader[item_] for item_ in order] for reader in said[:2]))
+    agreement = kappa(*([reader[item_] for item_ in order] for reader in answers[:2]))
     return f"{markdown_table(header, lines)}\n\nkappa {agreement:.2f}\n"
 
 
