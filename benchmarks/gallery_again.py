@@ -24,7 +24,8 @@ from typing import Any
 
 from first_contact import kappa, read
 from flag_readings import FIT, QUESTIONS, Finding, by_turns, item, write
-from gallery import DOCS, UNFIT_TESTS, Reading, kept_readings, sets, table
+from gallery import DOCS, UNFIT_TESTS, Reading, kept_readings, sets
+from gallery_runs import table
 
 from truegold.pipeline.text.templates import markdown_table
 from truegold.verifiers.audit.suites.mutants import mutants_of
@@ -160,7 +161,7 @@ def load(name: str, folder: Path) -> Decided:
 def draw(folder: Path, rows: int, seed: int) -> list[tuple[Row, Row]]:
     """Return the items of `rows` decisions, taken from the sets by turns, and of their controls, shuffled."""
     rng = random.Random(seed)
-    chosen = [load(name, folder) for name in sets()]
+    chosen = [load(name, folder) for name in sets() if (DOCS / f"{name}.decisions.jsonl").is_file()]
     drawn = []
     for decided, taken in zip(chosen, by_turns([len(decided.decisions) for decided in chosen], rows), strict=True):
         for decision in rng.sample(decided.decisions, taken):
