@@ -55,8 +55,8 @@ class Findings:
         for ledger in filter(Path.exists, ledgers):
             for record in table(ledger):
                 if record["action"] in ("drop", "flag"):
-                    place = corpus, record["source"], record["source_row"], record["reason"]
-                    self.blocks[place] = self.blocks.get(place, False) or record["action"] == "drop"
+                    finding = corpus, record["source"], record["source_row"], record["reason"]
+                    self.blocks[finding] = self.blocks.get(finding, False) or record["action"] == "drop"
 
     def renew(self, key: Mapping[str, Any]) -> Row:
         """Return the key of a reading with `stands`: whether what was read is still said; and whether that blocks."""
@@ -69,7 +69,7 @@ class Findings:
             tier = self.tiers.get(row, "keep")
             return {**key, "reason": f"{kind}:{tier}", "blocks": tier == "drop", "stands": True}
         if reason == UNFLAGGED:
-            return {**key, "stands": all(place[:3] != row for place in self.blocks)}
+            return {**key, "stands": all(finding[:3] != row for finding in self.blocks)}
         blocks = self.blocks.get((*row, reason))
         if key["control"]:  # That of a pair is the same row beside an unrelated one.
             return {**key, "stands": blocks is None or QUESTIONS[reason].needs == "pair"}
@@ -86,8 +86,8 @@ def reviewed(settings: Row, folder: Path) -> Row:
     by_reason: dict[tuple[str, bool], set[int]] = defaultdict(set)
     for (_, _, row, reason), blocks in findings.blocks.items():
         by_reason[reason, blocks].add(row)
-    blocked, named = ({row for (_, _, row, _), blocks in findings.blocks.items() if blocks is wanted}
-                      for wanted in (True, False))  # fmt: skip
+    blocked, named = ({row for (_, _, row, _), blocks in findings.blocks.items() if blocks is does_block}
+                      for does_block in (True, False))  # fmt: skip
     tiers = {tier: {row for (_, _, row), of_row in findings.tiers.items() if of_row == tier} for tier in TIERS}
     suspected = tiers["drop"] | tiers["review"]
     kinds = Counter(verdicts.values())
@@ -113,8 +113,8 @@ def _rate(rows: set[int], verdicts: Mapping[int, str], fine: str) -> tuple[int, 
     if not rows:
         return 0, "", ""
     low, high = wilson_interval(faults.total(), len(rows))
-    told = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
-    return len(rows), f"{faults.total()} ({low:.2f} to {high:.2f})", told
+    by_fault = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
+    return len(rows), f"{faults.total()} ({low:.2f} to {high:.2f})", by_fault
 
 
 def _noise(path: Path) -> Iterator[tuple[str, ...]]:
