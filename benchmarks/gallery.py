@@ -45,6 +45,7 @@ from typing import Any
 import polars as pl
 from first_contact import kappa, read
 from flag_readings import FIT, FITNESS, QUESTIONS, UNFLAGGED, Finding, item, key, write
+from gallery_runs import Findings, reviewed, table
 
 from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.review.decisions import Decision
@@ -97,9 +98,9 @@ def sets() -> dict[str, Row]:
 def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
     """Return an item for each row whose tier is drop or review, and for so many of the others, with their keys."""
     rng = random.Random(seed)
-    rows = {(row["source"], row["source_row"]): row for row in _table(flagged / "work" / "flag" / "rows.parquet")}
+    rows = {(row["source"], row["source_row"]): row for row in table(flagged / "work" / "flag" / "rows.parquet")}
     by_tier: dict[str, list[Row]] = defaultdict(list)
-    for line in _table(flagged / "suspicion.parquet"):
+    for line in table(flagged / "suspicion.parquet"):
         by_tier[line["tier"]].append(rows[line["source"], line["source_row"]])
     chosen = [(tier, row) for tier in ("drop", "review") for row in by_tier[tier]]
     chosen += [("keep", row) for row in rng.sample(by_tier["keep"], min(each, len(by_tier["keep"])))]
@@ -115,9 +116,9 @@ def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, 
 def test_findings(name: str, run: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
     """Return items of findings on tests, so many of a reason at random and all that wrong programs pass."""
     rng = random.Random(seed)
-    rows = {row["id"]: row for row in _table(run / "ingest" / "rows.parquet")}
+    rows = {row["id"]: row for row in table(run / "ingest" / "rows.parquet")}
     findings: dict[str, list[tuple[Row, Any]]] = defaultdict(list)
-    for record in _table(run / "vet_tests" / "ledger.parquet"):
+    for record in table(run / "vet_tests" / "ledger.parquet"):
         if record["reason"] in TEST_QUESTIONS and record["action"] in ("drop", "flag"):
             findings[record["reason"]].append((rows[record["id"]], json.loads(record["evidence"])))
     drawn = []
@@ -137,7 +138,7 @@ def leak_pairs(name: str, folder: Path, each: int, seed: int) -> list[tuple[Row,
     """Return items of rows that stand in another set as well, so many of each set and kind of match."""
     rng = random.Random(seed)
     by_kind: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for match in _table(folder / "matches.parquet"):
+    for match in table(folder / "matches.parquet"):
         by_kind[match["against"], match["kind"]].append(match)
     drawn = []
     for (against, kind), matches in sorted(by_kind.items()):
@@ -168,9 +169,7 @@ def grade(name: str, folder: Path) -> None:
     path = folder / "grades" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     lines: list[Row] = json.loads(path.read_text()) if path.is_file() else []
-    golds = [
-        row["gold"] for run in settings["runs"] for row in _table(folder / run / "run" / "ingest" / "rows.parquet")
-    ]
+    golds = [row["gold"] for run in settings["runs"] for row in table(folder / run / "run" / "ingest" / "rows.parquet")]
     measured = {line["grader"] for line in lines}
     for grader in (*GRADERS, *settings.get("graders", ()), settings["verifier"]):
         if grader in measured:
@@ -237,13 +236,26 @@ def readings(folder: Path, corpora: Iterable[str]) -> list[Reading]:
     return made
 
 
+def renewed(folder: Path, names: Iterable[str]) -> list[Reading]:
+    """Return all readings of these sets, each with whether its finding `stands`: whether the runs say the same now."""
+    chosen = [sets()[name] for name in names]
+    runs, leaks = ([corpus for settings in chosen for corpus in settings[field]] for field in ("runs", "leaks"))
+    findings = Findings(folder, runs, leaks)
+    return [Reading(findings.renew(reading.key), reading.labels) for reading in readings(folder, {*runs, *leaks})]
+
+
+def standing(heard: Iterable[Reading]) -> list[Reading]:
+    """Return the readings of what the runs say now."""
+    return [reading for reading in heard if reading.key["stands"]]
+
+
 def decide(name: str, folder: Path, moment: str) -> list[Row]:
     """Return the lines of decisions about the rows that were read; copies that their runs have dropped have none."""
     settings = sets()[name]
     runs = [folder / run / "run" for run in settings["runs"]]
     held = {flag["id"] for run in runs for flag in _flags(run) if flag["blocks"]}
     copies = {row["id"] for run in runs for row in _dropped(run)} - {
-        row["id"] for run in runs for row in _table(run / "flag" / "rows.parquet")
+        row["id"] for run in runs for row in table(run / "flag" / "rows.parquet")
     }
     by_row: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings(folder, settings["runs"]):
@@ -279,15 +291,11 @@ def _note(reading: Reading, texts: bool) -> str:
 
 
 def _flags(run: Path) -> list[Row]:
-    return _table(run / "flag" / "flags.parquet")
+    return table(run / "flag" / "flags.parquet")
 
 
 def _dropped(run: Path) -> list[Row]:
-    return _table(run / "dedup" / "dropped.parquet")
-
-
-def _table(path: Path) -> list[Row]:
-    return pl.read_parquet(path).to_dicts()
+    return table(run / "dedup" / "dropped.parquet")
 
 
 def counted(run: Path) -> Iterator[tuple[str, str, str, int]]:
@@ -314,7 +322,8 @@ def page(name: str, folder: Path) -> str:
     """Return the page of a set."""
     settings = sets()[name]
     runs = {run: folder / run / "run" for run in settings["runs"]}
-    heard = readings(folder, {*runs, *settings["leaks"]})
+    every = renewed(folder, [name])
+    heard = standing(every)
     decided = DOCS / f"{name}.decisions.jsonl"
     decisions = read(decided) if decided.is_file() else []
     graded = folder / "grades" / f"{name}.json"
@@ -334,7 +343,16 @@ def page(name: str, folder: Path) -> str:
         errors=_errors(heard, settings),
         decisions=Counter(line["decision"] for line in decisions).most_common(),
         outside=_outside(settings, folder, decisions),
+        gone=len(every) - len(heard),
+        ids=_ids(runs.values(), decisions),
+        reviewed=reviewed(settings, folder) if "review" in settings else None,
     )
+
+
+def _ids(runs: Iterable[Path], decisions: Sequence[Row]) -> int:
+    """Return how many of the decisions are about rows of the runs."""
+    ids = {row["id"] for run in runs for row in table(run / "ingest" / "rows.parquet")}
+    return len({line["id"] for line in decisions} & ids)
 
 
 def _report(run: Path, stage: str) -> Row:
@@ -447,7 +465,7 @@ def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tupl
     """Return status, rows, and how many of them decisions drop, fix and leave unsure, of a set that others reviewed."""
     if (review := settings.get("outside")) is None:
         return []
-    ids = {row["source_row"]: row["id"] for row in _table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}
+    ids = {row["source_row"]: row["id"] for row in table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}
     words = {line["id"]: line["decision"] for line in decisions}
     statuses = [row[review["column"]] for row in read(Path(os.path.expandvars(review["file"])))]
     by_status: dict[str, Counter[str | None]] = defaultdict(Counter)
@@ -458,12 +476,11 @@ def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tupl
 
 def kept_lines(folder: Path) -> list[Row]:
     """Return what readers say of each item, without the texts of rows and without readers' reasons."""
-    names = {name for settings in sets().values() for name in (*settings["runs"], *settings["leaks"])}
-    fields = ("corpus", "id", "source", "source_row", "reason", "blocks", "control")
+    fields = ("corpus", "id", "source", "source_row", "reason", "blocks", "control", "stands")
     return [
         {field: reading.key[field] for field in fields}
         | {"labels": [label["label"] for label in reading.labels], "fit": reading.fitness}
-        for reading in readings(folder, names)
+        for reading in renewed(folder, sets())
     ]
 
 
@@ -488,23 +505,24 @@ def index_line(name: str, folder: Path) -> tuple[Row, list[tuple[str, str, str, 
     """Return the line of a set in the first table of the index, and its lines in the second one, of advice."""
     settings = sets()[name]
     runs = [folder / run / "run" for run in settings["runs"]]
-    heard = readings(folder, {*settings["runs"], *settings["leaks"]})
+    heard = standing(renewed(folder, [name]))
     sizes = [_sizes(run) for run in runs]
     graded = folder / "grades" / f"{name}.json"
     grades = json.loads(graded.read_text()) if graded.is_file() else []
     unflagged, agreement = _unflagged(heard), _agreement(heard)
-    decisions = Counter(line["decision"] for line in read(DOCS / f"{name}.decisions.jsonl"))
+    decided = DOCS / f"{name}.decisions.jsonl"
+    decisions = Counter(line["decision"] for line in (read(decided) if decided.is_file() else ()))
     unfit = {r.key["id"] for r in heard if all(r.unfit) and not r.key["reason"].startswith(LEAK)}
     line = {
         "set": f"[{settings['title']}]({name}.md)",
         "rows": f"{sum(rows for rows, _ in sizes):,}",
         "held back or dropped": f"{sum(rows - left for rows, left in sizes):,}",
         "right where it blocks": read_cell(blocking(heard)),
-        "unfit, of all rows read": f"{len(unfit)} of {len({r.key['id'] for r in heard}):,}",
+        "unfit, of all rows read": f"{len(unfit)} of {len({r.key['id'] for r in heard}):,}" if heard else "not read",
         "unfit, of rows without a finding": unflagged[0] if unflagged else "not read",
         "kappa": f"{agreement[1]:.2f} ({agreement[0]} items)" if agreement else "",
         "J of graders": ", ".join(f"{g['grader']} {g['j'][0]:.2f}" for g in grades if g["j"]) or "not measured",
-        "decisions": ", ".join(f"{count} {word}" for word, count in sorted(decisions.items())),
+        "decisions": ", ".join(f"{count} {word}" for word, count in sorted(decisions.items())) or "none",
     }
     advice = [
         (line["set"], reason, f"{rows:,}", cell) for reason, effect, rows, cell, _ in _findings(runs, heard)

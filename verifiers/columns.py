@@ -134,7 +134,13 @@ def check_unicode(text: str) -> None:
         raise Unusable("invalid_unicode", f"a lone surrogate at character {error.start} of a text") from None
 
 
-_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s][^${}\n]*)|\\.|[{}]", re.DOTALL)
+_BOXED = re.compile(
+    r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox)(?![a-zA-Z])[ ]*(?P<bare>(?![\s${}])"
+    r"(?:[^${}\\\n.;]|[.;](?!\s|\$|$)|\\(?!(?:end|q?quad)\b)[a-zA-Z]+|\\[{}$%,! ]|\{(?:[^{}]|\{[^{}]*\})*\})+)"
+    r"|\\.|[{}]",
+    re.DOTALL,
+)
+r"""A box, the content of one without braces (`\boxed 7`, `\boxed\frac12`), another command, or a brace."""
 
 
 def last_boxed(text: str) -> str | None:

@@ -75,7 +75,7 @@ SOURCE_FACTS = "source_facts"
 """The name in the stage's record of what sources tell on themselves."""
 
 
-@stage_function(version=10)
+@stage_function(version=11)
 def ingest(
     inputs: Mapping[str, Path],
     config: FileSource | HubSource | SeveralSources,

@@ -2,10 +2,10 @@
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
 
-Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in place of lines, a last line without an
-end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and Infinity (not JSON), nesting
-beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all other lines, would turn those
-beyond 64 bits into floats). Blank lines are no rows.
+Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in place of lines, one object over several
+lines, a last line without an end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and
+Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all
+other lines, would turn those beyond 64 bits into floats). Blank lines are no rows.
 UTF-16 is read where the file begins with its mark.
 """
 
@@ -141,6 +141,9 @@ def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     if is_json_array(path):
         for line in _read_array(path, max_row_bytes):
             yield _parse_line(line) if not line.too_long else _too_long(line, max_row_bytes)
+        return
+    if is_over_lines(path) and (record := _only_object(path, max_row_bytes)) is not None:
+        yield record
         return
     for line in read_lines(path, max_row_bytes):
         if line.too_long:
@@ -316,9 +319,22 @@ def _refuse_other_formats(path: Path) -> None:
     start = _beginning_of(path)
     if start.startswith(b"PAR1"):
         raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
-    first, _, further = start.removeprefix(BOM).lstrip().partition(b"\n")
-    is_whole = first.rstrip().endswith(b"}")
-    if first.startswith(b"{") and not is_whole and further.strip() and not _is_json(first):
+    if is_over_lines(path):
         lists = [match[1].decode() for match in _LIST_OF_OBJECTS.finditer(start)]
         if lists and not set(lists) & {"messages", "conversations", "conversation"}:
             raise nested_records(path, lists[0])
+
+
+def is_over_lines(path: Path) -> bool:
+    """Say whether a file begins with a JSON object that goes on in the next line."""
+    first, _, further = _beginning_of(path).removeprefix(BOM).lstrip().partition(b"\n")
+    is_whole = first.rstrip().endswith(b"}")
+    return first.startswith(b"{") and not is_whole and bool(further.strip()) and not _is_json(first)
+
+
+def _only_object(path: Path, max_bytes: int) -> Record | None:
+    """Return the record that is all of a file, such as one of MATH's; None where the file is more or something else."""
+    with open_bytes(path) as file:
+        data = file.read(max_bytes + 1)
+    only = _parse_line(Line(1, data.removeprefix(BOM), len(data))) if len(data) <= max_bytes else None
+    return only if isinstance(only, Record) else None

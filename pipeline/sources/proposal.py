@@ -25,7 +25,7 @@ from typing import Any
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.sources.columns import Layout, describe_columns, gold_spec
 from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_suffix, open_file
-from truegold.pipeline.sources.jsonl import is_json_array
+from truegold.pipeline.sources.jsonl import is_json_array, is_over_lines
 from truegold.pipeline.sources.likely_causes import MOST, SHORT_WORDS, best_verifier, ends_with
 from truegold.pipeline.sources.presets import choose_layout
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead, readable
@@ -294,7 +294,7 @@ def count_records(path: Path, form: str) -> int | None:
     is_packed = path.suffix in (".gz", ".zst")
     if path.stat().st_size > (COUNT_BYTES if form == "jsonl" and not is_packed else READ_BYTES):
         return None
-    if is_packed or form == "csv" or is_json_array(path):
+    if is_packed or form == "csv" or is_json_array(path) or is_over_lines(path):
         return sum(1 for _ in open_file(path, form, BLOCK).records)
     with path.open("rb") as file:
         return sum(line.strip() != b"" for line in file)

@@ -68,7 +68,7 @@ from truegold.verifiers.answers.choice_arguments import LETTER_GOLD, choice_argu
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.row_tests import Unusable, function_name, read_tests_value
 from truegold.verifiers.code.suite.shapes import normal_form
-from truegold.verifiers.columns import MISSING, NAMES, Samples, Values, json_safe, text_of
+from truegold.verifiers.columns import MISSING, NAMES, Samples, Values, json_safe, last_boxed, text_of
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN, available, find_option_mistakes
 from truegold.verifiers.row_kinds import foreign_kind
@@ -270,7 +270,7 @@ class RowBuilder:
         prompt = parts.prompt or prompt
         verifier_args = dump_json(json_safe({**parts.verifier_args, **self.config.verifier_args}))
         asked = turns_text({"prompt": prompt, "context": context})
-        identity = parts.id or row_id(asked, parts.gold, verifier_args)
+        identity = parts.id or row_id(asked, *self._as_prepared(values, parts.gold, verifier_args))
         heldout = self.all_heldout or parts.split == "heldout" or is_heldout(identity, self.config.heldout)
         row: Row = {
             "id": identity,
@@ -297,6 +297,19 @@ class RowBuilder:
         if parts.split is None:
             self.warnings.add_split(self.columns["split"](values), record.row_number)
         return row
+
+    def _as_prepared(self, values: Values, gold: str | None, verifier_args: str) -> tuple[str | None, str]:
+        """Return gold and arguments as a prepared copy of a set of worked solutions has them: gold is the last box.
+
+        A row of several boxes has the id of its copies, so that decisions are about all of them.
+        """
+        column = self.columns.get("gold")
+        text = column.text(values) if column is not None and column.extract is last_boxed else None
+        if text is None or text == gold:
+            return gold, verifier_args
+        arguments = orjson.loads(verifier_args)
+        arguments.pop(OTHER_GOLDS, None)
+        return text, dump_json(arguments)
 
     def _with_all_letters(self, row: Row, values: Values) -> Row:
         """Return the row with all letters of a list as one gold, where its prompt lists options by these letters."""

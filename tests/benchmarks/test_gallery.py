@@ -10,8 +10,10 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import gallery  # noqa: E402
+import gallery_again  # noqa: E402
 import pytest  # noqa: E402
 from flag_readings import Curated, draw, draw_unflagged, write  # noqa: E402
+from gallery_runs import Findings, reviewed  # noqa: E402
 
 from truegold.pipeline import curate  # noqa: E402
 from truegold.pipeline.review.decisions import load_decisions  # noqa: E402
@@ -20,7 +22,7 @@ STORY = "Ann has {} eggs in her basket and buys {} more. How many eggs has she n
 ASKED = [f"Is the square of every number above {number} positive?" for number in (3, 5)]
 EGGS = {
     **{"title": "Eggs", "runs": ["eggs"], "verifier": "math", "texts": True, "licence": "MIT", "origin": "Hens"},
-    **{"leaks": [], "compared": "nothing", "command": "truegold curate eggs.jsonl", "examples": []},
+    **{"leaks": [], "compared": "nothing", "command": "truegold curate eggs.jsonl", "examples": [], "commit": "0"},
 }
 
 
@@ -124,7 +126,9 @@ def test_the_published_index_has_the_counts_of_the_published_readings():
     index = (docs / "README.md").read_text("utf-8")
     kept = gallery.kept_readings(docs / "readings.jsonl")
     for name, settings in gallery.sets().items():
-        heard = [r for r in kept if r.key["corpus"] in {*settings["runs"], *settings["leaks"]}]
+        if "review" in settings:
+            continue  # Others have read it.
+        heard = [r for r in gallery.standing(kept) if r.key["corpus"] in {*settings["runs"], *settings["leaks"]}]
         (line,) = (line for line in index.splitlines() if line.startswith(f"| [{settings['title']}]")
                    and line.count("|") > 6)  # fmt: skip
         assert gallery.read_cell(gallery.blocking(heard)) in line
@@ -154,3 +158,43 @@ def test_the_page_counts_what_was_found_and_read(folder):
     assert "| eggs | 8 | 6 |" in text
     assert "| yes_no_answer | held back | 2 | 2 of 2 (0.34 to 1.00) | 0 of 2 |" in text
     assert "both readers call unfit 1 of 6 (0.03 to 0.56): wrong_gold 1." in text
+
+
+def test_a_reading_stands_while_the_run_says_the_same(folder):
+    findings = Findings(folder, ["eggs"], [])
+    (row,) = [place[1:3] for place in findings.blocks][:1]
+    key = {"corpus": "eggs", "source": row[0], "source_row": row[1], "id": "", "blocks": False, "control": False}
+    renewed = {reason: findings.renew({**key, "reason": reason}) for reason in ("yes_no_answer", "proof", "unflagged")}
+    assert {reason: (r["stands"], r["blocks"]) for reason, r in renewed.items()} == {
+        "yes_no_answer": (True, True), "proof": (False, False), "unflagged": (False, False),
+    }  # fmt: skip
+    assert not findings.renew({**key, "reason": "yes_no_answer", "control": True})["stands"]
+
+
+def test_findings_are_counted_against_a_review_by_others(folder):
+    write_lines(folder / "review.jsonl", [{"status": "bad" if n in (2, 6) else "ok"} for n in range(8)])
+    review = {"file": str(folder / "review.jsonl"), "column": "status", "fine": "ok"}
+    tables = reviewed(EGGS | {"review": review}, folder)
+    assert tables["reasons"] == [("yes_no_answer", "left out or held back", 2, "1 (0.09 to 0.91)", "bad 1")]
+    assert tables["kinds"] == [("ok", 6, 1, 0, 0, 5), ("bad", 2, 1, 0, 0, 1)]
+
+
+def test_decided_rows_and_controls_are_asked_the_same_and_counted(folder, monkeypatch):
+    monkeypatch.setattr(gallery_again, "DOCS", folder)
+    monkeypatch.setattr(gallery_again, "sets", lambda: {"eggs": EGGS})
+    say(folder, "a", honest)
+    say(folder, "b", honest)
+    gallery.main(["decide", "eggs", str(folder), "--at", "2026-11-26T12:00:00Z"])
+    gallery.main(["keep", str(folder)])
+    drawn = gallery_again.draw(folder, 3, seed=1)
+    assert sorted(str(key["decision"]) for _, key in drawn) == ["None", "None", "None", "drop", "fix", "keep"]
+    assert not {"decision", "id", "control"} & {field for shown, _ in drawn for field in shown}
+    keys = [{"item": index, **key} for index, (_, key) in enumerate(drawn)]
+    right = [{"item": key["item"], "label": key["expected"]} for key in keys]
+    wrong = [{**label, "label": "unclear"} for label in right]
+    assert "| all | 3 of 3 (0.44 to 1.00) | 3 | 3 of 3 (0.44 to 1.00) | 3 |" in gallery_again.count(
+        keys, [right, right]
+    )
+    assert "| all | 0 of 3 (0.00 to 0.56) | 3 | 0 of 3 (0.00 to 0.56) | 3 |" in gallery_again.count(
+        keys, [right, wrong]
+    )

@@ -110,6 +110,7 @@ def test_a_word_about_what_has_changed_since_is_reported_and_not_applied(truegol
     (project / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     told = truegold("curate", "run.yaml", "--engine", "local", "--set", "clean.boilerplate=['^Ann has']")[1]
     assert "2 decisions were not applied: 1 of rows that are not in the data, or have left it before, 1 of" in told
+    assert "(settle/stale_decisions.jsonl)" in told
     run_dir = project / "runs" / "small"
     stale = [json.loads(line) for line in (run_dir / "settle" / "stale_decisions.jsonl").read_text().splitlines()]
     assert {(line["id"], line["why"]) for line in stale} == {(YES_NO_ID, "gone"), (PROBLEM_ID, "changed")}

@@ -21,6 +21,7 @@ from truegold.pipeline.near.gold_keys import join_golds
 from truegold.pipeline.problems import ProblemColumns, read_golds, read_problems
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.running.progress import NullProgress
+from truegold.verifiers.columns import last_boxed
 
 
 def golds(row: Any) -> list[str]:
@@ -237,3 +238,5 @@ def test_boxes_of_a_solution_are_one_answer_or_several(
     assert golds(row) == expected
     verdict = verifiers.verify(f"\\boxed{{{expected[0]}}}", row["gold"], verifier="math")
     assert verdict.score == 1.0
+    prepared = row_of(tmp_path, {"problem": problem, "answer": last_boxed(solution)})
+    assert row["id"] == prepared["id"], "a decision is about both"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.jsonl import read_jsonl
+from truegold.pipeline.sources.proposal import count_records
 from truegold.pipeline.sources.records import Record, Reject
 from truegold.verifiers import InputError
 
@@ -45,6 +47,16 @@ def test_crlf_and_byte_order_mark_leave_no_trace(tmp_path):
     assert isinstance(record, Record)
     assert isinstance(other, Record)
     assert record.values == other.values == {"question": "What is 6*7?", "answer": 42}
+
+
+def test_an_object_over_several_lines_is_one_record_and_a_folder_of_them_a_set(tmp_path):
+    text = json.dumps(json.loads(GOOD), indent=4).encode()
+    (record,) = read(tmp_path, text, "0.json")
+    assert isinstance(record, Record)
+    assert record.values == json.loads(GOOD)
+    read(tmp_path, text.replace(b"6*7", b"7*6"), "1.json")
+    assert count_records(tmp_path, "auto") == len(list(open_file(tmp_path, "auto", LIMIT).records)) == 2
+    assert {type(line) for line in read(tmp_path, text + b"\n" + text, "2.json")} == {Reject}
 
 
 def test_gzip_is_read_whatever_its_name(tmp_path):
