@@ -10,9 +10,10 @@
     s3       data and run are at an S3 server of this machine (moto)
 
 DATA_DIR has the files of `curation_corpora.py`, of which rows are drawn; every tenth is a copy, dirty or without a
-usable gold. Without it problems are made up (`scale_stages.py`). A kill is a SIGKILL for the whole process group; it
-comes at a moment drawn from the time that the run takes in peace, counted over all starts. Told is what was under way
-then, and so was done again; a finished part that is written again is an error. A run that is there is not run again.
+usable gold. Without it problems are made up (`scale_stages.py`). A kill is a SIGKILL for the whole process group. Its
+moment is drawn from the time that the run takes in peace, and comes when as many parts and stages are finished as were
+then, and as long after the last of them. Told is what was under way, and so is done again; a finished part that is
+written again is an error. A run that is there is not run again.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ class Curation:
     variables: Mapping[str, str] = field(default_factory=dict)
     at: str | None = None
     """The place of data and runs, where that is none of this machine."""
+    helpers: list[int] = field(default_factory=list)
+    """The processes that do work for it and that it has not started."""
 
     @property
     def run_dir(self) -> Path:
@@ -141,7 +144,7 @@ def watched(run: Curation, process: subprocess.Popen[str]) -> Iterator[dict[str,
         while not ended.wait(LOOK_EVERY_S):
             stage = peaks.setdefault(run.stage_under_way() or "between", {"VmRSS": 0, "RssAnon": 0})
             for kind in stage:
-                stage[kind] = max(stage[kind], held(kind, str(process.pid)))
+                stage[kind] = max(stage[kind], sum(held(kind, str(pid)) for pid in (process.pid, *run.helpers)))
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
@@ -167,7 +170,7 @@ def on_ray(run: Curation) -> Iterator[Callable[[], None]]:
     command = [sys.executable, ROOT / "tests" / "ray_nodes.py"]
     program = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdin is not None and program.stdout is not None
-    run.runner = "ray"
+    run.runner, run.helpers = "ray", [program.pid]
     run.settings.append(f"run.ray.address={program.stdout.readline().strip()}")
 
     def lose() -> None:
@@ -260,58 +263,52 @@ def compare(run: Curation, expected: Mapping[str, str]) -> list[str]:
 # Kills
 
 
-@dataclass
-class Lost:
-    """What a kill has cost."""
-
-    stage: str
-    parts: int
-    """Parts under way."""
-    rows: int
-    """Rows of them that had been done."""
-    finished: int
-    """Parts of the stage that were done."""
+def finished_at(run: Curation) -> list[float]:
+    """Return when each finished part and each finished stage of a run was written, in order."""
+    stages = [record.stat().st_mtime for record in run.run_dir.glob("*/stage.json")]
+    return sorted([*stages, *(moment / 1e9 for moment in written_parts(run.run_dir).values())])
 
 
-def lost(run: Curation) -> Lost:
-    """Return what was under way when a run was killed."""
-    stage, parts, rows, finished = run.stage_under_way(), 0, 0, 0
-    for scratch in run.run_dir.glob(f".partial/{stage}-*/scratch" if stage else "nothing"):
-        done = {path.stem for path in scratch.glob("done/*.json")}
-        finished += len(done)
-        for counter in scratch.glob("*/rows"):
-            if counter.parent.name not in done:
-                parts, rows = parts + 1, rows + counter.stat().st_size
-    return Lost(stage, parts, rows, finished)
-
-
-def kill_at_moments(run: Curation, kills: int, draw: random.Random, seconds: float) -> None:
-    """Kill a run again and again, and let it run to its end; exits where a finished part was written again."""
-    moments = sorted(draw.uniform(0, seconds) for _ in range(kills))
+def take_under_way(run: Curation) -> tuple[int, int]:
+    """Return how many parts were under way when a run was killed, and how many of their rows were done."""
     parts = rows = 0
+    for counter in run.run_dir.glob(".partial/*/scratch/*/rows"):
+        if not (counter.parents[1] / "done" / f"{counter.parent.name}.json").exists():
+            parts, rows = parts + 1, rows + counter.stat().st_size
+        counter.unlink()  # So that it is not taken for the next kill's.
+    return parts, rows
+
+
+def kill_at_moments(run: Curation, calm: Curation, kills: int, draw: random.Random) -> None:
+    """Kill a run again and again, and let it run to its end; exits where a finished part was written again."""
+    events, seconds = finished_at(calm), orjson.loads((calm.folder / f"{calm.name}.json").read_bytes())["seconds"]
+    began = events[-1] - seconds
+    lost_parts = lost_rows = 0
     written: Mapping[str, int] = {}
-    for kill, (earlier, moment) in enumerate(zip([0.0, *moments], moments, strict=False), 1):
+    for kill, moment in enumerate(sorted(draw.uniform(0, seconds) for _ in range(kills)), 1):
+        before = [began, *(event for event in events if event < began + moment)]
         process = run.start()
-        try:
-            process.wait(moment - earlier)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        now, cost = written_parts(run.run_dir), lost(run)
-        if again := [part for part, when in written.items() if now.get(part) != when]:
-            sys.exit(f"kill {kill}: finished parts were written again: {again}")
-        written, parts, rows = now, parts + cost.parts, rows + cost.rows
-        stage = f"{cost.stage or 'no stage'}, {cost.finished} parts of it done"
-        print(
-            f"kill {kill} at {moment:.1f} s: {stage}, {cost.parts} under way with {cost.rows:,} rows done", flush=True
-        )
+        while len(finished_at(run)) < len(before) - 1 and process.poll() is None:
+            time.sleep(LOOK_EVERY_S)
+        time.sleep(began + moment - before[-1])
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        stage = run.stage_under_way() or "no stage"
+        parts, rows = take_under_way(run)
+        written = check_written(run, written)
+        print(f"kill {kill} at {moment:.0f} s: {stage}, {parts} parts under way with {rows:,} rows done", flush=True)
+        lost_parts, lost_rows = lost_parts + parts, lost_rows + rows
     run.finish(run.start())
-    now = written_parts(run.run_dir)
-    if again := [part for part, when in written.items() if now.get(part) != when]:
+    parts = len(check_written(run, written))
+    print(f"{kills} kills: {lost_parts} parts, with {lost_rows:,} rows done, begun again; parts of all stages: {parts}")
+
+
+def check_written(run: Curation, earlier: Mapping[str, int]) -> Mapping[str, int]:
+    """Return when the parts of a run were written that are finished; exits where an earlier one has another time."""
+    written = written_parts(run.run_dir)
+    if again := [part for part, when in earlier.items() if written.get(part) != when]:
         sys.exit(f"finished parts were written again: {again}")
-    print(
-        f"{kills} kills: {parts} of {len(now)} parts were begun again, {rows:,} rows of them had been done", flush=True
-    )
+    return written
 
 
 def main() -> None:
@@ -337,10 +334,9 @@ def main() -> None:
         expected = expected or run_digests(run.run_dir)
         different += compare(run, expected)
     if arguments.kills:
-        seconds = orjson.loads((folder / f"{run.name}.json").read_bytes())["seconds"]
-        run = Curation(folder, f"kills-{arguments.seed}", run.part_rows)
-        kill_at_moments(run, arguments.kills, random.Random(arguments.seed), seconds)
-        different += compare(run, expected)
+        killed = Curation(folder, f"kills-{arguments.seed}", run.part_rows)
+        kill_at_moments(killed, run, arguments.kills, random.Random(arguments.seed))
+        different += compare(killed, expected)
     sys.exit(bool(different))
 
 
