@@ -45,7 +45,7 @@ from s3_server import s3_server  # noqa: E402
 from slurm_machine import slurm_machine  # noqa: E402
 
 PLACES = ("local", "ray", "slurm", "s3")
-LOOK_EVERY_S = 0.1
+LOOK_EVERY_S = 0.25
 DIRTY = (
     lambda row, other: other,
     lambda row, other: {**row, "question": f"<p>{row['question']}</p>&nbsp; "},
@@ -180,8 +180,10 @@ def on_ray(run: Curation) -> Iterator[Callable[[], None]]:
         program.stdin.flush()
         print(f"  a node {program.stdout.readline().strip()} in {run.stage_under_way()}", flush=True)
 
-    yield lose
-    program.communicate(timeout=120)
+    try:
+        yield lose
+    finally:
+        program.communicate(timeout=120)
 
 
 @contextmanager
