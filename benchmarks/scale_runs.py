@@ -12,8 +12,8 @@
 DATA_DIR has the files of `curation_corpora.py`, of which rows are drawn; every tenth is a copy, dirty or without a
 usable gold. Without it problems are made up (`scale_stages.py`). A kill is a SIGKILL for the whole process group. Its
 moment is drawn from the time that the run takes in peace, and comes when as many parts and stages are finished as were
-then, and as long after the last of them. Told is what was under way, and so is done again; a finished part that is
-written again is an error. A run that is there is not run again.
+then, and as long after the last of them; after an earlier kill, as long after work goes on. Told is what was under way,
+and so is done again; a finished part that is written again is an error. A run that is there is not run again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,8 @@ from slurm_machine import slurm_machine  # noqa: E402
 
 PLACES = ("local", "ray", "slurm", "s3")
 LOOK_EVERY_S = 0.25
+AT_WORK = re.compile(rb"^[a-z_]+ +(?!from the cache| )", re.MULTILINE)
+"""What a run prints when it begins or ends a stage that it does not take from an earlier start."""
 DIRTY = (
     lambda row, other: other,
     lambda row, other: {**row, "question": f"<p>{row['question']}</p>&nbsp; "},
@@ -99,6 +102,11 @@ class Curation:
         """Where the run lies on this machine."""
         return self.folder / "runs" / self.name
 
+    @property
+    def log(self) -> Path:
+        """The file with what its processes have printed."""
+        return self.folder / f"{self.name}.log"
+
     def start(self) -> subprocess.Popen[str]:
         """Start the run, in a process group of its own."""
         place = self.at or str(self.folder)
@@ -112,7 +120,7 @@ class Curation:
         command = [sys.executable, "-P", "-m", "truegold.flows.cli", "curate", f"{place}/rows.jsonl"]
         command += ["--engine", "local", "--runner", self.runner]
         command += [part for setting in settings for part in ("--set", setting)]
-        with (self.folder / f"{self.name}.log").open("a") as log:
+        with self.log.open("a") as log:
             return subprocess.Popen(
                 command,
                 cwd=self.folder,
@@ -126,7 +134,7 @@ class Curation:
     def finish(self, process: subprocess.Popen[str]) -> None:
         """Wait until a process of the run has ended well."""
         if process.wait():
-            sys.exit((self.folder / f"{self.name}.log").read_text()[-3_000:])
+            sys.exit(self.log.read_text()[-3_000:])
 
     def stage_under_way(self) -> str:
         """Return the name of the stage that is worked on; before the first and after the last the empty text."""
@@ -289,8 +297,11 @@ def kill_at_moments(run: Curation, calm: Curation, kills: int, draw: random.Rand
     written: Mapping[str, int] = {}
     for kill, moment in enumerate(sorted(draw.uniform(0, seconds) for _ in range(kills)), 1):
         before = [began, *(event for event in events if event < began + moment)]
+        told = run.log.stat().st_size if run.log.exists() else 0
         process = run.start()
-        while len(finished_at(run)) < len(before) - 1 and process.poll() is None:
+        while process.poll() is None and not (
+            len(finished_at(run)) >= len(before) - 1 and AT_WORK.search(run.log.read_bytes()[told:])
+        ):
             time.sleep(LOOK_EVERY_S)
         time.sleep(began + moment - before[-1])
         os.killpg(process.pid, signal.SIGKILL)
