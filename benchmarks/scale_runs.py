@@ -1,8 +1,8 @@
 """Curates the same rows in several ways, and compares what comes out by digests: rows, order, ledgers, flags, counts.
 
-    python benchmarks/scale_runs.py FOLDER --data DATA_DIR                      1, 2 and 7 parts, at each of the places
+    python benchmarks/scale_runs.py FOLDER --data DATA_DIR                      1, 2 and 7 parts, at each of the sites
     python benchmarks/scale_runs.py FOLDER --data DATA_DIR --kills 10           killed ten times, 7 parts
-    python benchmarks/scale_runs.py FOLDER --rows 200000 --places local ray --parts 40      made-up rows, with memory
+    python benchmarks/scale_runs.py FOLDER --rows 200000 --sites local ray --parts 40      made-up rows, with memory
 
     local    processes of this machine
     ray      two nodes on this machine, of which the first to work on `clean` is taken away
@@ -45,7 +45,7 @@ from curated_runs import run_digests, written_parts  # noqa: E402
 from s3_server import s3_server  # noqa: E402
 from slurm_machine import slurm_machine  # noqa: E402
 
-PLACES = ("local", "ray", "slurm", "s3")
+SITES = ("local", "ray", "slurm", "s3")
 LOOK_EVERY_S = 0.25
 AT_WORK = re.compile(rb"^[a-z_]+ +(?!from the cache| )", re.MULTILINE)
 """What a run prints when it begins or ends a stage that it does not take from an earlier start."""
@@ -92,7 +92,7 @@ class Curation:
     settings: list[str] = field(default_factory=list)
     runner: str = "local"
     variables: Mapping[str, str] = field(default_factory=dict)
-    at: str | None = None
+    address: str | None = None
     """The place of data and runs, where that is none of this machine."""
     helpers: list[int] = field(default_factory=list)
     """The processes that do work for it and that it has not started."""
@@ -109,15 +109,15 @@ class Curation:
 
     def start(self) -> subprocess.Popen[str]:
         """Start the run, in a process group of its own."""
-        place = self.at or str(self.folder)
+        site = self.address or str(self.folder)
         settings = [
-            f"runs_dir={place}/runs",
+            f"runs_dir={site}/runs",
             f"name={self.name}",
             f"parts.rows={self.part_rows}",
             f"decontaminate.against=['{self.folder / 'evaluation.jsonl'}']",
             *self.settings,
         ]
-        command = [sys.executable, "-P", "-m", "truegold.flows.cli", "curate", f"{place}/rows.jsonl"]
+        command = [sys.executable, "-P", "-m", "truegold.flows.cli", "curate", f"{site}/rows.jsonl"]
         command += ["--engine", "local", "--runner", self.runner]
         command += [part for setting in settings for part in ("--set", setting)]
         with self.log.open("a") as log:
@@ -223,7 +223,7 @@ def at_s3(run: Curation) -> Iterator[Callable[[], None]]:
         fs = fsspec.filesystem("s3", **{name: variables[variable] for name, variable in names.items()})
         fs.mkdir("bucket")
         fs.put(str(run.folder / "rows.jsonl"), "bucket/rows.jsonl")
-        run.at, run.variables = "s3://bucket", {**variables, "XDG_CACHE_HOME": str(run.folder / f"{run.name}-worker")}
+        run.address, run.variables = "s3://bucket", {**variables, "XDG_CACHE_HOME": str(run.folder / f"{run.name}-worker")}
         yield lambda: None
         cache = run.folder / f"{run.name}-reader"
         command = [sys.executable, "-P", "-m", "truegold.flows.cli", "report", f"s3://bucket/runs/{run.name}"]
@@ -233,7 +233,7 @@ def at_s3(run: Curation) -> Iterator[Callable[[], None]]:
         next(cache.rglob("manifest.json")).parent.rename(run.run_dir)
 
 
-AT = {"local": undisturbed, "ray": on_ray, "slurm": on_slurm, "s3": at_s3}
+DISTURBED = {"local": undisturbed, "ray": on_ray, "slurm": on_slurm, "s3": at_s3}
 
 
 def wait_until(happens: Callable[[], bool]) -> None:
@@ -242,11 +242,11 @@ def wait_until(happens: Callable[[], bool]) -> None:
         time.sleep(LOOK_EVERY_S)
 
 
-def curate(run: Curation, place: str) -> None:
-    """Curate the rows at a place, where that has not been done, and print what it took."""
+def curate(run: Curation, site: str) -> None:
+    """Curate the rows at a site, where that has not been done, and print what it took."""
     if (run.run_dir / "report" / "stage.json").exists():
         return
-    with AT[place](run) as disturb:
+    with DISTURBED[site](run) as disturb:
         began = time.monotonic()
         process = run.start()
         with watched(run, process) as peaks:
@@ -262,10 +262,10 @@ def compare(run: Curation, expected: Mapping[str, str]) -> list[str]:
     different = sorted(name for name in digests.keys() | expected if digests.get(name) != expected.get(name))
     same = "the same" if not different else f"differ: {', '.join(different)}"
     path = run.folder / f"{run.name}.json"
-    told = orjson.loads(path.read_bytes()) if path.exists() else {"seconds": float("nan"), "peaks": {}}
-    print(f"{run.name:<12} {told['seconds']:6.0f} s  {len(digests)} tables and counts, {same}", flush=True)
-    if told["peaks"]:
-        peaks = (f"{stage} {of['VmRSS'] >> 20:,} ({of['RssAnon'] >> 20:,})" for stage, of in told["peaks"].items())
+    cost = orjson.loads(path.read_bytes()) if path.exists() else {"seconds": float("nan"), "peaks": {}}
+    print(f"{run.name:<12} {cost['seconds']:6.0f} s  {len(digests)} tables and counts, {same}", flush=True)
+    if cost["peaks"]:
+        peaks = (f"{stage} {peak['VmRSS'] >> 20:,} ({peak['RssAnon'] >> 20:,})" for stage, peak in cost["peaks"].items())
         print("  MB: " + ", ".join(peaks), flush=True)
     return different
 
@@ -297,10 +297,10 @@ def kill_at_moments(run: Curation, calm: Curation, kills: int, draw: random.Rand
     written: Mapping[str, int] = {}
     for kill, moment in enumerate(sorted(draw.uniform(0, seconds) for _ in range(kills)), 1):
         before = [began, *(event for event in events if event < began + moment)]
-        told = run.log.stat().st_size if run.log.exists() else 0
+        printed = run.log.stat().st_size if run.log.exists() else 0
         process = run.start()
         while process.poll() is None and not (
-            len(finished_at(run)) >= len(before) - 1 and AT_WORK.search(run.log.read_bytes()[told:])
+            len(finished_at(run)) >= len(before) - 1 and AT_WORK.search(run.log.read_bytes()[printed:])
         ):
             time.sleep(LOOK_EVERY_S)
         time.sleep(began + moment - before[-1])
@@ -331,7 +331,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--parts", type=int, nargs="+", default=[1, 2, 7])
-    parser.add_argument("--places", nargs="+", default=PLACES, choices=PLACES)
+    parser.add_argument("--sites", nargs="+", default=SITES, choices=SITES)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -340,10 +340,10 @@ def main() -> None:
         write_rows(folder, arguments.data, arguments.rows)
     different: list[str] = []
     expected: dict[str, str] = {}
-    ways = [(place, parts) for place in arguments.places for parts in arguments.parts]
-    for place, parts in ways if not arguments.kills else [("local", arguments.parts[-1])]:
-        run = Curation(folder, f"{place}-{parts}", -(-arguments.rows // parts))
-        curate(run, place)
+    ways = [(site, parts) for site in arguments.sites for parts in arguments.parts]
+    for site, parts in ways if not arguments.kills else [("local", arguments.parts[-1])]:
+        run = Curation(folder, f"{site}-{parts}", -(-arguments.rows // parts))
+        curate(run, site)
         expected = expected or run_digests(run.run_dir)
         different += compare(run, expected)
     if arguments.kills:

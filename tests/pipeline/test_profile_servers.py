@@ -100,7 +100,7 @@ def test_servers_that_accept_connections_and_never_answer_are_done_without(
     run(tmp_path, "calm", sound, FakeServer())
     (tmp_path / "store").rename(tmp_path / "store-calm")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", STOPPED]
+    command = [sys.executable, "-P", "-c", STOPPED]
     with (
         socket.create_server(("127.0.0.1", 0)) as mute,
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as stopped,

@@ -155,7 +155,7 @@ def test_a_kill_costs_the_verdicts_of_the_part_under_way(tmp_path: Path, monkeyp
     log = log_of("truegold", tmp_path / "log", [(f"It is {n}.", n % 2) for n in range(20)])
     (tmp_path / "own.py").write_text(COUNTING.format(calls=str(tmp_path / "calls")))
     own = f"{tmp_path / 'own.py'}:counting"
-    command = [sys.executable, "-c", KILLED, str(log), str(tmp_path / "out"), own]
+    command = [sys.executable, "-P", "-c", KILLED, str(log), str(tmp_path / "out"), own]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     before = len((tmp_path / "calls").read_text().splitlines())
     monkeypatch.setattr(verdict_parts, "PART_ITEMS", 4)
