@@ -223,7 +223,8 @@ def at_s3(run: Curation) -> Iterator[Callable[[], None]]:
         fs = fsspec.filesystem("s3", **{name: variables[variable] for name, variable in names.items()})
         fs.mkdir("bucket")
         fs.put(str(run.folder / "rows.jsonl"), "bucket/rows.jsonl")
-        run.address, run.variables = "s3://bucket", {**variables, "XDG_CACHE_HOME": str(run.folder / f"{run.name}-worker")}
+        run.address = "s3://bucket"
+        run.variables = {**variables, "XDG_CACHE_HOME": str(run.folder / f"{run.name}-worker")}
         yield lambda: None
         cache = run.folder / f"{run.name}-reader"
         command = [sys.executable, "-P", "-m", "truegold.flows.cli", "report", f"s3://bucket/runs/{run.name}"]
@@ -264,9 +265,8 @@ def compare(run: Curation, expected: Mapping[str, str]) -> list[str]:
     path = run.folder / f"{run.name}.json"
     cost = orjson.loads(path.read_bytes()) if path.exists() else {"seconds": float("nan"), "peaks": {}}
     print(f"{run.name:<12} {cost['seconds']:6.0f} s  {len(digests)} tables and counts, {same}", flush=True)
-    if cost["peaks"]:
-        peaks = (f"{stage} {peak['VmRSS'] >> 20:,} ({peak['RssAnon'] >> 20:,})" for stage, peak in cost["peaks"].items())
-        print("  MB: " + ", ".join(peaks), flush=True)
+    peaks = (f"{stage} {peak['VmRSS'] >> 20:,} ({peak['RssAnon'] >> 20:,})" for stage, peak in cost["peaks"].items())
+    print("  MB: " + ", ".join(peaks), flush=True)
     return different
 
 
