@@ -30,6 +30,8 @@ MOST_LOSSES = 4
 """An engine that is lost this many times does not start anew."""
 LONGEST_START_S = 1800.0
 """How long engines may take to start while none samples."""
+LONGEST_SILENCE_S = 3600.0
+"""How long an engine may finish nothing of what it has."""
 HANDFUL = 16
 """The requests that an engine gets at a time, before it is the next one's turn."""
 
@@ -77,7 +79,9 @@ class _Worker:
     completions: int = 0
     tokens: int = 0
     is_ready: bool = False
-    """Whether it takes requests, or else it starts, or is lost."""
+    """Whether it takes requests; else it starts, or is lost."""
+    asked: float = 0.0
+    """When it was last asked for what is finished."""
     losses: list[str] = field(default_factory=list)
     """The reasons for which it was lost."""
 
@@ -145,6 +149,11 @@ class RayEngine:
                     worker.completions += 1
                     worker.tokens += len(completion.token_ids)
                     yield worker.running.pop(index), completion
+            for reference, worker in list(working.items()):
+                if time.monotonic() - worker.asked > LONGEST_SILENCE_S:
+                    del working[reference]
+                    hangs = f"it hangs: it has finished nothing for {LONGEST_SILENCE_S:.0f} seconds"
+                    orphans += self._lose(worker, TimeoutError(hangs))
 
     def facts(self) -> dict[str, Any]:
         """Return what each engine has done."""
@@ -187,6 +196,7 @@ class RayEngine:
                 turns.append(worker)
         for worker in idle:
             if worker.running:
+                worker.asked = time.monotonic()
                 working[worker.actor.work.remote(_strip(batches[worker.name]), sampling)] = worker
         return ended
 

@@ -4,11 +4,13 @@
 
 `flips.parquet` has every rollout on which two judges differ (the log and a verifier, or both verifiers), with what each
 read; `prompts.parquet` every prompt that looks mislabeled, dead or saturated; `rollouts.parquet` every verdict;
-`summary.json` and `report.md` the counts. A verdict without a score accuses no row.
+`summary.json` and `report.md` the counts. A verdict without a score accuses no row. Verdicts are kept in `verdicts`
+until all are there: the same call goes on with them after a kill (`verdict_parts`).
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,13 +28,16 @@ from truegold.pipeline.config.stages import OpinionConfig
 from truegold.pipeline.export.convert import finished_tables, read_tables, tables_of
 from truegold.pipeline.judge.opinions import open_opinion, verify_and_hear
 from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
+from truegold.pipeline.rescore.verdict_parts import judge_parts
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id, problem_of
 from truegold.pipeline.tables.run_files import Fields
-from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
+from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve
 from truegold.verifiers.adapters.row_truth import truth_of
 from truegold.verifiers.running.batch import DEADLINE_S
 
+VERDICTS = "verdicts"
+"""The folder of the verdicts until all are there."""
 ROLLOUTS_FILE = "rollouts.parquet"
 PASSED = 0.5
 """A reward, or a score, from here on says that the response is right."""
@@ -213,7 +218,7 @@ def rescore(
     rollouts, to_write = tee(_judgeable(read_logs(runs, reward), rows, rescored))
     questions = (item for rollout in rollouts for item in _questions(rollout, rows, names))
     opinion = open_opinion(second_opinion, out_dir)
-    verify_all = partial(verify_batch, workers=workers, item_deadline_s=deadline_s)
+    verify_all = partial(judge_parts, folder=out_dir / VERDICTS, workers=workers, deadline_s=deadline_s)
     verdicts = verify_and_hear(questions, verify_all, opinion)
     out_dir.mkdir(parents=True, exist_ok=True)
     with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:
@@ -226,6 +231,7 @@ def rescore(
             record |= _decided_columns(rows.decision_on(rollout), verdicts)
             writer.write(record)
             progress.advance()
+    shutil.rmtree(out_dir / VERDICTS, ignore_errors=True)
     if opinion is not None:
         rescored.opinion, _ = opinion.facts(progress)
         opinion.close()

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +24,7 @@ from curated_runs import (
     write_problems,
     written_parts,
 )
+from slurm_machine import slurm_machine
 
 TESTS = Path(__file__).parents[1]
 KILLS = 3
@@ -253,60 +252,13 @@ def test_slurm_that_is_not_there_is_told_before_the_first_stage(
     assert not (tmp_path / RUN / "ingest").exists()
 
 
-SLURM = """
-ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser={user}
-SlurmdUser={user}
-SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
-AuthType=auth/none
-CredType=cred/none
-StateSaveLocation={folder}
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-ProctrackType=proctrack/pgid
-TaskPlugin=task/none
-MpiDefault=none
-ReturnToService=2
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
-PartitionName=all Nodes={host} Default=YES State=UP
-"""
-
-
 @pytest.fixture
 def slurm(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A real Slurm of this machine alone: its controller and its node."""
-    daemons = ("slurmctld", "slurmd")
-    if any(shutil.which(name) is None for name in daemons):
-        pytest.skip("needs Slurm (apt-get install slurm-wlm)")
-    folder = tmp_path_factory.mktemp("slurm")
-    host, user = socket.gethostname().partition(".")[0], Path.home().owner()
-    (folder / "spool").mkdir()
-    with socket.socket() as first, socket.socket() as second:
-        for free in (first, second):
-            free.bind(("127.0.0.1", 0))
-        ports = [free.getsockname()[1] for free in (first, second)]
-    (folder / "slurm.conf").write_text(SLURM.format(folder=folder, host=host, user=user, ports=ports))
-    monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    with (folder / "log").open("w") as log:
-        running = [subprocess.Popen([name, "-D"], stdout=log, stderr=log) for name in daemons]
-    try:
-        for _ in range(60):
-            states = subprocess.run(["sinfo", "--noheader", "-o", "%T"], capture_output=True, text=True, check=False)
-            if states.stdout.strip() == "idle":
-                break
-            time.sleep(0.5)
-        else:
-            pytest.skip(f"Slurm does not start here: {(folder / 'log').read_text()[-300:]}")
+    """A real Slurm of this machine alone."""
+    with slurm_machine(tmp_path_factory.mktemp("slurm")) as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
         yield
-    finally:
-        for daemon in running:
-            daemon.terminate()
-            daemon.wait()
 
 
 def wait_for_array(run_dir: Path) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from vllm_servers import FakeServer, Reply, slow
 from truegold.pipeline import engines
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.engines import server_client
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress
@@ -29,12 +34,13 @@ def byte_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "load_encoder", lambda _, chat: ByteEncoder(chat))
 
 
-def run(folder: Path, out: str, *servers: FakeServer, **engine: Any) -> StageReport:
+def run(folder: Path, out: str, *servers: FakeServer | str, **engine: Any) -> StageReport:
     rows = [make_row(problem, "train", "5") for problem in range(ROWS)]
     write_rows(folder / "rows.parquet", rows)
     (folder / "model").mkdir(exist_ok=True)
     (folder / out).mkdir(exist_ok=True)
-    config = ServerEngineConfig(urls=tuple(fake.url for fake in servers), late_seconds=0.2, concurrency=8, **engine)
+    urls = tuple(server if isinstance(server, str) else server.url for server in servers)
+    config = ServerEngineConfig(urls=urls, late_seconds=0.2, concurrency=8, **engine)
     settings = ProfileConfig(engine=config, chat=ChatConfig(), samples=8, first_samples=None, max_tokens=64)
     inputs = {"rows": folder / "rows.parquet", "model": folder / "model", "store": folder / "store"}
     return profile(inputs, settings, folder / out, NullProgress())
@@ -69,6 +75,54 @@ def test_a_profile_survives_bad_servers_and_no_wrong_verdict_enters(tmp_path: Pa
     assert facts[mortal.url]["state"] == "down"
     assert facts[sluggish.url]["completions"] < facts[sound.url]["completions"]
     assert sum(server["completions"] for server in facts.values()) >= ROWS * 8
+
+
+STOPPED = """
+import os, signal, time
+from vllm_servers import FakeServer
+
+def stop(fake, reply):
+    if fake.requests > 20:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return reply
+
+print(FakeServer(stop).url, flush=True)
+time.sleep(600)
+"""
+
+
+def test_servers_that_accept_connections_and_never_answer_are_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One from the start; the other, which answers as a sound one would, from its 21st request on."""
+    monkeypatch.setattr(server_client, "HEALTH_S", 1.0)
+    sound = FakeServer()
+    run(tmp_path, "calm", sound, FakeServer())
+    (tmp_path / "store").rename(tmp_path / "store-calm")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-P", "-c", STOPPED]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as stopped,
+    ):
+        assert stopped.stdout is not None
+        urls = [f"http://127.0.0.1:{mute.getsockname()[1]}/v1", stopped.stdout.readline().strip(), sound.url]
+        report = run(tmp_path, "stormy", *urls)
+        stopped.kill()
+    for table in ("samples", "profile"):
+        calm, stormy = (pl.read_parquet(tmp_path / out / f"{table}.parquet") for out in ("calm", "stormy"))
+        assert calm.equals(stormy)
+    facts = {server["url"]: server for server in report.facts["sampling"]["servers"]}
+    assert (facts[urls[0]]["state"], facts[urls[0]]["why"]) == ("starting", "no answer in time")
+    assert 0 < facts[urls[1]]["completions"] <= 21
+    assert facts[urls[1]]["late"]
+
+
+def test_when_the_only_server_never_answers_it_is_named(tmp_path: Path) -> None:
+    hanging = FakeServer(slow(20))
+    with pytest.raises(SetupError, match="no answer in time") as error:
+        run(tmp_path, "profile", hanging, timeout_seconds=0.3, outage_seconds=0.2, retries=1)
+    assert hanging.url in str(error.value)
 
 
 def test_samples_of_a_model_that_is_served_under_another_name_are_not_taken_for_its_own(tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from truegold.pipeline.rescore import Rescored, rescore
+from truegold.pipeline.rescore import Rescored, rescore, verdict_parts
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.rescore.rollout_report import write_report
 from truegold.pipeline.running.progress import NullProgress
@@ -114,6 +117,56 @@ def test_every_trainers_log_is_read_and_every_wrong_reward_found(trainer: str, d
     assert set(flips["between"]) == {"log:0.0 a:1.0", "log:1.0 a:0.0"} and summary["groups"] == 1
     page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "Wrong rewards by A" in page and "mismatch" in page
+
+
+COUNTING = """
+from truegold.verifiers import Reason, Verdict
+
+class Counting:
+    name, version = "counting", "1"
+    def __call__(self, response, gold, *, problem=None, info=()):
+        with open({calls!r}, "a") as calls:
+            calls.write("judged\\n")
+        return Verdict(1.0, Reason.MATCH, response, {{"half": 0.5}})
+
+counting = Counting()
+"""
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from truegold.pipeline.rescore import rescore, verdict_parts
+from truegold.pipeline.running.progress import NullProgress
+
+class Killing(NullProgress):
+    done = 0
+    def advance(self, steps=1, detail="", total=None):
+        self.done += steps
+        if self.done == 10:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+verdict_parts.PART_ITEMS = 4
+log, out, verifier = sys.argv[1:]
+rescore([Path(log)], Path(out), Killing(), verifiers=[verifier], workers=1)
+"""
+
+
+def test_a_kill_costs_the_verdicts_of_the_part_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log").mkdir()
+    log = log_of("truegold", tmp_path / "log", [(f"It is {n}.", n % 2) for n in range(20)])
+    (tmp_path / "own.py").write_text(COUNTING.format(calls=str(tmp_path / "calls")))
+    own = f"{tmp_path / 'own.py'}:counting"
+    command = [sys.executable, "-P", "-c", KILLED, str(log), str(tmp_path / "out"), own]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    before = len((tmp_path / "calls").read_text().splitlines())
+    monkeypatch.setattr(verdict_parts, "PART_ITEMS", 4)
+    judge(log, tmp_path / "out", verifiers=[own])
+    judged_again = len((tmp_path / "calls").read_text().splitlines()) - before
+    assert 8 <= 20 - judged_again <= before
+    monkeypatch.setattr(verdict_parts, "PART_ITEMS", 5_000)
+    judge(log, tmp_path / "calm", verifiers=[own])
+    tables = [pl.read_parquet(tmp_path / out / "rollouts.parquet") for out in ("out", "calm")]
+    assert tables[0].equals(tables[1])
+    assert not (tmp_path / "out" / "verdicts").exists()
 
 
 def test_logs_with_golds_need_no_set(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.engines import VllmEngineConfig
+from truegold.pipeline.engines import vllm_ray
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.pipeline.engines.vllm_ray import LONGEST_START_S, RayEngine, _Worker, resources
 from truegold.verifiers import SetupError
@@ -23,6 +24,10 @@ class LostError(Exception):
     """What Ray raises for an actor that has died."""
 
 
+HANGS = object()
+"""The outcome that never comes."""
+
+
 class Reference(tuple[Any, Any]):
     """An outcome that can be a key."""
 
@@ -31,10 +36,10 @@ class Reference(tuple[Any, Any]):
 
 
 class FakeActor:
-    """An actor that works at once, and dies in its `dies`-th turn; with -1 when it starts."""
+    """An actor that works at once, and dies, or hangs, in its `dies`-th turn; with -1 when it starts."""
 
-    def __init__(self, dies: int = 0) -> None:
-        self.turns, self.dies = 0, dies
+    def __init__(self, dies: int = 0, *, hangs: bool = False) -> None:
+        self.turns, self.dies, self.hangs = 0, dies, hangs
         self.had: list[tuple[int, Request]] = []
         self.work = SimpleNamespace(remote=self._work)
         self.facts = SimpleNamespace(remote=self._start)
@@ -47,7 +52,7 @@ class FakeActor:
         self.turns += 1
         self.had += requests
         if self.turns == self.dies:
-            return Reference((object(), LostError("the node is gone")))
+            return Reference((object(), HANGS if self.hangs else LostError("the node is gone")))
         done, self.had = self.had[:3], self.had[3:]
         return Reference((object(), [(index, Completion((request.seed,), (), "stop")) for index, request in done]))
 
@@ -61,8 +66,8 @@ class FakeRay:
         RayError = LostError
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
-        """Return the first."""
-        return references[:1], references[1:]
+        """Return the first that does not hang."""
+        return [reference for reference in references if reference[1] is not HANGS][:1], references[1:]
 
     def get(self, reference: Any) -> Any:
         """Return or raise an outcome."""
@@ -99,6 +104,12 @@ def test_each_request_is_sampled_once_and_a_lost_engine_starts_anew(dies: int) -
     facts = draw(engine_on(FakeActor(dies), FakeActor(), then=[anew]))
     assert facts[0]["lost"] == (["the node is gone"] if dies else [])
     assert bool(anew.turns) == bool(dies)
+
+
+def test_an_engine_that_hangs_is_lost_and_others_do_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vllm_ray, "LONGEST_SILENCE_S", 2)
+    facts = draw(engine_on(FakeActor(2, hangs=True), FakeActor(), then=[FakeActor()]))
+    assert facts[0]["lost"] == ["it hangs: it has finished nothing for 2 seconds"]
 
 
 def test_an_engine_that_is_lost_again_and_again_is_done_without() -> None:

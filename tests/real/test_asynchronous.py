@@ -24,6 +24,7 @@ from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.model.distributed import init_distributed
+from truegold.train.rollout import sampler as sampler_end
 from truegold.train.rollout import samplers
 from truegold.train.rollout.sampler import Sampler, Submitted
 from truegold.train.rollout.sampler_child import SamplerSetup
@@ -255,6 +256,27 @@ def test_a_sampler_that_dies_starts_again_with_the_weights_in_training(
     again.submit([Submitted("requests", 300, Request((5, 6, 7), 0, 300))])
     (last,) = pool.poll(None)
     assert [version for version, _ in last.versions] == [5]
+
+
+def test_a_sampler_that_hangs_is_ended_and_the_other_one_does_its_work(
+    pool: SamplerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler_end, "LONGEST_SILENCE_S", 10.0)
+    NOTES.clear()
+    requests = [Request((5, 6, 7 + index // 4), index, 400 + index) for index in range(40)]
+    hanging = pool.samplers[1].process
+    assert hanging is not None
+    os.kill(hanging.pid or 0, signal.SIGSTOP)
+    for start in range(0, 40, 4):
+        pool.submit(requests[start : start + 4])
+    done = []
+    while len(done) < len(requests):
+        done += pool.poll(None)
+    assert sorted(each.sample for each in done) == [request.sample for request in requests]
+    assert f"is lost: The sampling process {hanging.pid} hangs: it has said nothing for 10 seconds" in NOTES[0]
+    assert not hanging.is_alive()
+    while len(pool.samplers) < 2:
+        pool.poll(1.0)
 
 
 def test_a_sampler_that_dies_again_and_again_ends_the_training(

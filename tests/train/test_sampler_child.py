@@ -15,12 +15,16 @@ import torch
 from numbered_rows import make_row
 from turn_templates import CHATML, turn_template
 
+from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.rollout.sampler_child import Outbox, SamplerChild
+from truegold.train.rollout import sampler, sampler_child
+from truegold.train.rollout.sampler import Sampler, Submitted
+from truegold.train.rollout.sampler_child import Outbox, SamplerChild, SamplerSetup
 from truegold.train.rollout.weight_transfer import release_weights, write_weights
 from truegold.train.turns.environment import Done, Message, Reply
 from truegold.train.turns.episodes import Episode, EpisodeRunner
+from truegold.verifiers import GuardError
 
 TOKENS = 5_000
 
@@ -95,6 +99,43 @@ def test_a_trainer_that_does_not_read_holds_no_sampler_up(stop: list[Served]) ->
         time.sleep(0.01)
     assert engine.finished == 200
     assert [served.read("done")[1] for _ in range(200)] == list(range(200))
+
+
+def test_a_stream_says_that_it_goes_on_while_nothing_is_finished(
+    stop: list[Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler_child, "ALIVE_EVERY_S", 0.05)
+    stop.append(served := Served(Engine()))
+    served.trainer.send(("stream", SamplingParams(), False))
+    served.trainer.send(("requests", [Request((1, 2), 0, 0)]))
+    served.read("done")
+    # Nothing is asked for, so that it waits; then weights arrive.
+    time.sleep(0.1)
+    served.trainer.send(("weights", Path("nowhere"), 1))
+    assert served.read("alive") == ("alive",)
+
+
+@pytest.mark.parametrize("while_pausing", [False, True])
+def test_a_sampler_that_says_nothing_though_it_has_work_hangs(
+    monkeypatch: pytest.MonkeyPatch, while_pausing: bool
+) -> None:
+    silent: list[Connection] = []
+    monkeypatch.setattr(sampler_child, "serve", lambda connection, setup: silent.append(connection))
+    monkeypatch.setattr(sampler, "LONGEST_SILENCE_S", 0.1)
+    hanging = Sampler(SamplerSetup("0", Path(), ServerEngineConfig(url="http://nowhere/v1")))
+    hanging.start(SamplingParams(), in_flight=False)
+    time.sleep(0.2)
+    # Without work it need not say anything.
+    assert hanging.take_done() == []
+    hanging.submit([Submitted("requests", 1, Request((1, 2), 0, 1))])
+    assert hanging.take_done() == []
+    time.sleep(0.2)
+    with pytest.raises(GuardError, match="hangs: it has said nothing for"):
+        if while_pausing:
+            hanging.pause()
+            hanging.await_pause()
+        hanging.take_done()
+    hanging.close()
 
 
 def test_weights_that_newer_ones_overtake_are_never_loaded_and_removed(stop: list[Served], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from vllm_servers import FakeServer, Reply, text_of
+from vllm_servers import FakeServer, Reply, slow, text_of
 
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines import server_pool
@@ -125,6 +125,18 @@ def test_a_lost_server_is_done_without_and_comes_back_with_the_weights_in_traini
     assert [path.name for path in (tmp_path / "samplers").iterdir()] == ["version-2"]
     pool.close()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_server_that_hangs_is_named_and_others_do_its_work(start: Callable[[], FakeServer], tmp_path: Path) -> None:
+    hanging, other = start(), start()
+    pool = pool_on(tmp_path, urls=[hanging.url, other.url], timeout_seconds=0.5)
+    send(pool, 1)
+    check(generate(pool), 1)
+    hanging.behave = slow(20)
+    check(generate(pool), 1)
+    assert f"the server {hanging.url} is lost: A request failed 2 times" in NOTES[0]
+    assert "no answer in time" in NOTES[0]
+    pool.close()
 
 
 def test_what_a_lost_server_had_begun_in_the_background_is_done_by_others(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from truegold.verifiers import GuardError, SetupError
 
 MARGIN_S = 5.0
 """Seconds that a sampler may take to see that it is to end."""
+LONGEST_SILENCE_S = 1800.0
+"""How long a sampler with work in the background may say nothing: its stream says each minute that it goes on."""
 GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
 
 
@@ -76,6 +79,8 @@ class Sampler:
         """How long its environments may take to be closed."""
         self._done: list[FinishedSample] = []
         self._stream: tuple[SamplingParams, bool] | None = None
+        self._heard = time.monotonic()
+        """When it said something last, or was given work that it did not have."""
         context = multiprocessing.get_context("spawn")
         self.connection: Connection
         self.connection, child = context.Pipe()
@@ -102,19 +107,23 @@ class Sampler:
     def start(self, sampling: SamplingParams, in_flight: bool) -> None:
         """Begin to sample what is submitted. in_flight: whether new weights change completions that have begun."""
         self._stream = (sampling, in_flight)
-        self._send("stream", sampling, in_flight)
+        self.resume()
 
     def submit(self, submitted: Sequence[Submitted]) -> None:
         """Hand over requests or episodes."""
+        if not self.outstanding:
+            self._heard = time.monotonic()
         self.outstanding |= {each.key: each for each in submitted}
         for kind, arguments in dict.fromkeys((each.kind, each.arguments) for each in submitted):
             alike = [each.sample for each in submitted if (each.kind, each.arguments) == (kind, arguments)]
             self._send(kind, alike, *arguments)
 
     def take_done(self) -> list[FinishedSample]:
-        """Return what has been finished since the last time, without waiting."""
+        """Return what has been finished since the last time, without waiting. Raises GuardError where it hangs."""
         while self.connection.poll():
             self._take_message()
+        if self._stream is not None and self.outstanding and time.monotonic() - self._heard > LONGEST_SILENCE_S:
+            raise self._hangs()
         return self.take_back()[0]
 
     def take_back(self) -> tuple[list[FinishedSample], list[Submitted]]:
@@ -136,11 +145,12 @@ class Sampler:
     def await_pause(self) -> None:
         """Wait until the stream is at rest; what it finishes is kept."""
         if self._stream is not None:
-            (self.usage,) = self._receive("paused")
+            (self.usage,) = self._receive("paused", LONGEST_SILENCE_S)
 
     def resume(self) -> None:
         """Go on with the stream where there was one."""
         if self._stream is not None:
+            self._heard = time.monotonic()
             self._send("stream", *self._stream)
 
     def ask(self, method: str, *arguments: Any) -> None:
@@ -169,19 +179,23 @@ class Sampler:
             self._receive("")
             raise self._died() from error
 
-    def _receive(self, expected: str) -> tuple[Any, ...]:
+    def _receive(self, expected: str, longest_silence_s: float | None = None) -> tuple[Any, ...]:
         """Return the arguments of the next message of a kind; those of completions and weights are taken up."""
         while True:
+            if not self.connection.poll(longest_silence_s):
+                raise self._hangs()
             message = self._take_message()
             if message is not None and message[0] == expected:
                 return message[1:]
 
     def _take_message(self) -> tuple[Any, ...] | None:
-        """Read a message and return it, unless it is of a completion or of weights, which are taken up."""
+        """Read a message and return it, unless it is of a completion or of weights, which are taken up, or says that
+        it goes on."""
         try:
             message: tuple[Any, ...] = self.connection.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error
+        self._heard = time.monotonic()
         if message[0] == "error":
             raise SetupError(*message[1:])
         if message[0] == "failed":
@@ -192,7 +206,15 @@ class Sampler:
         if message[0] == "loaded":
             self.version, self.usage = message[1:]
             return None
-        return message
+        return None if message[0] == "alive" else message
+
+    def _hangs(self) -> GuardError:
+        hanging = "The sampler" if self.process is None else f"The sampling process {self.process.pid}"
+        return GuardError(
+            f"{hanging} hangs: it has said nothing for {LONGEST_SILENCE_S:.0f} seconds, though it has work.",
+            GO_ON,
+            "engine",
+        )
 
     def _died(self) -> GuardError:
         ending = ""

@@ -53,6 +53,8 @@ from truegold.train.turns.episodes import EnvironmentFaults, EpisodeRunner, Open
 from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
+ALIVE_EVERY_S = 60.0
+"""How often a stream says that it goes on, whether anything is finished or not."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """Variables by which a process knows that it is one of several ranks. The sampler is none of them."""
 
@@ -168,6 +170,8 @@ class _Stream:
     """The versions of each request that is being sampled, by its `sample`: (its tokens by then, version) for each
     version of the weights, such as [(0, 4), (120, 5)]."""
     began: float = field(default_factory=time.monotonic)
+    said_alive: float = field(default_factory=time.monotonic)
+    """When it last said that it goes on."""
     starved_s: float = 0.0
     environments_s: float = 0.0
     idle_since: float | None = None
@@ -285,6 +289,9 @@ class SamplerChild:
             began = time.monotonic()
             self.connection.poll(None)
             stream.starved_s += time.monotonic() - began
+        if time.monotonic() - stream.said_alive >= ALIVE_EVERY_S:
+            stream.said_alive = time.monotonic()
+            self.outbox.send("alive")
         self._receive(stream)
         if self.arrived is not None and (stream.in_flight or not stream.spans):
             self._load_arrived(stream, *self.arrived)

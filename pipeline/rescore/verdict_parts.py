@@ -1,0 +1,60 @@
+"""Verdicts that are kept part by part, so that a kill costs those of the part under way.
+
+    judge_parts(questions, out_dir / "verdicts", workers=0, deadline_s=10.0)     verdicts/3f2a....jsonl, ...
+
+A part is found by its questions and by the versions of its verifiers, so that its verdicts count for no other log, gold
+or verifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, astuple
+from pathlib import Path
+
+import orjson
+
+from truegold.pipeline.running.disk import digest_bytes, write_whole
+from truegold.pipeline.tables.rows import dump_json
+from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, fingerprint
+
+PART_ITEMS, PART_CHARS = 5_000, 2**26
+"""The questions of a part, and the characters of their responses after which it ends early."""
+
+
+def judge_parts(questions: Iterable[Item], folder: Path, workers: int, deadline_s: float) -> Iterator[Verdict]:
+    """Yield a verdict for each question, in order, as `verify_batch` does; parts that lie in `folder` are not judged
+    again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with closing(BatchVerifier(workers, item_deadline_s=deadline_s)) as verifier:
+        for part in _cut(questions):
+            verifiers = {name: fingerprint(name) for name in sorted({item.verifier for item in part})}
+            key = digest_bytes(dump_json([verifiers, deadline_s, *map(astuple, part)]).encode())
+            path = folder / f"{key}.jsonl"
+            if path.exists():
+                yield from map(_read, path.read_bytes().splitlines())
+                continue
+            lines = []
+            for verdict in verifier.verify(part):
+                lines.append(dump_json(asdict(verdict)))
+                yield verdict
+            write_whole(path, "\n".join(lines).encode())
+
+
+def _cut(questions: Iterable[Item]) -> Iterator[list[Item]]:
+    part: list[Item] = []
+    chars = 0
+    for item in questions:
+        part.append(item)
+        chars += len(item.response)
+        if len(part) >= PART_ITEMS or chars >= PART_CHARS:
+            yield part
+            part, chars = [], 0
+    if part:
+        yield part
+
+
+def _read(line: bytes) -> Verdict:
+    fields = orjson.loads(line)
+    return Verdict(**{**fields, "reason": Reason(fields["reason"])})
