@@ -11,6 +11,7 @@ higher limit.
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -20,6 +21,7 @@ from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import count_cases, known_cases
 from truegold.verifiers.audit.suites.trials import Bench, Trial
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.response_program import extract_code
 from truegold.verifiers.code.suite.reading import Calls, Stdio, Suite, read_suite
 from truegold.verifiers.code.suite.shapes import normal_form
@@ -92,6 +94,8 @@ class VetReason(StrEnum):
     """All cases stand in the problem's text: a table of them passes."""
     UNNAMED = "entry_point_not_in_prompt"
     """The tests call a name that the problem's text does not mention."""
+    CASES_ADDED = "cases_added"
+    """The tests let wrong programs pass, and got further cases that these fail."""
     ONE_PROCESS = "one_process"
     """Tests and solution have to share a process, where the solution could tamper with the tests."""
 
@@ -165,6 +169,8 @@ class VetOptions:
     """The share of the CPU limit that the worked solution may need."""
     max_repeat_s: float = 60.0
     """CPU seconds for each sort of repetition; where a solution is slow, there are fewer runs and mutants."""
+    mend: bool = False
+    """Whether the cases that are proposed for weak tests are added to them."""
     tier: Tier | None = None
     """The sandbox's tier, as `CodeVerifier` takes it."""
     python: str = sys.executable
@@ -202,6 +208,28 @@ def apply_repair(
     return {**info, "tests": tests} if is_nested else {**info, **tests}
 
 
+def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
+    """Return the verifier's arguments with further cases; BadSuite where they have no place for them.
+
+    cases: of tests that are code, lines of it; else the JSON of a case.
+
+        assert f(3) == 4
+        {"args": [3], "expected": 4}
+        {"input": "3\\n", "output": "4\\n"}
+    """
+    tests, is_nested = normal_form(info)
+    if isinstance(tests.get("code"), str):
+        tests["code"] = "\n".join([tests["code"].rstrip("\n"), *cases, ""])
+    elif isinstance(tests.get("cases"), list):
+        try:
+            tests["cases"] = [*tests["cases"], *map(json.loads, cases)]
+        except ValueError as error:
+            raise BadSuite(f"a case to add is no JSON: {error}") from error
+    changed = {**info, "tests": tests} if is_nested else {**info, **tests}
+    read_suite(changed)
+    return changed
+
+
 class VetState:
     """The state that the steps of a vetting share. Raises BadSuite where the tests cannot be read."""
 
@@ -216,6 +244,8 @@ class VetState:
         self.changed = False
         self.reference: str | None = None
         """A worked solution that passes."""
+        self.agreeing: list[str] = []
+        """Other worked solutions that pass."""
         self.trial: Trial | None = None
         """The slowest run of that solution."""
         self.total = self.cases
@@ -253,8 +283,11 @@ class VetState:
                 self.report(VetReason.TOO_FEW, Severity.DROP, {"left": left, "of": self.total}, "find whole tests")
             if left == 0:  # A suite without cases could not be read.
                 return
-        self.info = apply_repair(self.info, without, checker, cpu_s)
-        self.suite = read_suite(self.info)
+        self.change(apply_repair(self.info, without, checker, cpu_s))
+
+    def change(self, info: Mapping[str, Any]) -> None:
+        """Go on with other tests."""
+        self.info, self.suite = info, read_suite(info)
         self.known = known_cases(self.suite.tests)
         self.changed = True
 

@@ -1,0 +1,182 @@
+"""Measures the cases that vetting proposes for weak tests: right programs that they refuse, wrong ones that they catch.
+
+    python benchmarks/code_vet_mends.py DATA_DIR [--json FILE] [--write PAGE.md] [--limit N] [--only SET ...]
+
+DATA_DIR holds EvalPlus' humanevalplus.jsonl and mbppplus.jsonl, model programs for HumanEval with their verdicts by
+HumanEval+ (codet_labelled.jsonl) and planted faults (humaneval_mutants.jsonl), and MBPP's own solutions (mbpp.jsonl). A
+suite is made weak by leaving its first `WEAK` cases alone; the worked solution is EvalPlus'. Given are
+
+    outside         cases whose input breaks EvalPlus' contract of the problem
+    false refusals  other programs that HumanEval+ or MBPP+ passes, and that fail a proposed case
+    caught          programs that they fail and the weak suite passes, and that fail a proposed case; of MBPP faults
+                    planted in MBPP's own solution
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import code_evalplus
+import code_rows
+from code_plain import answers
+from code_rows import Record
+from math_tables import table
+from math_verifier import machine
+from publishing import publish, say
+
+from truegold.verifiers.audit.suites import SuiteFinding, VetOptions, Vetting, vet
+from truegold.verifiers.audit.suites.mutants import mutants_of
+from truegold.verifiers.audit.suites.trials import Bench
+from truegold.verifiers.audit.suites.vet_state import add_cases
+from truegold.verifiers.code.suite.reading import read_suite
+from truegold.verifiers.sandbox import close_all
+
+WEAK = 2
+"""The cases that a weak suite has."""
+PROGRAMS = 20
+"""Programs of each worth for one problem."""
+SETS = ("mbppplus", "humanevalplus")
+SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem with its whole suite, and other programs whose worth that suite says."""
+
+    key: str
+    record: Record
+    whole: dict[str, Any]
+    others: Sequence[str]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result for one problem."""
+
+    key: str
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+
+def problems(name: str, records: dict[str, list[Record]], limit: int | None, jobs: int) -> list[Problem]:
+    """Return the problems of a set, with the answers of EvalPlus' solutions."""
+    chosen = records[name][: limit or None]
+    rows, lost = code_evalplus.rows(name, chosen, jobs)
+    say(f"{name}: {len(rows)} problems, {len(lost)} without answers")
+    others: defaultdict[str, list[str]] = defaultdict(list)
+    for record in [*records.get("codet", []), *records.get("mutants", [])]:
+        others[record["task_id"]].append(record["code"])
+    for record in records.get("mbpp", []):
+        source = record["code"].replace("\r\n", "\n")
+        others[f"Mbpp/{record['task_id']}"] = [source, *(mutant.source for mutant in mutants_of(source, PROGRAMS, 1))]
+    by_key = {record["task_id"]: record for record in chosen}
+    # Problems with a rule of their own are judged by code, whose cases cannot be taken apart.
+    made = [(row, dict(row.tests)) for row in rows if row.tests["type"] == "calls"]
+    return [Problem(row.key, by_key[row.key], tests, others[row.key]) for row, tests in made]
+
+
+def measure_problem(problem: Problem, mend: bool) -> Outcome:
+    """Vet the weak suite of a problem, and judge what is proposed."""
+    outcome = Outcome(problem.key)
+    weak = {**problem.whole, "cases": problem.whole["cases"][:WEAK]}
+    reference = code_evalplus.program(problem.record)
+    vetting = vet({"tests": weak}, prompt=problem.record["prompt"], references=[reference], options=VetOptions())
+    outcome.counts["suites"] += 1
+    cases = proposed(vetting)
+    if not cases:
+        return outcome
+    outcome.counts.update({"mended": 1, "cases": len(cases)})
+    contract = problem.record.get("contract") or ""
+    alone = [Bench(read_suite(add_cases({"tests": {**weak, "cases": []}}, [case]))) for case in cases]
+    if contract:
+        checked = _with_contract(reference, problem.record["entry_point"], contract)
+        broken = [case for case, bench in zip(cases, alone, strict=True) if not bench.run(checked).passed]
+        outcome.counts["contracts"] += len(cases)
+        outcome.counts["outside"] += len(broken)
+        outcome.outside += broken
+    whole, before = Bench(read_suite({"tests": problem.whole})), Bench(read_suite({"tests": weak}))
+    taken: Counter[bool] = Counter()
+    for program in dict.fromkeys(problem.others):
+        if not before.run(program).passed:
+            continue
+        is_right = whole.run(program).passed
+        if taken[is_right] == PROGRAMS:
+            continue
+        taken[is_right] += 1
+        failed = [case for case, bench in zip(cases, alone, strict=True) if not bench.run(program).passed]
+        outcome.counts["right" if is_right else "wrong"] += 1
+        outcome.counts["refused" if is_right else "caught"] += bool(failed)
+        outcome.refused += failed if is_right else []
+    outcome.counts["problems with right"] += bool(taken[True])
+    outcome.counts["problems that refuse"] += bool(outcome.refused)
+    outcome.counts["wrong cases"] += len(set(outcome.refused))
+    return outcome
+
+
+def proposed(vetting: Vetting) -> list[str]:
+    """Return the cases that a vetting proposes."""
+    found: list[SuiteFinding] = [finding for finding in vetting.findings if "cases" in finding.evidence]
+    return next((list(each.evidence["cases"]) for each in found if each.suggestion == "add the proposed cases"), [])
+
+
+def _with_contract(program: str, name: str, contract: str) -> str:
+    """Return a program whose function checks its arguments first."""
+    checks = "\n".join(line for line in contract.splitlines() if line.strip())
+    return f"{program}\n\n_inner_{name} = {name}\n\n{_head(program, name)}\n{checks}\n    return _inner_{name}{_call(program, name)}\n"
+
+
+def _function(program: str, name: str) -> Any:
+    import ast
+
+    return [node for node in ast.parse(program).body if isinstance(node, ast.FunctionDef) and node.name == name][-1]
+
+
+def _head(program: str, name: str) -> str:
+    import ast
+
+    return f"def {name}({ast.unparse(_function(program, name).args)}):"
+
+
+def _call(program: str, name: str) -> str:
+    arguments = _function(program, name).args
+    return "(" + ", ".join(each.arg for each in arguments.args) + ")"
+
+
+def main() -> None:
+    """Measure the sets that the command line names, and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DATA_DIR")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--only", nargs="+", default=list(SETS), choices=SETS, metavar="SET")
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    records, _ = code_rows.load(arguments.data)
+    measured: dict[str, Any] = {"machine": machine(), "sets": {}}
+    for name in arguments.only:
+        began, total = time.monotonic(), Counter[str]()
+        shown: list[str] = []
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            for outcome in pool.map(partial(measure_problem, mend=False), problems(name, records, arguments.limit, arguments.jobs)):
+                total += outcome.counts
+                shown += [f"{outcome.key} refused {case}" for case in dict.fromkeys(outcome.refused)]
+                shown += [f"{outcome.key} outside {case}" for case in outcome.outside]
+        measured["sets"][name] = {**total, "seconds": round(time.monotonic() - began), "shown": shown}
+        say(f"{name}: {dict(total)}")
+        for line in shown: say(line)
+        close_all()
+    publish(measured, "", arguments.json, arguments.write, "Cases proposed for weak tests")
+
+
+if __name__ == "__main__":
+    main()
