@@ -167,13 +167,16 @@ def main() -> None:
         began, total = time.monotonic(), Counter[str]()
         shown: list[str] = []
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            for outcome in pool.map(partial(measure_problem, mend=False), problems(name, records, arguments.limit, arguments.jobs)):
+            for outcome in pool.map(
+                partial(measure_problem, mend=False), problems(name, records, arguments.limit, arguments.jobs)
+            ):
                 total += outcome.counts
                 shown += [f"{outcome.key} refused {case}" for case in dict.fromkeys(outcome.refused)]
                 shown += [f"{outcome.key} outside {case}" for case in outcome.outside]
         measured["sets"][name] = {**total, "seconds": round(time.monotonic() - began), "shown": shown}
         say(f"{name}: {dict(total)}")
-        for line in shown: say(line)
+        for line in shown:
+            say(line)
         close_all()
     publish(measured, "", arguments.json, arguments.write, "Cases proposed for weak tests")
 

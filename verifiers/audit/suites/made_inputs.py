@@ -2,7 +2,7 @@
 
     make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
 
-    seen [3, 1, 2] and [5, 9]           lists of 1 to 4 whole numbers from 1 to 14, neither sorted nor without repeats
+    seen [3, 1, 2] and [5, 9]           lists of 2 to 4 whole numbers from 1 to 14, neither sorted nor without repeats
     seen "24-01-2000", "01-12-1999"     texts of digits and dashes in these places
     seen ([1, 2], 2), ([7], 1)          the number is the length of the list
 
@@ -170,6 +170,8 @@ def learn(values: Sequence[Any]) -> Shape:
         shape.rules = [rule for rule in _LIST_RULES if all(map(rule, values))]
         if kind is not set and _are_rotated(values):
             shape.rules.append(_is_rotated)
+        least = min(2, *(len(value) for value in values)) if values else 0
+        shape.rules.append(lambda value: len(value) >= least)
         if len({len(value) for value in values}) == 1 and len(values) > 1:
             length = len(values[0])
             shape.rules.append(lambda value: len(value) == length)

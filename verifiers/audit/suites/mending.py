@@ -57,7 +57,8 @@ def propose_cases(state: VetState, kills: Kills, wrong: Sequence[str]) -> Propos
     wrong: programs that pass and should not, apart from the planted faults.
     """
     reasons = {finding.reason for finding in state.findings}
-    if state.reference is None or not reasons & MENDABLE or _is_doubtful(state, reasons):
+    is_asked = state.options.mutants > 0 and bool(reasons & MENDABLE)
+    if state.reference is None or not is_asked or _is_doubtful(state, reasons):
         return None
     comparison = kills.comparison or compare(state, faulty_limits(state))
     if comparison is None or not comparison.is_telling:

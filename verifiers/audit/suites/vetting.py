@@ -9,7 +9,7 @@
 Three steps: what the texts of problem and tests say (`text_checks`); the worked solutions on every case, several times,
 under other hash seeds and in another order (`solutions`); null programs, planted faults and programs of known worth
 (`strength`). A case is taken out, a checker or a limit changed only where that is mechanical, and what the tests are
-y
+worth is measured after that. For weak tests further cases are proposed, or added (`mending`).
 
 Whether the tests ask for what the problem's text asks for is not covered, beyond what the worked solution shows.
 """
