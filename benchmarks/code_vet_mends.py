@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,16 +26,13 @@ from typing import Any
 
 import code_evalplus
 import code_rows
-from code_plain import answers
 from code_rows import Record
-from math_tables import table
 from math_verifier import machine
 from publishing import publish, say
 
-from truegold.verifiers.audit.suites import SuiteFinding, VetOptions, Vetting, vet
+from truegold.verifiers.audit.suites import PROPOSED, SuiteFinding, VetOptions, Vetting, add_cases, vet
 from truegold.verifiers.audit.suites.mutants import mutants_of
 from truegold.verifiers.audit.suites.trials import Bench
-from truegold.verifiers.audit.suites.vet_state import add_cases
 from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.sandbox import close_all
 
@@ -124,8 +121,8 @@ def measure_problem(problem: Problem, mend: bool) -> Outcome:
 
 def proposed(vetting: Vetting) -> list[str]:
     """Return the cases that a vetting proposes."""
-    found: list[SuiteFinding] = [finding for finding in vetting.findings if "cases" in finding.evidence]
-    return next((list(each.evidence["cases"]) for each in found if each.suggestion == "add the proposed cases"), [])
+    found: list[SuiteFinding] = [finding for finding in vetting.findings if PROPOSED in finding.evidence]
+    return next((list(each.evidence[PROPOSED]) for each in found), [])
 
 
 def _with_contract(program: str, name: str, contract: str) -> str:

@@ -79,7 +79,7 @@ from truegold.pipeline.tables.rows import (
     write_rows,
 )
 from truegold.pipeline.verify.vet.suite_report import SourceFindings
-from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
+from truegold.verifiers.audit.suites import PROPOSED, Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
 from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -384,7 +384,7 @@ def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
 def _holds_back(finding: Mapping[str, Any]) -> bool:
     """Return whether a flag holds its row back for review: a right program may earn nothing, or one that solves nothing
     earns something until the proposed cases are added."""
-    is_mendable = finding["reason"] == VetReason.PAID_NULL and "cases" in finding["evidence"]
+    is_mendable = finding["reason"] == VetReason.PAID_NULL and PROPOSED in finding["evidence"]
     return is_mendable or finding["reason"] == VetReason.REFERENCES_DISAGREE
 
 

@@ -30,6 +30,8 @@ MAX_CASES = 8
 CATCHES = 2
 """The cases that a program to be caught should fail, where that many are to be had."""
 
+PROPOSED = "proposed_cases"
+"""The evidence of a finding that has the cases to add."""
 MENDABLE = frozenset((VetReason.PAID_NULL, VetReason.WEAK, VetReason.GUESSABLE, VetReason.WRONG_ACCEPTED))
 """The findings that further cases may cure."""
 _DOUBTS = frozenset(

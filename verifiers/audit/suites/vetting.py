@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from truegold.verifiers.audit.suites.mending import MENDABLE, Proposal, propose_cases
+from truegold.verifiers.audit.suites.mending import MENDABLE, PROPOSED, Proposal, propose_cases
 from truegold.verifiers.audit.suites.null_programs import NullProgram
 from truegold.verifiers.audit.suites.solutions import missing_package, run_solutions
 from truegold.verifiers.audit.suites.strength import Kills, find_paid_nulls, measure_kills, misjudged
@@ -128,7 +128,7 @@ def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str],
         if state.options.mend:
             reasons = _take(state, proposal)
             measured = _measure(state, *known)
-            state.report(VetReason.CASES_ADDED, Severity.REPAIR, {"for": reasons, "cases": list(proposal.cases)})
+            state.report(VetReason.CASES_ADDED, Severity.REPAIR, {"for": reasons, PROPOSED: list(proposal.cases)})
         else:
             _suggest(state, proposal, [null.source for null in measured.paid if not null.attacks_tests])
     outcome, order = outcome_of(state.findings), list(Severity)
@@ -177,7 +177,7 @@ def _suggest(state: VetState, proposal: Proposal, nulls: Sequence[str]) -> None:
     for index, finding in enumerate(state.findings):
         if finding.reason in MENDABLE:
             severity = Severity.FLAG if is_cured else finding.severity
-            evidence = {**finding.evidence, "cases": list(proposal.cases)}
+            evidence = {**finding.evidence, PROPOSED: list(proposal.cases)}
             state.findings[index] = SuiteFinding(finding.reason, severity, evidence, "add the proposed cases")
 
 
