@@ -15,18 +15,19 @@ suite is made weak by leaving its first `WEAK` cases alone; the worked solution 
 from __future__ import annotations
 
 import argparse
+import ast
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import code_evalplus
 import code_rows
 from code_rows import Record
+from code_vet import some
 from math_verifier import machine
 from publishing import publish, say
 
@@ -41,7 +42,6 @@ WEAK = 2
 PROGRAMS = 20
 """Programs of each worth for one problem."""
 SETS = ("mbppplus", "humanevalplus")
-SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Outcome:
 
 def problems(name: str, records: dict[str, list[Record]], limit: int | None, jobs: int) -> list[Problem]:
     """Return the problems of a set, with the answers of EvalPlus' solutions."""
-    chosen = records[name][: limit or None]
+    chosen = some(records[name], limit)
     rows, lost = code_evalplus.rows(name, chosen, jobs)
     say(f"{name}: {len(rows)} problems, {len(lost)} without answers")
     others: defaultdict[str, list[str]] = defaultdict(list)
@@ -81,7 +81,7 @@ def problems(name: str, records: dict[str, list[Record]], limit: int | None, job
     return [Problem(row.key, by_key[row.key], tests, others[row.key]) for row, tests in made]
 
 
-def measure_problem(problem: Problem, mend: bool) -> Outcome:
+def measure_problem(problem: Problem) -> Outcome:
     """Vet the weak suite of a problem, and judge what is proposed."""
     outcome = Outcome(problem.key)
     weak = {**problem.whole, "cases": problem.whole["cases"][:WEAK]}
@@ -127,25 +127,20 @@ def proposed(vetting: Vetting) -> list[str]:
 
 def _with_contract(program: str, name: str, contract: str) -> str:
     """Return a program whose function checks its arguments first."""
+    functions = [node for node in ast.parse(program).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    arguments = functions[-1].args
+    passed_on = ", ".join(argument.arg for argument in arguments.args)
     checks = "\n".join(line for line in contract.splitlines() if line.strip())
-    return f"{program}\n\n_inner_{name} = {name}\n\n{_head(program, name)}\n{checks}\n    return _inner_{name}{_call(program, name)}\n"
+    head = f"_inner = {name}\n\ndef {name}({ast.unparse(arguments)}):"
+    return f"{program}\n\n{head}\n{checks}\n    return _inner({passed_on})\n"
 
 
-def _function(program: str, name: str) -> Any:
-    import ast
-
-    return [node for node in ast.parse(program).body if isinstance(node, ast.FunctionDef) and node.name == name][-1]
-
-
-def _head(program: str, name: str) -> str:
-    import ast
-
-    return f"def {name}({ast.unparse(_function(program, name).args)}):"
-
-
-def _call(program: str, name: str) -> str:
-    arguments = _function(program, name).args
-    return "(" + ", ".join(each.arg for each in arguments.args) + ")"
+def _report(measured: Mapping[str, Any]) -> str:
+    names = ("suites", "mended", "cases", "contracts", "outside", "right", "refused", "wrong", "caught")
+    rows = [[name, *(f"{counts.get(each, 0):,}" for each in names)] for name, counts in measured["sets"].items()]
+    head = ("weak suites", "with a proposal", "cases", "of a contract", "outside", "right programs", "refused")
+    text = table(["set", *head, "wrong programs that pass", "caught"], rows)
+    return f"Measured on {measured['machine']}; {WEAK} cases a suite, by a hash at most {measured['limit']} problems.\n\n{text}"
 
 
 def main() -> None:
@@ -159,23 +154,21 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     records, _ = code_rows.load(arguments.data)
-    measured: dict[str, Any] = {"machine": machine(), "sets": {}}
+    measured: dict[str, Any] = {"machine": machine(), "limit": arguments.limit, "sets": {}}
     for name in arguments.only:
-        began, total = time.monotonic(), Counter[str]()
+        began = time.monotonic()
+        total: Counter[str] = Counter()
         shown: list[str] = []
+        chosen = problems(name, records, arguments.limit, arguments.jobs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            for outcome in pool.map(
-                partial(measure_problem, mend=False), problems(name, records, arguments.limit, arguments.jobs)
-            ):
+            for number, outcome in enumerate(pool.map(measure_problem, chosen), 1):
                 total += outcome.counts
-                shown += [f"{outcome.key} refused {case}" for case in dict.fromkeys(outcome.refused)]
-                shown += [f"{outcome.key} outside {case}" for case in outcome.outside]
+                shown += [f"{outcome.key}: a right program fails {case}" for case in dict.fromkeys(outcome.refused)]
+                shown += [f"{outcome.key}: outside of the contract {case}" for case in outcome.outside]
+                say(f"{name}, {number} of {len(chosen)}: {dict(total)}")
         measured["sets"][name] = {**total, "seconds": round(time.monotonic() - began), "shown": shown}
-        say(f"{name}: {dict(total)}")
-        for line in shown:
-            say(line)
         close_all()
-    publish(measured, "", arguments.json, arguments.write, "Cases proposed for weak tests")
+    publish(measured, _report(measured), arguments.json, arguments.write, "Cases proposed for weak tests")
 
 
 if __name__ == "__main__":

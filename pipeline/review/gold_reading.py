@@ -74,8 +74,10 @@ class GoldReading:
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
-    """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one; where tests
-    judge, with the reviewer's cases among them. BadSuite where they are no cases."""
+    """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one.
+
+    Where tests judge, with the reviewer's cases among them; BadSuite where they are no cases.
+    """
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     if not takes_gold(row):
         return {**row, "verifier_args": dump_json(add_cases(arguments, (gold or "").splitlines()))}
@@ -110,9 +112,9 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     """Return what giving the row this gold would do to it and to what was sampled of it."""
     before = sum(response.votes for response in responses if response.score == 1)
     if not takes_gold(row):
-        fault = case_fault(row, gold)
-        message = fault or f"The verifier {row['verifier']} judges by tests: the cases are added to them."
-        return GoldReading(readable=fault is None, passes_before=before, passes_after=before, message=message)
+        wrong = case_fault(row, gold)
+        message = wrong or f"The verifier {row['verifier']} judges by tests: the cases are added to them."
+        return GoldReading(readable=wrong is None, passes_before=before, passes_after=before, message=message)
     if not gold.strip():
         message = "A fix needs the right gold."
         return GoldReading(
