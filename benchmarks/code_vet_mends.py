@@ -18,7 +18,7 @@ import argparse
 import ast
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ import code_evalplus
 import code_rows
 from code_rows import Record
 from code_vet import some
+from math_tables import table
 from math_verifier import machine
 from publishing import publish, say
 
@@ -41,6 +42,8 @@ WEAK = 2
 """The cases that a weak suite has."""
 PROGRAMS = 20
 """Programs of each worth for one problem."""
+STRICT = VetOptions(min_kill_rate=1.0)
+"""Cases are proposed for every suite that lets a fault through that shows on an input."""
 SETS = ("mbppplus", "humanevalplus")
 
 
@@ -86,7 +89,7 @@ def measure_problem(problem: Problem) -> Outcome:
     outcome = Outcome(problem.key)
     weak = {**problem.whole, "cases": problem.whole["cases"][:WEAK]}
     reference = code_evalplus.program(problem.record)
-    vetting = vet({"tests": weak}, prompt=problem.record["prompt"], references=[reference], options=VetOptions())
+    vetting = vet({"tests": weak}, prompt=problem.record["prompt"], references=[reference], options=STRICT)
     outcome.counts["suites"] += 1
     cases = proposed(vetting)
     if not cases:
@@ -138,9 +141,18 @@ def _with_contract(program: str, name: str, contract: str) -> str:
 def _report(measured: Mapping[str, Any]) -> str:
     names = ("suites", "mended", "cases", "contracts", "outside", "right", "refused", "wrong", "caught")
     rows = [[name, *(f"{counts.get(each, 0):,}" for each in names)] for name, counts in measured["sets"].items()]
-    head = ("weak suites", "with a proposal", "cases", "of a contract", "outside", "right programs", "refused")
-    text = table(["set", *head, "wrong programs that pass", "caught"], rows)
-    return f"Measured on {measured['machine']}; {WEAK} cases a suite, by a hash at most {measured['limit']} problems.\n\n{text}"
+    names_of_columns = (
+        "weak suites",
+        "with a proposal",
+        "cases",
+        "of a contract",
+        "outside",
+        "right programs",
+        "refused",
+    )
+    text = table(["set", *names_of_columns, "wrong programs that pass", "caught"], rows)
+    head = f"Measured on {measured['machine']}; {WEAK} cases a suite, at most {measured['limit']} problems, by a hash."
+    return f"{head}\n\n{text}"
 
 
 def main() -> None:

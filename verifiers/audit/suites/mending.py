@@ -21,7 +21,7 @@ from truegold.verifiers.audit.suites.solutions import has_own_checker
 from truegold.verifiers.audit.suites.strength import Kills, faulty_limits
 from truegold.verifiers.audit.suites.trials import PYTHON, Bench
 from truegold.verifiers.audit.suites.vet_state import VetReason, VetState, add_cases
-from truegold.verifiers.audit.suites.witnesses import Comparison, compare
+from truegold.verifiers.audit.suites.witnesses import InputComparison, compare
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 
@@ -42,7 +42,7 @@ _DOUBTS = frozenset(
 )
 
 
-class Proposal(NamedTuple):
+class ProposedCases(NamedTuple):
     """Cases to add."""
 
     cases: Sequence[str]
@@ -53,7 +53,7 @@ class Proposal(NamedTuple):
     """The programs that still pass."""
 
 
-def propose_cases(state: VetState, kills: Kills, wrong: Sequence[str]) -> Proposal | None:
+def propose_cases(state: VetState, kills: Kills, wrong: Sequence[str]) -> ProposedCases | None:
     """Return cases that programs fail which should not pass; None where the tests need none, or none can be made.
 
     wrong: programs that pass and should not, apart from the planted faults.
@@ -72,13 +72,13 @@ def propose_cases(state: VetState, kills: Kills, wrong: Sequence[str]) -> Propos
 
 
 def _is_doubtful(state: VetState, reasons: set[VetReason]) -> bool:
-    said = state.statement
-    is_open = said.several_answers or said.any_order or said.interactive
+    statement = state.statement
+    is_open = statement.several_answers or statement.any_order or statement.interactive
     other_language = state.suite.language != PYTHON
     return bool(reasons & _DOUBTS or is_open or other_language or has_own_checker(state.suite.tests))
 
 
-def _choose(comparison: Comparison, differing: Mapping[str, Sequence[int]]) -> list[int]:
+def _choose(comparison: InputComparison, differing: Mapping[str, Sequence[int]]) -> list[int]:
     """Return inputs that stand as cases, so that each program shows on `CATCHES` of them as far as there is room."""
     found = {program: [index for index in each if index in comparison.likely] for program, each in differing.items()}
     ranks = {index: rank for rank, index in enumerate(dict.fromkeys(chain.from_iterable(found.values())))}
@@ -97,7 +97,7 @@ def _choose(comparison: Comparison, differing: Mapping[str, Sequence[int]]) -> l
     return chosen
 
 
-def _tried(state: VetState, cases: Sequence[str], programs: Sequence[str]) -> Proposal | None:
+def _tried(state: VetState, cases: Sequence[str], programs: Sequence[str]) -> ProposedCases | None:
     """Run the solutions on the suite with the cases, and the programs that it should catch."""
     try:
         info = add_cases(state.info, cases)
@@ -108,4 +108,4 @@ def _tried(state: VetState, cases: Sequence[str], programs: Sequence[str]) -> Pr
         return None
     limits = faulty_limits(state)
     missed = [program for program in programs if bench.run(program, limits=limits).passed]
-    return Proposal(cases, info, missed) if len(missed) < len(programs) else None
+    return ProposedCases(cases, info, missed) if len(missed) < len(programs) else None

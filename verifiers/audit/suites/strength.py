@@ -20,7 +20,7 @@ from truegold.verifiers.audit.suites.mutants import Mutant, mutants_of
 from truegold.verifiers.audit.suites.null_programs import NullProgram, null_programs
 from truegold.verifiers.audit.suites.trials import PYTHON
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
-from truegold.verifiers.audit.suites.witnesses import Comparison, Witness, compare
+from truegold.verifiers.audit.suites.witnesses import InputComparison, Witness, compare
 from truegold.verifiers.code.outcomes import ONE_PROCESS
 from truegold.verifiers.code.suite.reading import Stdio
 from truegold.verifiers.rates import Rate
@@ -146,7 +146,7 @@ class Kills:
     """Mutants that do what the program does on all inputs that were made. They do not count."""
     undecided: int = 0
     """Mutants that pass, where it is not known whether they should. They do not count either."""
-    comparison: Comparison | None = None
+    comparison: InputComparison | None = None
     """What the survivors were held against; None where that was not needed, or could not be done."""
 
     @property

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from truegold.verifiers.audit.suites.mending import MENDABLE, PROPOSED, Proposal, propose_cases
+from truegold.verifiers.audit.suites.mending import MENDABLE, PROPOSED, ProposedCases, propose_cases
 from truegold.verifiers.audit.suites.null_programs import NullProgram
 from truegold.verifiers.audit.suites.solutions import missing_package, run_solutions
 from truegold.verifiers.audit.suites.strength import Kills, find_paid_nulls, measure_kills, misjudged
@@ -157,12 +157,12 @@ def _measure(state: VetState, wrong: Sequence[str], right: Sequence[str]) -> _Me
     return _Measures(chance, paid, kills, accepted, misjudged(state, right, are_right=True))
 
 
-def _propose(state: VetState, measured: _Measures) -> Proposal | None:
+def _propose(state: VetState, measured: _Measures) -> ProposedCases | None:
     nulls = [null.source for null in measured.paid if not null.attacks_tests]
     return propose_cases(state, measured.kills, [*nulls, *measured.accepted_wrong])
 
 
-def _take(state: VetState, proposal: Proposal) -> list[str]:
+def _take(state: VetState, proposal: ProposedCases) -> list[str]:
     """Add cases to the tests; return the reasons for that, which are to be looked for again."""
     reasons = [str(finding.reason) for finding in state.findings if finding.reason in MENDABLE]
     state.findings = [finding for finding in state.findings if finding.reason not in MENDABLE]
@@ -170,7 +170,7 @@ def _take(state: VetState, proposal: Proposal) -> list[str]:
     return reasons
 
 
-def _suggest(state: VetState, proposal: Proposal, nulls: Sequence[str]) -> None:
+def _suggest(state: VetState, proposal: ProposedCases, nulls: Sequence[str]) -> None:
     """Add the cases to the findings that they are for. Tests that would be dropped are not where the cases catch all
     that they are dropped for: a person may add them."""
     is_cured = not set(nulls) & set(proposal.missed)

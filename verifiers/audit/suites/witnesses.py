@@ -55,23 +55,23 @@ class Witness:
     input: str
     """The arguments, as they are written in a call."""
     expected: str
-    """The result of the worked solution."""
+    """The answer of the worked solution."""
     got: str
     """The result of the program with the fault."""
     case: str
     """The case to add, as an assertion."""
 
 
-class Comparison:
-    """The results of the worked solution on inputs that were made, to be compared with those of faulty programs."""
+class InputComparison:
+    """The answers of the worked solution on inputs that were made, to be compared with those of faulty programs."""
 
-    def __init__(self, state: VetState, limits: Limits, results: Sequence[tuple[Arguments, Any]], least: int) -> None:
-        self.results = results
+    def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
+        self.answers = answers
         """Each input with what the worked solution gives."""
-        self.is_telling = len(results) >= least
+        self.is_telling = len(answers) >= least
         """Whether there are enough inputs for the agreement of two programs to say something."""
-        self.likely: set[int] = set(range(len(results)))
-        """The inputs whose results are like those that the tests show."""
+        self.likely: set[int] = set(range(len(answers)))
+        """The inputs whose answers are like those that the tests show."""
         self._state, self._limits = state, limits
 
     def written(self, index: int) -> str:
@@ -100,7 +100,7 @@ class Comparison:
         return Bench(suite, self._state.options.tier, self._state.options.python)
 
 
-def compare(state: VetState, limits: Limits) -> Comparison | None:
+def compare(state: VetState, limits: Limits) -> InputComparison | None:
     """Run the worked solution on inputs that are like those of the cases; None where that cannot be done.
 
     limits: of one run of a faulty program.
@@ -110,7 +110,7 @@ def compare(state: VetState, limits: Limits) -> Comparison | None:
     return _compare_printed(state, limits) if isinstance(state.suite.tests, Stdio) else _compare_called(state, limits)
 
 
-def _compare_called(state: VetState, limits: Limits) -> Comparison | None:
+def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
     seen, expected = _seen_cases(state)
     names = tested_names(state.suite.tests)
     if len(names) != 1 or state.reference is None or not seen:
@@ -136,40 +136,40 @@ def _compare_called(state: VetState, limits: Limits) -> Comparison | None:
     return _Called(state, faulty, agreed, name=names[0], differs=checker, shown=shown, shortest=shortest)
 
 
-class _Called(Comparison):
+class _Called(InputComparison):
     """Of functions, which one process calls with all inputs."""
 
     def __init__(
         self,
         state: VetState,
         limits: Limits,
-        results: Sequence[tuple[Arguments, Any]],
+        answers: Sequence[tuple[Arguments, Any]],
         *,
         name: str,
         differs: ValueChecker,
         shown: _Shown,
         shortest: int,
     ) -> None:
-        super().__init__(state, limits, results, MIN_INPUTS)
+        super().__init__(state, limits, answers, MIN_INPUTS)
         self._name, self._differs, self._bench_of_all = name, differs, state.bench()
         # What a problem allows is likelier to be as long as its tests have it, and a reader likes it short.
-        lengths = [len(repr(arguments)) for arguments, _ in results]
+        lengths = [len(repr(arguments)) for arguments, _ in answers]
         self._places = [(max(shortest - length, 0), length) for length in lengths]
-        self.likely = {index for index, (_, expected) in enumerate(results) if shown.is_like(expected)}
+        self.likely = {index for index, (_, expected) in enumerate(answers) if shown.is_like(expected)}
 
     def written(self, index: int) -> str:
         """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
-        arguments, expected = self.results[index]
+        arguments, expected = self.answers[index]
         if not isinstance(self._state.suite.tests, Calls):
             return self._case(arguments, f"{self._name}({', '.join(map(repr, arguments))})", expected)[0]
         return json.dumps({"args": [encode(each, {}) for each in arguments], "expected": encode(expected, {})})
 
     def differences(self, program: str) -> list[int]:
         """Return the inputs on which a program does something else, those first that suit a case best."""
-        arguments = [arguments for arguments, _ in self.results]
+        arguments = [arguments for arguments, _ in self.answers]
         outcomes = self._bench_of_all.call(program, self._name, arguments, self._limits).outcomes
         differing = []
-        for index, ((_, expected), outcome) in enumerate(zip(self.results, outcomes, strict=True)):
+        for index, ((_, expected), outcome) in enumerate(zip(self.answers, outcomes, strict=True)):
             if isinstance(outcome, Raised | NotReturned) or self._differs(expected, outcome) is not None:
                 differing.append(index)
             if isinstance(outcome, NotReturned):
@@ -178,7 +178,7 @@ class _Called(Comparison):
 
     def confirm(self, program: str, index: int) -> Witness | None:
         """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
-        arguments, expected = self.results[index]
+        arguments, expected = self.answers[index]
         written = ", ".join(map(repr, arguments))
         case, suite = self._case(arguments, f"{self._name}({written})", expected)
         bench = self._bench(suite)
@@ -204,7 +204,7 @@ class _Called(Comparison):
         return assertion, replace(suite, tests=code)
 
 
-def _compare_printed(state: VetState, limits: Limits) -> Comparison | None:
+def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
     tests = state.suite.tests
     assert isinstance(tests, Stdio)
     seen = [case for case in tests.cases if len(case.input) <= MAX_INPUT_CHARS]
@@ -221,40 +221,40 @@ def _compare_printed(state: VetState, limits: Limits) -> Comparison | None:
     runs = [bench.run(state.reference, hash_seed).attempts for hash_seed in (0, 1)]
     runs += [bench.run(other).attempts for other in state.agreeing]
     shown = _Shown(state.reference, [word for case in seen for word in _words(case.output)])
-    results = [
+    answers = [
         ((text,), first.output)
         for text, first, *others in zip(texts, *runs, strict=False)
         if first.output is not None and all(other.output == first.output for other in others)
         if first.output.strip() and all(map(shown.is_like, _words(first.output)))
     ]
-    return _Printed(state, limits, results, MIN_PRINTED)
+    return _Printed(state, limits, answers, MIN_PRINTED)
 
 
-class _Printed(Comparison):
+class _Printed(InputComparison):
     """Of programs that read stdin: each input is a process, so that the first difference is enough."""
 
-    def __init__(self, state: VetState, limits: Limits, results: Sequence[tuple[Arguments, Any]], least: int) -> None:
-        super().__init__(state, limits, results, least)
-        self._suites = [self._with([case]) for case in results]
-        self._order = sorted(range(len(results)), key=lambda index: len(results[index][0][0]))
+    def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
+        super().__init__(state, limits, answers, least)
+        self._suites = [self._with([case]) for case in answers]
+        self._order = sorted(range(len(answers)), key=lambda index: len(answers[index][0][0]))
 
-    def _with(self, results: Sequence[tuple[Arguments, Any]]) -> Suite:
+    def _with(self, answers: Sequence[tuple[Arguments, Any]]) -> Suite:
         tests = self._state.suite.tests
         assert isinstance(tests, Stdio)
-        cases = tuple(StdioCase(arguments[0], output) for arguments, output in results)
+        cases = tuple(StdioCase(arguments[0], output) for arguments, output in answers)
         return replace(self._state.suite, tests=replace(tests, cases=cases))
 
     def written(self, index: int) -> str:
         """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
-        (text,), output = self.results[index]
+        (text,), output = self.answers[index]
         return json.dumps({"input": text, "output": output}, ensure_ascii=False)
 
     def differences(self, program: str) -> list[int]:
         """Return the first input on which a program does something else; the one that told the last apart is tried
         first."""
-        if not self.results:
+        if not self.answers:
             return []
-        found = self._bench(self._with(self.results)).first_failure(program, self._limits, self._order)
+        found = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
         if found is None:
             return []
         self._order.remove(found)
@@ -263,7 +263,7 @@ class _Printed(Comparison):
 
     def confirm(self, program: str, index: int) -> Witness | None:
         """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
-        (text,), expected = self.results[index]
+        (text,), expected = self.answers[index]
         bench = self._bench(self._suites[index])
         if not self._passes_alone(bench, program):
             return None
@@ -273,7 +273,7 @@ class _Printed(Comparison):
 
 
 class _Shown:
-    """The results that the tests show, to tell which others are like them: of what a solution gives where there is no
+    """The answers that the tests show, to tell which others are like them: of what a solution gives where there is no
     answer, such as -1 or "", a problem's text often says nothing."""
 
     def __init__(self, reference: str, expected: Sequence[Any]) -> None:
