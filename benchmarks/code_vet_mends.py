@@ -124,8 +124,8 @@ def measure_problem(problem: Problem) -> Outcome:
 
 def proposed(vetting: Vetting) -> list[str]:
     """Return the cases that a vetting proposes."""
-    found: list[SuiteFinding] = [finding for finding in vetting.findings if PROPOSED in finding.evidence]
-    return next((list(each.evidence[PROPOSED]) for each in found), [])
+    findings: list[SuiteFinding] = [finding for finding in vetting.findings if PROPOSED in finding.evidence]
+    return next((list(each.evidence[PROPOSED]) for each in findings), [])
 
 
 def _with_contract(program: str, name: str, contract: str) -> str:
@@ -173,11 +173,11 @@ def main() -> None:
         shown: list[str] = []
         chosen = problems(name, records, arguments.limit, arguments.jobs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            for number, outcome in enumerate(pool.map(measure_problem, chosen), 1):
+            for done, outcome in enumerate(pool.map(measure_problem, chosen), 1):
                 total += outcome.counts
                 shown += [f"{outcome.key}: a right program fails {case}" for case in dict.fromkeys(outcome.refused)]
                 shown += [f"{outcome.key}: outside of the contract {case}" for case in outcome.outside]
-                say(f"{name}, {number} of {len(chosen)}: {dict(total)}")
+                say(f"{name}, {done} of {len(chosen)}: {dict(total)}")
         measured["sets"][name] = {**total, "seconds": round(time.monotonic() - began), "shown": shown}
         close_all()
     publish(measured, _report(measured), arguments.json, arguments.write, "Cases proposed for weak tests")

@@ -168,6 +168,8 @@ def learn(values: Sequence[Any]) -> Shape:
         elements = [item for value in values for item in value]
         shape.parts = learn(elements) if elements else None
         shape.rules = [rule for rule in _LIST_RULES if all(map(rule, values))]
+        if {_is_sorted, _is_falling} <= {*shape.rules}:  # Equal items show no order.
+            shape.rules = [rule for rule in shape.rules if rule not in (_is_sorted, _is_falling)]
         if kind is not set and _are_rotated(values):
             shape.rules.append(_is_rotated)
         least = min(2, *(len(value) for value in values)) if values else 0

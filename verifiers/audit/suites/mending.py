@@ -80,18 +80,18 @@ def _is_doubtful(state: VetState, reasons: set[VetReason]) -> bool:
 
 def _choose(comparison: InputComparison, differing: Mapping[str, Sequence[int]]) -> list[int]:
     """Return inputs that stand as cases, so that each program shows on `CATCHES` of them as far as there is room."""
-    found = {program: [index for index in each if index in comparison.likely] for program, each in differing.items()}
-    ranks = {index: rank for rank, index in enumerate(dict.fromkeys(chain.from_iterable(found.values())))}
+    shows = {program: [index for index in each if index in comparison.likely] for program, each in differing.items()}
+    ranks = {index: rank for rank, index in enumerate(dict.fromkeys(chain.from_iterable(shows.values())))}
     chosen: list[int] = []
-    for wanted in range(1, CATCHES + 1):
+    for times in range(1, CATCHES + 1):
         while len(chosen) < MAX_CASES:
-            few = {program: each for program, each in found.items() if len({*each} & {*chosen}) < wanted}
+            few = {program: each for program, each in shows.items() if len({*each} & {*chosen}) < times}
             counts = Counter(index for each in few.values() for index in each if index not in chosen)
             if not counts:
                 break
             best = max(counts, key=lambda index: (counts[index], -ranks[index]))
             if comparison.confirm(next(program for program, each in few.items() if best in each), best) is None:
-                found = {program: [index for index in each if index != best] for program, each in found.items()}
+                shows = {program: [index for index in each if index != best] for program, each in shows.items()}
             else:
                 chosen.append(best)
     return chosen

@@ -222,7 +222,7 @@ def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
         tests["code"] = "\n".join([tests["code"].rstrip("\n"), *cases, ""])
     elif isinstance(tests.get("cases"), list):
         try:
-            tests["cases"] = [*tests["cases"], *map(json.loads, cases)]
+            tests["cases"] = [*tests["cases"], *map(json.loads, filter(str.strip, cases))]
         except ValueError as error:
             raise BadSuite(f"a case to add is no JSON: {error}") from error
     changed = {**info, "tests": tests} if is_nested else {**info, **tests}

@@ -167,6 +167,7 @@ def _take(state: VetState, proposal: ProposedCases) -> list[str]:
     reasons = [str(finding.reason) for finding in state.findings if finding.reason in MENDABLE]
     state.findings = [finding for finding in state.findings if finding.reason not in MENDABLE]
     state.change(proposal.info)
+    state.trial = state.bench().run(state.reference or "")
     return reasons
 
 

@@ -154,7 +154,7 @@ class _Called(InputComparison):
         self._name, self._differs, self._bench_of_all = name, differs, state.bench()
         # What a problem allows is likelier to be as long as its tests have it, and a reader likes it short.
         lengths = [len(repr(arguments)) for arguments, _ in answers]
-        self._places = [(max(shortest - length, 0), length) for length in lengths]
+        self._ranks = [(max(shortest - length, 0), length) for length in lengths]
         self.likely = {index for index, (_, expected) in enumerate(answers) if shown.is_like(expected)}
 
     def written(self, index: int) -> str:
@@ -174,7 +174,7 @@ class _Called(InputComparison):
                 differing.append(index)
             if isinstance(outcome, NotReturned):
                 break  # It ended the process: what stands behind it was not run.
-        return sorted(differing, key=lambda index: (index not in self.likely, self._places[index]))
+        return sorted(differing, key=lambda index: (index not in self.likely, self._ranks[index]))
 
     def confirm(self, program: str, index: int) -> Witness | None:
         """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
@@ -254,12 +254,12 @@ class _Printed(InputComparison):
         first."""
         if not self.answers:
             return []
-        found = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
-        if found is None:
+        first = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
+        if first is None:
             return []
-        self._order.remove(found)
-        self._order.insert(0, found)
-        return [found]
+        self._order.remove(first)
+        self._order.insert(0, first)
+        return [first]
 
     def confirm(self, program: str, index: int) -> Witness | None:
         """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
