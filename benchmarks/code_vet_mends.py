@@ -129,13 +129,13 @@ def proposed(vetting: Vetting) -> list[str]:
 
 
 def _with_contract(program: str, name: str, contract: str) -> str:
-    """Return a program whose function checks its arguments first."""
+    """Return a program whose function checks its arguments first, and not those of its calls of itself."""
     functions = [node for node in ast.parse(program).body if isinstance(node, ast.FunctionDef) and node.name == name]
     arguments = functions[-1].args
     passed_on = ", ".join(argument.arg for argument in arguments.args)
     checks = "\n".join(line for line in contract.splitlines() if line.strip())
-    head = f"_inner = {name}\n\ndef {name}({ast.unparse(arguments)}):"
-    return f"{program}\n\n{head}\n{checks}\n    return _inner({passed_on})\n"
+    head = f"_space = {{}}\nexec({program!r}, _space)\n\ndef {name}({ast.unparse(arguments)}):"
+    return f"{head}\n{checks}\n    return _space[{name!r}]({passed_on})\n"
 
 
 def _report(measured: Mapping[str, Any]) -> str:
