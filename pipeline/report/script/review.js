@@ -198,7 +198,7 @@
   truegold.drawSuggestion = function (row, detail) {
     const suggestion = truegold.suggested(row, detail);
     accept.hidden = !suggestion;
-    if (suggestion) accept.replaceChildren("Accept: ", ...(suggestion.gold ? [detail.tests ? "add " : "fix gold to ", element("bdi", {}, suggestion.gold)] : [suggestion.decision]), " ", key("A"));
+    if (suggestion) accept.replaceChildren("Accept: ", ...(suggestion.gold && detail.tests ? ["add the proposed cases"] : suggestion.gold ? ["fix gold to ", element("bdi", {}, suggestion.gold)] : [suggestion.decision]), " ", key("A"));
     drawState();
   };
 

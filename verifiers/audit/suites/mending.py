@@ -32,8 +32,8 @@ CATCHES = 2
 
 PROPOSED = "proposed_cases"
 """The evidence of a finding that has the cases to add."""
-MENDABLE = frozenset((VetReason.PAID_NULL, VetReason.WEAK, VetReason.GUESSABLE, VetReason.WRONG_ACCEPTED))
-"""The findings that further cases may cure."""
+MENDABLE = (VetReason.PAID_NULL, VetReason.WRONG_ACCEPTED, VetReason.WEAK, VetReason.GUESSABLE)
+"""The findings that further cases may cure, the gravest first."""
 _DOUBTS = frozenset(
     (
         *(VetReason.REFERENCES_DISAGREE, VetReason.FLAKY, VetReason.ORDER_DEPENDENT, VetReason.NEEDS_CHECKER),
@@ -59,7 +59,7 @@ def propose_cases(state: VetState, kills: Kills, wrong: Sequence[str]) -> Propos
     wrong: programs that pass and should not, apart from the planted faults.
     """
     reasons = {finding.reason for finding in state.findings}
-    is_asked = state.options.mutants > 0 and bool(reasons & MENDABLE)
+    is_asked = state.options.mutants > 0 and not reasons.isdisjoint(MENDABLE)
     if state.reference is None or not is_asked or _is_doubtful(state, reasons):
         return None
     comparison = kills.comparison or compare(state, faulty_limits(state))

@@ -172,14 +172,14 @@ def _take(state: VetState, proposal: ProposedCases) -> list[str]:
 
 
 def _suggest(state: VetState, proposal: ProposedCases, nulls: Sequence[str]) -> None:
-    """Add the cases to the findings that they are for. Tests that would be dropped are not where the cases catch all
-    that they are dropped for: a person may add them."""
-    is_cured = not set(nulls) & set(proposal.missed)
-    for index, finding in enumerate(state.findings):
-        if finding.reason in MENDABLE:
-            severity = Severity.FLAG if is_cured else finding.severity
-            evidence = {**finding.evidence, PROPOSED: list(proposal.cases)}
-            state.findings[index] = SuiteFinding(finding.reason, severity, evidence, "add the proposed cases")
+    """Add the cases to the gravest finding that they are for. Tests that would be dropped are not where the cases catch
+    all that they are dropped for: a person may add them."""
+    reasons = [finding.reason for finding in state.findings]
+    index = reasons.index(next(reason for reason in MENDABLE if reason in reasons))
+    finding = state.findings[index]
+    severity = finding.severity if set(nulls) & set(proposal.missed) else Severity.FLAG
+    evidence = {**finding.evidence, PROPOSED: list(proposal.cases)}
+    state.findings[index] = SuiteFinding(finding.reason, severity, evidence, "add the proposed cases")
 
 
 def _unreadable(message: str) -> Vetting:
