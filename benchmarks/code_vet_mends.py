@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import textwrap
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -133,7 +134,8 @@ def _with_contract(program: str, name: str, contract: str) -> str:
     functions = [node for node in ast.parse(program).body if isinstance(node, ast.FunctionDef) and node.name == name]
     arguments = functions[-1].args
     passed_on = ", ".join(argument.arg for argument in arguments.args)
-    checks = "\n".join(line for line in contract.splitlines() if line.strip())
+    lines = "\n".join(line for line in contract.expandtabs().splitlines() if line.strip())
+    checks = textwrap.indent(textwrap.dedent(lines), "    ")
     head = f"_space = {{}}\nexec({program!r}, _space)\n\ndef {name}({ast.unparse(arguments)}):"
     return f"{head}\n{checks}\n    return _space[{name!r}]({passed_on})\n"
 
