@@ -10,6 +10,7 @@ mostly does what is mistaken for them. Every arm trains it with as many steps, r
     raw         all rows of these two kinds have two cases that the habit passes as well
     vetted      the same after the stage `vet_tests`: its repairs made, its drops gone
     mended      the rows that it drops or flags have strong tests in place of theirs
+    proposed    the rows after `vet_tests` with `mend`: the cases that it proposes are added to the rows' tests
     oracle      all tests are strong
 
 Given are the shares of held-out tasks' completions, 8 samples each at temperature 1, that are laid out as asked for,
@@ -50,14 +51,17 @@ ARMS: Mapping[str, Weak] = {
     "oracle": "none",
     "vetted": "kinds",
     "mended": "kinds",
+    "proposed": "kinds",
 }
-VETTED = ("vetted", "mended")
+VETTINGS = {"vetted": "vet", "mended": "vet", "proposed": "vet_mend"}
+"""The folder of the vetting that an arm's rows come from."""
 
 
-def vet_rows(table: Path, work: Path) -> dict[str, Any]:
-    """Vet the tests of rows into WORK/vet; return what became of weak and of strong ones, and what it cost."""
+def vet_rows(table: Path, work: Path, name: str) -> dict[str, Any]:
+    """Vet the tests of rows into WORK/NAME; return what became of weak and of strong ones, and what it cost."""
     meter = Meter()
-    folder = run_stage(work, "vet", "truegold.pipeline.verify.vet.stage:vet_tests", {"rows": table}, VetTestsConfig())
+    config = VetTestsConfig(mend=name == "vet_mend")
+    folder = run_stage(work, name, "truegold.pipeline.verify.vet.stage:vet_tests", {"rows": table}, config)
     suites = pl.read_parquet(folder / "suites.parquet").to_dicts()
     kinds = {row["id"]: json.loads(row["meta"])["kind"] for row in pl.read_parquet(table).to_dicts()}
     counts: dict[str, dict[str, int]] = {"weak kinds": {}, "other kinds": {}}
@@ -68,15 +72,17 @@ def vet_rows(table: Path, work: Path) -> dict[str, Any]:
     return {**meter.read(), "counts": counts}
 
 
-def rows_of(arm: str, tables: Mapping[Weak, Path], vetted: Path) -> list[dict[str, Any]]:
+def rows_of(arm: str, tables: Mapping[Weak, Path], work: Path) -> list[dict[str, Any]]:
     """Return the rows that an arm is trained on."""
     raw = pl.read_parquet(tables[ARMS[arm]])
-    if arm not in VETTED:
+    if arm not in VETTINGS:
         return raw.to_dicts()
-    kept = pl.read_parquet(vetted / "rows.parquet")
-    if arm == "vetted":
-        return kept.to_dicts()
-    flagged = pl.read_parquet(vetted / "flags.parquet").select("id")
+    vetted = work / VETTINGS[arm]
+    kept, flags = pl.read_parquet(vetted / "rows.parquet"), pl.read_parquet(vetted / "flags.parquet")
+    if arm != "mended":
+        held = flags.filter("blocks").select("id")
+        return kept.join(held, on="id", how="anti", maintain_order="left").to_dicts()
+    flagged = flags.select("id")
     unflagged = kept.join(flagged, on="id", how="anti", maintain_order="left")
     strong = pl.read_parquet(tables["none"]).join(unflagged, on="source_row", how="anti", maintain_order="left")
     return [*unflagged.to_dicts(), *strong.to_dicts()]
@@ -153,8 +159,8 @@ def _report(measured: Mapping[str, dict[str, Any]], steps: int) -> str:
         cells += [", ".join(format(figures["passes"], ".3f") for figures in by_seed.values())]
         cells += [_mean(by_seed, name, ",.0f") for name in ("tokens", "cpu_s", "wall_s")]
         lines.append(f"| {' | '.join(cells)} |")
-    if vetting := runs.get("vet"):
-        lines += ["", f"Vetting: {json.dumps(vetting['0'])}"]
+    for name, vetting in (("Vetting", runs.get("vet")), ("Vetting with `mend`", runs.get("vet_mend"))):
+        lines += ["", f"{name}: {json.dumps(vetting['0'])}"] if vetting else []
     return "\n".join(lines)
 
 
@@ -199,9 +205,9 @@ def _main() -> None:
         for arm in arguments.arms:
             if f"{arm}|{seed}" in measured:
                 continue
-            if arm in VETTED and "vet|0" not in measured:
-                keep("vet|0", vet_rows(tables["kinds"], base))
-            kept = rows_of(arm, tables, base / "vet")
+            if (vetting := VETTINGS.get(arm)) is not None and f"{vetting}|0" not in measured:
+                keep(f"{vetting}|0", vet_rows(tables["kinds"], base, vetting))
+            kept = rows_of(arm, tables, base)
             with tempfile.TemporaryDirectory(prefix="truegold-proof-code-") as folder:
                 work, meter = Path(folder), Meter()
                 trained, tokens = train(kept, model, arguments.steps, seed, work)

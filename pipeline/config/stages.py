@@ -211,6 +211,8 @@ class VetTestsConfig(StageConfig):
     """Runs of each worked solution, each under another hash seed: a case that passes only sometimes is flaky."""
     mutants: int = Field(default=30, ge=0, le=1000)
     """Faults planted in the worked solution to see how many of them the tests catch."""
+    mend: bool = False
+    """Whether the cases that are proposed for weak tests are added to them; otherwise a person may, in review."""
     seed: int = 0
     """The random seed that chooses the planted faults."""
     min_cases: int = Field(default=2, ge=1)

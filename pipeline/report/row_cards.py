@@ -30,6 +30,7 @@ from truegold.pipeline.tables.rows import KEY, RowKey, context_of, group_by_row,
 from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, fetch
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve
+from truegold.verifiers.audit.suites import PROPOSED
 from truegold.verifiers.conversation import write_out
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import verify_one
@@ -51,8 +52,8 @@ ANSWERS_SHOWN = 8
 SYSTEMS_SHOWN = 80
 """The systems that are named behind one answer."""
 
-_SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
-"""Evidence that the card shows as neighbours, not as facts."""
+_SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id", PROPOSED)
+"""Evidence that the card shows as neighbours or cases, not as facts."""
 
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
@@ -165,6 +166,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
         "blocks": flag["blocks"],
         "facts": list_evidence(flag["evidence"], _SHOWN_ELSEWHERE),
         "suggestion": flag["suggestion"] and visible(flag["suggestion"]),
+        **({"cases": "\n".join(flag["evidence"][PROPOSED])} if PROPOSED in flag["evidence"] else {}),
     }
 
 

@@ -69,7 +69,7 @@ class Decision(BaseModel):
     decision: DecisionKind
     """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)
-    """The right gold, which goes with a fix alone."""
+    """The right gold, which goes with a fix alone; of a row that is judged by tests, cases to add, one a line."""
     note: str | None = Field(default=None, max_length=MAX_NOTE)
     """The reviewer's reason, for later readers."""
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")

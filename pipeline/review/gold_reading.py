@@ -14,11 +14,13 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of
 from truegold.pipeline.verify.gold_stage import examine_gold
 from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
+from truegold.verifiers.audit.suites import VetReason, add_cases
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.gold import OTHER_GOLDS
 
 SOLUTION_REASON = "solution_contradicts_gold"
@@ -72,14 +74,22 @@ class GoldReading:
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
-    """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one."""
+    """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one.
+
+    Where tests judge, with the reviewer's cases among them; BadSuite where they are no cases.
+    """
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
+    if not takes_gold(row):
+        return {**row, "verifier_args": dump_json(add_cases(arguments, (gold or "").splitlines()))}
     arguments.pop(OTHER_GOLDS, None)
     return {**row, "gold": gold, "verifier_args": dump_json(arguments)}
 
 
 def unpayable_because(row: Row, gold: str, deadline_s: float = BATCH_DEADLINE_S) -> FlagRecord | None:
     """Return the flag that says why no answer could earn the reward of this gold, or None if some can."""
+    if not takes_gold(row):
+        fault, reason = case_fault(row, gold), VetReason.UNREADABLE
+        return None if fault is None else flag_record(row, reason, detector="settle", evidence={"error": fault})
     flags = examine_gold(with_gold(row, gold), deadline_s).flags
     return next((flag for flag in flags if flag["reason"] in UNPAYABLE_REASONS), None)
 
@@ -89,12 +99,22 @@ def takes_gold(row: Row) -> bool:
     return row["gold"] is not None or not judges_solutions(resolve(row["verifier"]))
 
 
+def case_fault(row: Row, cases: str) -> str | None:
+    """Return why cases cannot be added to the tests of a row; None where they can."""
+    try:
+        with_gold(row, cases)
+    except BadSuite as error:
+        return str(error)
+    return None
+
+
 def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading:
     """Return what giving the row this gold would do to it and to what was sampled of it."""
     before = sum(response.votes for response in responses if response.score == 1)
     if not takes_gold(row):
-        message = f"The verifier {row['verifier']} judges by tests: another gold changes nothing."
-        return GoldReading(readable=None, passes_before=before, passes_after=before, message=message)
+        wrong = case_fault(row, gold)
+        message = wrong or f"The verifier {row['verifier']} judges by tests: the cases are added to them."
+        return GoldReading(readable=wrong is None, passes_before=before, passes_after=before, message=message)
     if not gold.strip():
         message = "A fix needs the right gold."
         return GoldReading(

@@ -33,7 +33,7 @@ from truegold.pipeline.review.decisions import (
     load_decisions,
     load_notes,
 )
-from truegold.pipeline.review.gold_reading import Response, takes_gold, with_gold
+from truegold.pipeline.review.gold_reading import Response, case_fault, takes_gold, with_gold
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
@@ -159,9 +159,10 @@ class ReviewedRun:
         row = self.row_of(row_id, source_key)
         if seen is not None and seen not in {content_key(row) for row in rows}:
             raise StaleRowError(f"The row {row_id} has changed since it was shown.", "Reload the page.")
-        if decision is DecisionKind.FIX and not takes_gold(row):
+        if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(
-                f"The row {row_id} is judged by tests and has no gold to fix.", "Keep or drop it, or mend its tests."
+                f"The row {row_id} is judged by tests, and these are no cases of theirs: {fault}.",
+                "Give cases to add, one a line, as the report proposes them; or keep or drop the row.",
             )
         try:
             made = Decision.model_validate(

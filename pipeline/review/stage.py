@@ -3,7 +3,8 @@
     no blocking flag, no decision        passes
     a blocking flag, none or unsure      dropped here as `held_for_review`, and waits in dropped.parquet
     keep                                 passes                                    ledger: keep reviewer_keep
-    fix                                  passes with the gold the reviewer gave    ledger: edit reviewer_fix
+    fix                                  passes with the gold the reviewer gave,   ledger: edit reviewer_fix
+                                         or with further cases among its tests
     a fix to what no answer could match  dropped here as `fix_unpayable`, and waits for another gold
     drop                                 dropped                                   ledger: drop reviewer_drop
     reviewers who contradict each other  dropped here as `reviewers_disagree`, to be settled among them
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 import pyarrow as pa
@@ -41,7 +42,7 @@ from truegold.pipeline.review.consensus import (
     weigh_review,
 )
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
-from truegold.pipeline.review.gold_reading import with_gold
+from truegold.pipeline.review.gold_reading import takes_gold, with_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, label_checks, measure_agreement, measure_flags
 from truegold.pipeline.running.parts import Part, split_inputs, sum_reports
 from truegold.pipeline.running.progress import Progress
@@ -277,8 +278,9 @@ def _apply_decision(
     if agreed.kind is DecisionKind.KEEP:
         ledger.keep(row, "reviewer_keep", **evidence)
         return row
-    ledger.edit(row, "reviewer_fix", row["gold"], agreed.gold, column="gold", **evidence)
     fixed = with_gold(row, agreed.gold)
+    column: Literal["gold", "verifier_args"] = "gold" if takes_gold(row) else "verifier_args"
+    ledger.edit(row, "reviewer_fix", row[column], fixed[column], column=column, **evidence)
     if settlement is not None and settlement.effect is Effect.DUPLICATE:
         ledger.drop(fixed, settlement.effect, kept=settlement.decided, reviewers=agreed.reviewers)
         return None

@@ -77,6 +77,18 @@ def decide(tmp_path):
     return run
 
 
+def test_cases_that_a_reviewer_accepts_are_added_to_the_tests(decide):
+    tests = {"type": "stdio", "cases": [{"input": "0", "output": "0"}]}
+    code = {"gold": None, "verifier": "code", "domain": "code", "verifier_args": json.dumps(tests)}
+    rows = [{**make_row("a", 1), **code}, {**make_row("b", 2), **code}]
+    case = {"input": "2", "output": "4"}
+    words = [("a", "fix", "ada", json.dumps(case)), ("b", "fix", "ada", "no case")]
+    _, cleared, dropped, ledger = decide(*words, rows=rows, flags=[make_flag(row, "paid_null") for row in rows])
+    assert json.loads(cleared[1]["verifier_args"])["cases"] == [*tests["cases"], case]
+    assert dropped == {2: "fix_unpayable"}
+    assert json.loads(ledger[0]["evidence"])["column"] == "verifier_args"
+
+
 def test_without_a_word_flagged_rows_wait_and_others_pass(decide):
     report, cleared, dropped, ledger = decide()
     assert list(cleared) == [2]

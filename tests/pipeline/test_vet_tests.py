@@ -120,6 +120,27 @@ def test_every_change_has_its_record_with_evidence(done: tuple[Path, StageReport
     assert "print any of them" in json.loads(ledger[4]["evidence"])["said"]
 
 
+LARGER = make(8, [("0 3", "3"), ("3 1", "3"), ("2 3", "3")], "a, b = map(int, input().split())\nprint(max(a, b))\n")
+
+
+def test_weak_tests_are_held_back_with_cases_or_mended(tmp_path: Path) -> None:
+    config = VetTestsConfig(runs=2, workers=2)
+    held, mended = tmp_path / "held", tmp_path / "mended"
+    for folder in (held, mended):
+        folder.mkdir()
+    run(held, [LARGER], config=config)
+    flags = {entry["reason"]: entry for entry in table(held, "flags")}
+    assert {reason: entry["blocks"] for reason, entry in flags.items()} == {"paid_null": True, "guessable": False}
+    cases = json.loads(flags["paid_null"]["evidence"])["proposed_cases"]
+    assert table(held, "rows") == [LARGER]
+    run(mended, [LARGER], config=config.model_copy(update={"mend": True}))
+    (row,), (edit,) = table(mended, "rows"), table(mended, "ledger")
+    assert (edit["action"], edit["reason"]) == ("edit", "cases_added")
+    assert (edit["before"], edit["after"]) == (LARGER["verifier_args"], row["verifier_args"])
+    assert json.loads(edit["evidence"])["proposed_cases"] == cases
+    assert json.loads(row["verifier_args"])["cases"][3:] == [json.loads(case) for case in cases]
+
+
 def test_flags_stand_beside_those_that_still_hold(done: tuple[Path, StageReport]) -> None:
     flags = table(done[0], "flags")
     assert [(entry["source_row"], entry["reason"], entry["blocks"]) for entry in flags] == [(5, "low_kill_rate", False)]

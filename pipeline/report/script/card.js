@@ -226,6 +226,7 @@
           element("p", {}, truegold.reasonTag(flag.reason, { class: `tag${flag.blocks ? " blocks" : ""}` }), ` ${flag.strength}, ${flag.blocks ? "holds the row back" : "a hint: the row stays"}`, flag.detector === flag.reason ? "" : `, by ${words(flag.detector)}`),
           element("p", { class: "verdict" }, truegold.exampleOf(flag.reason)),
           flag.suggestion ? element("p", {}, element("span", { class: "label" }, "suggests"), detail.tests ? flag.suggestion : goldText(row, flag.suggestion)) : null,
+          flag.cases ? codeBlock(flag.cases) : null,
           facts(flag.facts),
         ),
       ),

@@ -53,10 +53,12 @@
     return (await blocks.get(number))[row.position % truegold.index.block_rows];
   };
 
-  /** The decision that a row's flags suggest: another gold; else to drop it where one holds it back; else to keep it. */
+  /** The decision that a row's flags suggest: another gold, or cases to add to its tests; else to drop it where one holds it back; else to keep it. */
   truegold.suggested = function (row, detail) {
     const flags = detail.flags ?? [];
     if (!truegold.isReviewable(row) || !(flags.length || row.suggestion)) return null;
+    const cases = row.gold === null && flags.find((flag) => flag.cases)?.cases;
+    if (cases) return { decision: "fix", gold: cases };
     if (!detail.tests) {
       const says = flags.find((flag) => flag.suggestion && flag.blocks) ?? (row.suggestion && !detail.cut?.suggestion ? row : flags.find((flag) => flag.suggestion));
       if (says && says.suggestion !== row.gold) return { decision: "fix", gold: says.suggestion };

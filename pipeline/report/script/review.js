@@ -138,7 +138,7 @@
     const lines = [];
     if (!truegold.isReviewable(row)) lines.push("This record left before a person is asked: nothing can be decided about it here.");
     if (standing?.stale) lines.push("The row has changed since it was decided: decide again.");
-    if (standing?.decision === "fix") lines.push(`New gold: ${standing.gold}`);
+    if (standing?.decision === "fix") lines.push(`${truegold.detail?.tests ? "Cases added" : "New gold"}: ${standing.gold}`);
     for (const other of others.filter((entry) => entry.id === row.id && !entry.stale)) {
       lines.push(`${other.reviewer}: ${words(other.decision)}${other.gold ? ` ${other.gold}` : ""}${other.note ? ` (${other.note})` : ""}`);
     }
@@ -198,7 +198,7 @@
   truegold.drawSuggestion = function (row, detail) {
     const suggestion = truegold.suggested(row, detail);
     accept.hidden = !suggestion;
-    if (suggestion) accept.replaceChildren("Accept: ", ...(suggestion.gold ? ["fix gold to ", element("bdi", {}, suggestion.gold)] : [suggestion.decision]), " ", key("A"));
+    if (suggestion) accept.replaceChildren("Accept: ", ...(suggestion.gold && detail.tests ? ["add the proposed cases"] : suggestion.gold ? ["fix gold to ", element("bdi", {}, suggestion.gold)] : [suggestion.decision]), " ", key("A"));
     drawState();
   };
 

@@ -7,8 +7,10 @@
 Input: `rows`, and `flags`, those of `verify_gold`. Only rows of the verifier `code` are looked at; the others go on as
 they are. `truegold.verifiers.audit.suites` says what is looked for and what follows. A repaired row keeps its id. The
 ledger names the gravest of several reasons to drop a row, and the others in the evidence. Flags do not hold a row back,
-except `references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back
-(`keep reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
+except `references_disagree`, and `paid_null` where cases are proposed, which a person may add in review; those of
+`verify_gold` on a row whose solution passes after the repair are taken back (`keep reference_passes`). With `mend` the
+proposed cases are added here (`edit cases_added`). A row that could not be vetted because the sandbox failed stays,
+flagged `not_vetted`.
 suites.parquet has one row for each suite, with everything that was measured; what repeats itself in a source's prompts
 is a fact of the stage (`SourceFindings`).
 
@@ -77,7 +79,7 @@ from truegold.pipeline.tables.rows import (
     write_rows,
 )
 from truegold.pipeline.verify.vet.suite_report import SourceFindings
-from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
+from truegold.verifiers.audit.suites import PROPOSED, Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
 from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -124,9 +126,6 @@ VERIFIER = "code"
 ROWS_FILE = "rows.parquet"
 SUITES_FILE = "suites.parquet"
 DETECTOR = "vet_tests"
-
-BLOCKING = (VetReason.REFERENCES_DISAGREE,)
-"""Flags that hold a row back for review: a right program may earn nothing."""
 
 SHOWN_CHARS = 200
 """The evidence of a heavy loss is cut here."""
@@ -244,7 +243,7 @@ def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
             offset += len(line)
 
 
-@stage_function(version=6, judges="rows", tunable=("workers",), aims=("workers",))
+@stage_function(version=7, judges="rows", tunable=("workers",), aims=("workers",))
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them. Done part by part, one after the other."""
     parts = split_inputs(inputs, out_dir, "flags")
@@ -382,6 +381,13 @@ def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(programs))[:limit]
 
 
+def _holds_back(finding: Mapping[str, Any]) -> bool:
+    """Return whether a flag holds its row back for review: a right program may earn nothing, or one that solves nothing
+    earns something until the proposed cases are added."""
+    is_mendable = finding["reason"] == VetReason.PAID_NULL and PROPOSED in finding["evidence"]
+    return is_mendable or finding["reason"] == VetReason.REFERENCES_DISAGREE
+
+
 class _Output:
     """Writes the tables of a part."""
 
@@ -453,7 +459,7 @@ class _Output:
                     finding["reason"],
                     detector=DETECTOR,
                     evidence=finding["evidence"],
-                    blocks=finding["reason"] in BLOCKING,
+                    blocks=_holds_back(finding),
                     suggestion=finding["suggestion"],
                 )
             )

@@ -2,7 +2,7 @@
 
     make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
 
-    seen [3, 1, 2] and [5, 9]           lists of 1 to 4 whole numbers from 1 to 14, neither sorted nor without repeats
+    seen [3, 1, 2] and [5, 9]           lists of 2 to 4 whole numbers from 1 to 14, neither sorted nor without repeats
     seen "24-01-2000", "01-12-1999"     texts of digits and dashes in these places
     seen ([1, 2], 2), ([7], 1)          the number is the length of the list
 
@@ -35,6 +35,15 @@ FEW_VALUES = 2
 
 MAX_CHANCE = 0.01
 """A rule that values keep by chance is learnt where that is less likely than this."""
+
+EQUAL_SHARE = 0.2
+"""The share of inputs in which two numbers may be made equal."""
+
+MIN_PAIRS = 3
+"""So many different pairs of numbers show how they go together; of (0, 0) and (1, 1) nothing is learnt."""
+
+ROOM = 3
+"""How far the range of whole numbers is widened at the least."""
 
 MAX_POOL = 500
 """Parts of seen values that are kept to be used again."""
@@ -84,9 +93,10 @@ def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Argume
     inputs: list[Arguments] = []
     for _ in range(TRIES * count):
         arguments = list(rng.choice(seen))
-        for index in rng.sample(range(len(arguments)), rng.choice((1, 1, min(2, len(arguments))))):
+        for index in rng.sample(range(len(arguments)), rng.choice((1, 1, min(2, len(arguments)), len(arguments)))):
             for _ in range(rng.choice((1, 1, 2, 3))):
                 arguments[index] = vary(arguments[index], shapes[index], rng)
+        _equate(arguments, shapes, rng)
         _restore_lengths(arguments, relations)
         varied = tuple(arguments)
         if repr(varied) in known or not all(_holds(varied, *relation) for relation in relations):
@@ -115,8 +125,22 @@ def _relations(seen: Sequence[Arguments]) -> Iterator[tuple[_Feature, str, _Feat
     for first, second in permutations(sorted(shared), 2):
         pairs = [(each[first], each[second]) for each in features]
         signs = [sign for sign, holds in _SIGNS.items() if all(holds(*pair) for pair in pairs)]
+        if first[0] == second[0] == "value" and signs[:1] == ["=="] and len(set(pairs)) < MIN_PAIRS:
+            continue
         if signs and first[1] != second[1]:
             yield first, signs[0], second
+
+
+def _equate(arguments: list[Any], shapes: Sequence[Shape], rng: random.Random) -> None:
+    """Give one argument the value of another now and then, where it could have it."""
+    index, other = rng.randrange(len(arguments)), rng.randrange(len(arguments))
+    value: Any = arguments[other]
+    shape = shapes[index]
+    is_number = type(value) in (int, float) and shape.kind is type(value)
+    if rng.random() < EQUAL_SHARE and is_number and not shape.is_choice:
+        low, high = _bounds(shape.values)
+        if low <= value <= high:
+            arguments[index] = value
 
 
 def _holds(arguments: Arguments, first: _Feature, sign: str, second: _Feature) -> bool:
@@ -144,8 +168,12 @@ def learn(values: Sequence[Any]) -> Shape:
         elements = [item for value in values for item in value]
         shape.parts = learn(elements) if elements else None
         shape.rules = [rule for rule in _LIST_RULES if all(map(rule, values))]
+        if {_is_sorted, _is_falling} <= {*shape.rules}:  # Equal items show no order.
+            shape.rules = [rule for rule in shape.rules if rule not in (_is_sorted, _is_falling)]
         if kind is not set and _are_rotated(values):
             shape.rules.append(_is_rotated)
+        least = min(2, *(len(value) for value in values)) if values else 0
+        shape.rules.append(lambda value: len(value) >= least)
         if len({len(value) for value in values}) == 1 and len(values) > 1:
             length = len(values[0])
             shape.rules.append(lambda value: len(value) == length)
@@ -273,7 +301,7 @@ def _vary(value: Any, shape: Shape, rng: random.Random) -> Any:  # noqa: PLR0911
 def _bounds(values: Sequence[float]) -> tuple[float, float]:
     """Return the range that was seen, wider by half of it, on the same side of zero."""
     low, high = min(values), max(values)
-    room = (high - low) / 2 + 1
+    room = max((high - low) / 2 + 1, ROOM if low < high else 1)
     if low > 0:
         return max(low - room, min(1, low)), high + room
     return (0 if low == 0 else low - room), (min(0, high + room) if high <= 0 and low < 0 else high + room)

@@ -11,7 +11,10 @@
     items[1:]                ->  items[2:]         items[0:]
     total += x               ->  total -= x        pass
     return found             ->  return None       return True (where a truth value is returned)
-    max(a, b)                ->  min(a, b)
+    max(a, b)                ->  min(a, b)         a                 b
+    abs(x), sorted(x)        ->  x                 text.strip()      ->  text
+    a - b                    ->  (a + b)           (b - a)           abs(a - b)
+    if a: ... else: ...      ->  the first branch alone, the other alone
     for ...:                 ->  the loop ends after its first turn
 
 A mutant is the program's text with one change, so comments and layout stay. The seed chooses among the changes, in turn
@@ -48,6 +51,14 @@ _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "|", ast.LShift: ">>", ast.RShift: "<<",
 }  # fmt: skip
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_CHOICES = {"min", "max"}
+_DROPPED = {"abs", "sorted", "reversed", "set", "round"}
+"""Functions that are forgotten around their argument."""
+_DROPPED_METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "casefold"}
+_ORDERED: dict[type[ast.operator], str] = {
+    ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+}  # fmt: skip
+"""Operators whose sides are easily swapped."""
 _BOILERPLATE = {"FastIO", "IOWrapper"}
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -247,15 +258,12 @@ class _Finder:
         """Yield the faults at this node alone."""
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-                if not _is_guard(test) and not _is_changed_itself(test):
-                    yield self._put("condition", test, f"(not {self._operand(test)})")
-                if isinstance(node, ast.If) and not node.orelse and not _is_guard(test):
-                    yield self._put("dropped statement", node, "pass")
+                yield from () if _is_guard(test) else self._branches(node, test)
             case ast.Compare():
                 yield from self._comparisons(node)
             case ast.BinOp(left=left, op=op, right=right):
-                if (sign := _ARITHMETIC.get(type(op))) is not None and not (_is_text(left) or _is_text(right)):
-                    yield self._between("arithmetic", node, left, sign, right)
+                if not (_is_text(left) or _is_text(right)):
+                    yield from self._arithmetic(node, left, op, right)
             case ast.BoolOp(op=op, values=values):
                 word = " or " if isinstance(op, ast.And) else " and "
                 yield self._put("and, or", node, f"({word.join(map(self._operand, values))})")
@@ -270,6 +278,22 @@ class _Finder:
             case ast.Slice():
                 yield from self._bounds("slice", [bound for bound in (node.lower, node.upper) if bound is not None])
         yield from self._statements(node)
+
+    def _branches(self, node: ast.If | ast.IfExp | ast.While, test: ast.expr) -> Iterator[Change]:
+        if not _is_changed_itself(test):
+            yield self._put("condition", test, f"(not {self._operand(test)})")
+        if isinstance(node, ast.If) and not node.orelse:
+            yield self._put("dropped statement", node, "pass")
+        elif not isinstance(node, ast.While) and not isinstance(test, ast.Constant):
+            yield from (self._put("dropped branch", test, constant) for constant in ("True", "False"))
+
+    def _arithmetic(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[Change]:
+        if (sign := _ARITHMETIC.get(type(op))) is not None:
+            yield self._between("arithmetic", node, left, sign, right)
+        if (sign := _ORDERED.get(type(op))) is not None:
+            yield self._between("swapped", node, right, sign, left)
+        if isinstance(op, ast.Sub):
+            yield self._put("added call", node, f"abs({self._text(node)})")
 
     def _statements(self, node: ast.AST) -> Iterator[Change]:
         match node:
@@ -309,6 +333,14 @@ class _Finder:
             yield self._put("text", node, "''")
 
     def _calls(self, node: ast.Call) -> Iterator[Change]:
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[ast.expr() as first, *rest]):
+                if name in _DROPPED and not isinstance(first, ast.Starred):
+                    yield self._put("dropped call", node, self._operand(first))
+                if name in _CHOICES and rest and not any(isinstance(each, ast.Starred) for each in node.args):
+                    yield from (self._put("one choice", node, self._operand(each)) for each in node.args)
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _DROPPED_METHODS:
+                yield self._put("dropped call", node, self._operand(value))
         if not isinstance(node.func, ast.Name):
             return
         if (twin := _TWINS.get(node.func.id)) is not None:

@@ -173,6 +173,8 @@ def _check_agreement(state: VetState, programs: Sequence[str]) -> None:
             return
         if findings:
             failing[str(position)] = dict(findings[0].evidence)
+        else:
+            state.agreeing.append(program)
     if failing:
         suggestion = "find out which of them is right"
         state.report(VetReason.REFERENCES_DISAGREE, Severity.FLAG, {"failing": failing}, suggestion)

@@ -11,6 +11,7 @@ is changed, a limit is raised.
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -20,6 +21,7 @@ from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import count_cases, known_cases
 from truegold.verifiers.audit.suites.trials import Bench, Trial
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.response_program import extract_code
 from truegold.verifiers.code.suite.reading import Calls, Stdio, Suite, read_suite
 from truegold.verifiers.code.suite.shapes import normal_form
@@ -93,6 +95,8 @@ class VetReason(StrEnum):
     """The problem's text shows all cases, so a table of them passes."""
     UNNAMED = "entry_point_not_in_prompt"
     """The tests call a name that the problem's text does not mention."""
+    CASES_ADDED = "cases_added"
+    """The tests let wrong programs pass, and got further cases that these fail."""
     ONE_PROCESS = "one_process"
     """Tests and solution must share a process, so the solution could tamper with the tests."""
 
@@ -166,7 +170,9 @@ class VetOptions:
     max_headroom: float = 0.5
     """The share of the CPU limit that the worked solution may use."""
     max_repeat_s: float = 60.0
-    """CPU seconds for each kind of repeated run. Slow solutions get fewer runs and planted faults."""
+    """CPU seconds for each sort of repetition; where a solution is slow, there are fewer runs and mutants."""
+    mend: bool = False
+    """Whether the cases that are proposed for weak tests are added to them."""
     tier: Tier | None = None
     """The tier of the sandbox, as for `CodeVerifier`."""
     python: str = sys.executable
@@ -204,6 +210,28 @@ def apply_repair(
     return {**info, "tests": tests} if is_nested else {**info, **tests}
 
 
+def add_cases(info: Mapping[str, Any], cases: Sequence[str]) -> dict[str, Any]:
+    """Return the verifier's arguments with further cases; BadSuite where they have no place for them.
+
+    cases: of tests that are code, lines of it; else the JSON of a case.
+
+        assert f(3) == 4
+        {"args": [3], "expected": 4}
+        {"input": "3\\n", "output": "4\\n"}
+    """
+    tests, is_nested = normal_form(info)
+    if isinstance(tests.get("code"), str):
+        tests["code"] = "\n".join([tests["code"].rstrip("\n"), *cases, ""])
+    elif isinstance(tests.get("cases"), list):
+        try:
+            tests["cases"] = [*tests["cases"], *map(json.loads, filter(str.strip, cases))]
+        except ValueError as error:
+            raise BadSuite(f"a case to add is no JSON: {error}") from error
+    changed = {**info, "tests": tests} if is_nested else {**info, **tests}
+    read_suite(changed)
+    return changed
+
+
 class VetState:
     """The state that the steps of a vetting share. Raises BadSuite if the tests cannot be read."""
 
@@ -218,6 +246,8 @@ class VetState:
         self.changed = False
         self.reference: str | None = None
         """A worked solution that passes."""
+        self.agreeing: list[str] = []
+        """Other worked solutions that pass."""
         self.trial: Trial | None = None
         """The slowest run of `reference`."""
         self.total = self.cases
@@ -256,8 +286,11 @@ class VetState:
                 self.report(VetReason.TOO_FEW, Severity.DROP, {"left": left, "of": self.total}, "find whole tests")
             if left == 0:  # A suite without cases could not be read.
                 return
-        self.info = apply_repair(self.info, without, checker, cpu_s)
-        self.suite = read_suite(self.info)
+        self.change(apply_repair(self.info, without, checker, cpu_s))
+
+    def change(self, info: Mapping[str, Any]) -> None:
+        """Go on with other tests."""
+        self.info, self.suite = info, read_suite(info)
         self.known = known_cases(self.suite.tests)
         self.changed = True
 

@@ -9,7 +9,7 @@
 Three steps: what the texts of problem and tests say (`text_checks`); the worked solutions on every case, several times,
 under other hash seeds and in another order (`solutions`); null programs, planted faults and programs of known worth
 (`strength`). A case is taken out, a checker or a limit changed only where that is mechanical, and what the tests are
-worth is measured after that. The kill rate is not measured for tests that are to be dropped.
+worth is measured after that. For weak tests further cases are proposed, or added (`mending`).
 
 Whether the tests ask for what the problem's text asks for is not covered, beyond what the worked solution shows.
 """
@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from truegold.verifiers.audit.suites.mending import MENDABLE, PROPOSED, ProposedCases, propose_cases
+from truegold.verifiers.audit.suites.null_programs import NullProgram
 from truegold.verifiers.audit.suites.solutions import missing_package, run_solutions
-from truegold.verifiers.audit.suites.strength import Kills, find_paid_nulls, measure_kills, share_as_known
+from truegold.verifiers.audit.suites.strength import Kills, find_paid_nulls, measure_kills, misjudged
 from truegold.verifiers.audit.suites.text_checks import check_guessing, check_leaks, check_texts
 from truegold.verifiers.audit.suites.vet_state import (
     Severity,
@@ -104,17 +106,31 @@ def vet(
         return _unreadable(str(error))
 
 
+class _Measures(NamedTuple):
+    """What the tests are worth."""
+
+    chance: float | None
+    paid: Sequence[NullProgram] = ()
+    kills: Kills = Kills()
+    accepted_wrong: Sequence[str] = ()
+    rejected_right: Sequence[str] = ()
+
+
 def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str], right: Sequence[str]) -> Vetting:
     leaked = check_leaks(state)
     check_texts(state)
     programs = state.programs(references)
     run_solutions(state, programs)
-    chance = check_guessing(state)
-    paid = [] if state.dropped else find_paid_nulls(state)
     is_measured = not state.dropped
-    kills = measure_kills(state) if is_measured else Kills()
-    caught = share_as_known(state, state.programs(wrong), are_right=False) if is_measured else None
-    accepted = share_as_known(state, state.programs(right), are_right=True) if is_measured else None
+    known = (state.programs(wrong), state.programs(right)) if is_measured else ([], [])
+    measured = _measure(state, *known) if is_measured else _Measures(check_guessing(state))
+    if (proposal := _propose(state, measured)) is not None:
+        if state.options.mend:
+            reasons = _take(state, proposal)
+            measured = _measure(state, *known)
+            state.report(VetReason.CASES_ADDED, Severity.REPAIR, {"for": reasons, PROPOSED: list(proposal.cases)})
+        else:
+            _suggest(state, proposal, [null.source for null in measured.paid if not null.attacks_tests])
     outcome, order = outcome_of(state.findings), list(Severity)
     needed_s = state.trial.cpu_s if state.trial is not None else None
     return Vetting(
@@ -124,14 +140,46 @@ def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str],
         cases=state.total or state.cases,
         kept=state.cases,
         references=len(programs),
-        kills=kills,
-        paid=paid,
+        kills=measured.kills,
+        paid=[null.name for null in measured.paid],
         headroom=None if needed_s is None else needed_s / state.suite.limits.cpu_s,
-        guess_chance=chance,
+        guess_chance=measured.chance,
         leaked=leaked,
-        caught=caught,
-        accepted=accepted,
+        caught=1 - len(measured.accepted_wrong) / len(known[0]) if known[0] else None,
+        accepted=1 - len(measured.rejected_right) / len(known[1]) if known[1] else None,
     )
+
+
+def _measure(state: VetState, wrong: Sequence[str], right: Sequence[str]) -> _Measures:
+    chance, paid = check_guessing(state), find_paid_nulls(state)
+    kills = measure_kills(state)
+    accepted = misjudged(state, wrong, are_right=False)
+    return _Measures(chance, paid, kills, accepted, misjudged(state, right, are_right=True))
+
+
+def _propose(state: VetState, measured: _Measures) -> ProposedCases | None:
+    nulls = [null.source for null in measured.paid if not null.attacks_tests]
+    return propose_cases(state, measured.kills, [*nulls, *measured.accepted_wrong])
+
+
+def _take(state: VetState, proposal: ProposedCases) -> list[str]:
+    """Add cases to the tests; return the reasons for that, which are to be looked for again."""
+    reasons = [str(finding.reason) for finding in state.findings if finding.reason in MENDABLE]
+    state.findings = [finding for finding in state.findings if finding.reason not in MENDABLE]
+    state.change(proposal.info)
+    state.trial = state.bench().run(state.reference or "")
+    return reasons
+
+
+def _suggest(state: VetState, proposal: ProposedCases, nulls: Sequence[str]) -> None:
+    """Add the cases to the gravest finding that they are for. Tests that would be dropped are not where the cases catch
+    all that they are dropped for: a person may add them."""
+    reasons = [finding.reason for finding in state.findings]
+    index = reasons.index(next(reason for reason in MENDABLE if reason in reasons))
+    finding = state.findings[index]
+    severity = finding.severity if set(nulls) & set(proposal.missed) else Severity.FLAG
+    evidence = {**finding.evidence, PROPOSED: list(proposal.cases)}
+    state.findings[index] = SuiteFinding(finding.reason, severity, evidence, "add the proposed cases")
 
 
 def _unreadable(message: str) -> Vetting:

@@ -1,0 +1,349 @@
+"""Inputs on which a faulty program does something else than the worked solution, and the cases that are made of them.
+
+    f(n) returns n % 4 and has a mutant n % 5     input 4: expected 0, got 4       a case to add: assert f(4) == 0
+    sorted(a) has a mutant sorted(a[0:])          they agree on all inputs that were made: they do the same
+
+Inputs are made of those that the cases have (`made_inputs`; `printed_inputs` reads those of programs that read stdin),
+so that the problem allows them as far as its tests show. Left out are those on which the worked solution raises, takes
+long, gives another sort of value than the tests expect, or what another solution that passes does not give, and those
+whose result depends on the order of a set. A case stands only after it was run: the solution passes it, and the fault
+does not.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from truegold.verifiers.audit.suites.known_cases import tested_names
+from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs
+from truegold.verifiers.audit.suites.printed_inputs import read_inputs
+from truegold.verifiers.audit.suites.trials import Bench
+from truegold.verifiers.audit.suites.vet_state import VetState, evidence_text
+from truegold.verifiers.code.outcomes import Raised
+from truegold.verifiers.code.protocols.python_tests import NotReturned
+from truegold.verifiers.code.python_source import parse
+from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, StdioCase, Suite, UnitTest
+from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
+from truegold.verifiers.sandbox.limits import Limits
+
+MAX_INPUTS, MAX_PRINTED = 200, 40
+"""Inputs that are made for a survivor, of functions and of programs that read stdin."""
+MIN_INPUTS, MIN_PRINTED = 20, 10
+"""The fewest inputs on which the agreement of two programs says something."""
+MAX_INPUT_CHARS = 2_000
+"""Longer inputs are not read out of tests: in a report they would not be read either."""
+MAX_CONFIRMED = 5
+"""Differences of one fault that are tried as cases, the shortest first."""
+TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-4
+"""How far numbers may be apart that test code compares: with `==`, and with a tolerance of its own (`_LOOSE`)."""
+_LOOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
+"""abs(f(2) - 1.41) < 0.01, math.isclose(f(2), 1.41)."""
+_UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
+"""assert sorted(f(3)) == [1, 2, 3]: the order of a result does not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An input on which a fault shows."""
+
+    input: str
+    """The arguments, as they are written in a call."""
+    expected: str
+    """The answer of the worked solution."""
+    got: str
+    """The result of the program with the fault."""
+    case: str
+    """The case to add, as an assertion."""
+
+
+class InputComparison:
+    """The answers of the worked solution on inputs that were made, to be compared with those of faulty programs."""
+
+    def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
+        self.answers = answers
+        """Each input with what the worked solution gives."""
+        self.is_telling = len(answers) >= least
+        """Whether there are enough inputs for the agreement of two programs to say something."""
+        self.likely: set[int] = set(range(len(answers)))
+        """The inputs whose answers are like those that the tests show."""
+        self._state, self._limits = state, limits
+
+    def written(self, index: int) -> str:
+        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
+        raise NotImplementedError
+
+    def differences(self, program: str) -> list[int]:
+        """Return the inputs on which a program does something else, those first that suit a case best."""
+        raise NotImplementedError
+
+    def confirm(self, program: str, index: int) -> Witness | None:
+        """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
+        raise NotImplementedError
+
+    def witness(self, program: str, differing: Sequence[int]) -> Witness | None:
+        """Return the first of the differing inputs that stands as a case of its own."""
+        tried = (self.confirm(program, index) for index in differing[:MAX_CONFIRMED])
+        return next((witness for witness in tried if witness is not None), None)
+
+    def _passes_alone(self, bench: Bench, program: str) -> bool:
+        """Return whether the solutions that pass the suite pass a case, and the program does not."""
+        right = (self._state.reference or "", *self._state.agreeing)
+        return all(bench.run(each).passed for each in right) and not bench.run(program, limits=self._limits).passed
+
+    def _bench(self, suite: Suite) -> Bench:
+        return Bench(suite, self._state.options.tier, self._state.options.python)
+
+
+def compare(state: VetState, limits: Limits) -> InputComparison | None:
+    """Run the worked solution on inputs that are like those of the cases; None where that cannot be done.
+
+    limits: of one run of a faulty program.
+    """
+    if state.reference is None:
+        return None
+    return _compare_printed(state, limits) if isinstance(state.suite.tests, Stdio) else _compare_called(state, limits)
+
+
+def _compare_called(state: VetState, limits: Limits) -> InputComparison | None:
+    seen, expected = _seen_cases(state)
+    names = tested_names(state.suite.tests)
+    if len(names) != 1 or state.reference is None or not seen:
+        return None
+    inputs = make_inputs(seen, MAX_INPUTS, state.options.seed)
+    bench, checker = state.bench(), _checker(state)
+    solution_limits = replace(limits, cpu_s=state.suite.limits.cpu_s)
+    # What depends on the order of a set shows under two hash seeds.
+    runs = [bench.call(state.reference, names[0], inputs, solution_limits, hash_seed).outcomes for hash_seed in (0, 1)]
+    runs += [bench.call(other, names[0], inputs, solution_limits).outcomes for other in state.agreeing]
+    kinds = {_kind(value) for value in expected}
+    agreed = [
+        (arguments, first)
+        for arguments, first, *others in zip(inputs, *runs, strict=True)
+        if not isinstance(first, Raised | NotReturned) and _kind(first) in kinds
+        # A value that does not equal itself, as nan, would set every program apart.
+        if all(checker(first, other) is None for other in (first, *others))
+    ]
+    # One process works on all inputs.
+    faulty = replace(limits, cpu_s=2 * limits.cpu_s)
+    shown = _Shown(state.reference, expected)
+    shortest = min(len(repr(arguments)) for arguments in seen)
+    return _Called(state, faulty, agreed, name=names[0], differs=checker, shown=shown, shortest=shortest)
+
+
+class _Called(InputComparison):
+    """Of functions, which one process calls with all inputs."""
+
+    def __init__(
+        self,
+        state: VetState,
+        limits: Limits,
+        answers: Sequence[tuple[Arguments, Any]],
+        *,
+        name: str,
+        differs: ValueChecker,
+        shown: _Shown,
+        shortest: int,
+    ) -> None:
+        super().__init__(state, limits, answers, MIN_INPUTS)
+        self._name, self._differs, self._bench_of_all = name, differs, state.bench()
+        # What a problem allows is likelier to be as long as its tests have it, and a reader likes it short.
+        lengths = [len(repr(arguments)) for arguments, _ in answers]
+        self._ranks = [(max(shortest - length, 0), length) for length in lengths]
+        self.likely = {index for index, (_, expected) in enumerate(answers) if shown.is_like(expected)}
+
+    def written(self, index: int) -> str:
+        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
+        arguments, expected = self.answers[index]
+        if not isinstance(self._state.suite.tests, Calls):
+            return self._case(arguments, f"{self._name}({', '.join(map(repr, arguments))})", expected)[0]
+        return json.dumps({"args": [encode(each, {}) for each in arguments], "expected": encode(expected, {})})
+
+    def differences(self, program: str) -> list[int]:
+        """Return the inputs on which a program does something else, those first that suit a case best."""
+        arguments = [arguments for arguments, _ in self.answers]
+        outcomes = self._bench_of_all.call(program, self._name, arguments, self._limits).outcomes
+        differing = []
+        for index, ((_, expected), outcome) in enumerate(zip(self.answers, outcomes, strict=True)):
+            if isinstance(outcome, Raised | NotReturned) or self._differs(expected, outcome) is not None:
+                differing.append(index)
+            if isinstance(outcome, NotReturned):
+                break  # It ended the process: what stands behind it was not run.
+        return sorted(differing, key=lambda index: (index not in self.likely, self._ranks[index]))
+
+    def confirm(self, program: str, index: int) -> Witness | None:
+        """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
+        arguments, expected = self.answers[index]
+        written = ", ".join(map(repr, arguments))
+        case, suite = self._case(arguments, f"{self._name}({written})", expected)
+        bench = self._bench(suite)
+        if not self._passes_alone(bench, program):
+            return None
+        made = bench.call(program, self._name, [arguments], self._limits)
+        return Witness(evidence_text(written), evidence_text(expected), _describe(made.outcomes[0]), case)
+
+    def _case(self, arguments: Arguments, call: str, expected: Any) -> tuple[str, Suite]:
+        """Return a case in the form of the suite, and a suite of it alone."""
+        suite, tests = self._state.suite, self._state.suite.tests
+        if isinstance(tests, Calls):
+            alone = CallCase(arguments, {}, expected)
+            cases = replace(tests, cases=(alone,), plain_args=False, plain_expected=False)
+            return f"{call} == {expected!r}", replace(suite, tests=cases)
+        assert isinstance(tests, Asserts | UnitTest)
+        assertion = f"assert {call} == {expected!r}"
+        if isinstance(expected, float):
+            assertion = f"assert abs({call} - {expected!r}) < {TOLERANCE}"
+        elif self._differs.unordered:
+            assertion = f"assert sorted({call}) == {sorted(expected)!r}"
+        code = Asserts(assertion, tests.entry_point, tests.prelude, tests.stub, tests.codecs)
+        return assertion, replace(suite, tests=code)
+
+
+def _compare_printed(state: VetState, limits: Limits) -> InputComparison | None:
+    tests = state.suite.tests
+    assert isinstance(tests, Stdio)
+    seen = [case for case in tests.cases if len(case.input) <= MAX_INPUT_CHARS]
+    read = read_inputs([case.input for case in seen]) if seen else None
+    if read is None or tests.interactor is not None or state.reference is None:
+        return None
+    spent = state.trial.cpu_s if state.trial is not None and state.trial.cpu_s is not None else 0.0
+    texts = [read[1](values) for values in make_inputs(read[0], MAX_PRINTED, state.options.seed)]
+    texts = texts[: state.options.affordable(len(texts), spent)]
+    if not texts:
+        return None
+    asked = replace(state.suite, tests=Stdio(tuple(StdioCase(text, "") for text in texts)))
+    bench = Bench(asked, state.options.tier, state.options.python)
+    runs = [bench.run(state.reference, hash_seed).attempts for hash_seed in (0, 1)]
+    runs += [bench.run(other).attempts for other in state.agreeing]
+    shown = _Shown(state.reference, [word for case in seen for word in _words(case.output)])
+    answers = [
+        ((text,), first.output)
+        for text, first, *others in zip(texts, *runs, strict=False)
+        if first.output is not None and all(other.output == first.output for other in others)
+        if first.output.strip() and all(map(shown.is_like, _words(first.output)))
+    ]
+    return _Printed(state, limits, answers, MIN_PRINTED)
+
+
+class _Printed(InputComparison):
+    """Of programs that read stdin: each input is a process, so that the first difference is enough."""
+
+    def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
+        super().__init__(state, limits, answers, least)
+        self._suites = [self._with([case]) for case in answers]
+        self._order = sorted(range(len(answers)), key=lambda index: len(answers[index][0][0]))
+
+    def _with(self, answers: Sequence[tuple[Arguments, Any]]) -> Suite:
+        tests = self._state.suite.tests
+        assert isinstance(tests, Stdio)
+        cases = tuple(StdioCase(arguments[0], output) for arguments, output in answers)
+        return replace(self._state.suite, tests=replace(tests, cases=cases))
+
+    def written(self, index: int) -> str:
+        """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
+        (text,), output = self.answers[index]
+        return json.dumps({"input": text, "output": output}, ensure_ascii=False)
+
+    def differences(self, program: str) -> list[int]:
+        """Return the first input on which a program does something else; the one that told the last apart is tried
+        first."""
+        if not self.answers:
+            return []
+        first = self._bench(self._with(self.answers)).first_failure(program, self._limits, self._order)
+        if first is None:
+            return []
+        self._order.remove(first)
+        self._order.insert(0, first)
+        return [first]
+
+    def confirm(self, program: str, index: int) -> Witness | None:
+        """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
+        (text,), expected = self.answers[index]
+        bench = self._bench(self._suites[index])
+        if not self._passes_alone(bench, program):
+            return None
+        attempt = bench.run(program, limits=self._limits).attempts[0]
+        got = evidence_text(attempt.output if attempt.output is not None else attempt.why)
+        return Witness(evidence_text(text), evidence_text(expected), got, evidence_text(self.written(index)))
+
+
+class _Shown:
+    """The answers that the tests show, to tell which others are like them: of what a solution gives where there is no
+    answer, such as -1 or "", a problem's text often says nothing."""
+
+    def __init__(self, reference: str, expected: Sequence[Any]) -> None:
+        self._seen = {repr(value) for value in expected}
+        self._sides = {_side(value) for value in expected}
+        tree = parse(reference)
+        nodes = ast.walk(tree) if tree is not None else ()
+        constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+        self._constants = {repr(value) for value in constants if not isinstance(value, bool)}
+
+    def is_like(self, value: Any) -> bool:
+        """Return whether a value stands in the tests, or is no constant of the solution and of a side that does."""
+        return repr(value) in self._seen or (repr(value) not in self._constants and _side(value) in self._sides)
+
+
+def _side(value: Any) -> Any:
+    """Return the sign of a number, else whether there is anything in a value."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value >= 0
+    return isinstance(value, bool) or bool(value)
+
+
+def _words(output: str) -> list[Any]:
+    """Return the words of an output, whole numbers as numbers."""
+    return [int(word) if re.fullmatch(r"-?\d{1,18}", word) else word for word in output.split()]
+
+
+def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
+    """Return the arguments of the suite's cases that can be read, and what is expected of each."""
+    tests = state.suite.tests
+    if isinstance(tests, Calls):
+        cases = [case for case in tests.cases if not case.kwargs]
+        return [case.args for case in cases], [case.expected for case in cases]
+    known = state.known if isinstance(tests, Asserts | UnitTest) else []
+    read = [(arguments, case.value) for case in known if (arguments := _read_arguments(case.input)) is not None]
+    return [arguments for arguments, _ in read], [value for _, value in read]
+
+
+def _read_arguments(text: str) -> Arguments | None:
+    """Return the positional arguments of a call as values; None where they are none, or are named."""
+    if len(text) > MAX_INPUT_CHARS:
+        return None
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.keywords:
+            return None
+        return tuple(ast.literal_eval(argument) for argument in call.args)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, SystemError):
+        return None
+
+
+def _checker(state: VetState) -> ValueChecker:
+    tests = state.suite.tests
+    if isinstance(tests, Calls):
+        return call_checker_of(tests.checker)
+    code = getattr(tests, "code", "")
+    tolerance = LOOSE_TOLERANCE if _LOOSE.search(code) else TOLERANCE
+    return ValueChecker(abs_tol=tolerance, unordered=_UNORDERED.search(code) is not None)
+
+
+def _kind(value: Any) -> str:
+    """Return the sort of a value; numbers are one sort."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number"
+    return "list" if isinstance(value, list | tuple) else type(value).__name__
+
+
+def _describe(outcome: Any) -> str:
+    if isinstance(outcome, Raised):
+        return evidence_text(f"it raises {outcome.type}: {outcome.message}".removesuffix(": "))
+    if isinstance(outcome, NotReturned):
+        return "it does not return within the limit"
+    return evidence_text(outcome)
