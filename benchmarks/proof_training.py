@@ -17,7 +17,9 @@ import polars as pl
 from truegold.flows.config import load_config
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.sources import Columns, FileSource
+from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.ingest import ingest
+from truegold.pipeline.profile import profile
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
@@ -107,6 +109,16 @@ def interval(gains: Sequence[float]) -> str:
         return f"{mean:+.3f}"
     half = t.ppf(0.975, len(gains) - 1) * statistics.stdev(gains) / len(gains) ** 0.5
     return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
+
+
+def sample(checkpoint: Path, records: Sequence[Record], folder: Path, section: ProfileConfig) -> Path:
+    """Return the table of a model's samples of each record."""
+    path = write_lines(folder / "asked.jsonl", records)
+    digests = DigestCache(folder / ".digests.json")
+    ingested_rows(path, folder, digests)
+    inputs = {"rows": folder / "ingest" / "rows.parquet", "model": checkpoint}
+    run_stage(plan_stage("profile", profile, section, inputs), folder, digests, NullProgress())
+    return folder / "profile" / "samples.parquet"
 
 
 @contextmanager
