@@ -33,6 +33,7 @@ from proof_training import (
     heldout_rows,
     ingested_rows,
     metered,
+    read_lines,
     sample,
     train,
     training_settings,
@@ -140,19 +141,19 @@ def _records(labeller: str, folder: Path, seed: int, run: Path) -> list[Record]:
                 record["answer"] = str(int(record["truth"]) + 1)
         else:
             label = proof_real.label if labeller == "real" else _label
-            answers = _most_frequent(label(asked, folder / "labels", run))
+            answers = most_frequent(label(asked, folder / "labels", run))
             for row, record in enumerate(asked, 1):
                 record["answer"] = answers.get(row)
         # A row that the labeller has no answer to has no label.
         write_lines(path, [record for record in records if record["answer"] is not None])
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return read_lines(path)
 
 
 def _label(records: Sequence[Record], folder: Path, run: Path) -> Path:
     return sample(model(LABELLER, run), records, folder, SECTION.model_copy(update={"samples": LABELS}))
 
 
-def _most_frequent(samples: Path) -> dict[int, str]:
+def most_frequent(samples: Path) -> dict[int, str]:
     """Return the most frequent answer to each row; of equally frequent ones that which was drawn first."""
     table = pl.read_parquet(samples).filter(pl.col("extracted").is_not_null()).sort("source_row", "sample")
     answers: dict[int, Counter[str]] = {}

