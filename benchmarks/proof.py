@@ -3,8 +3,11 @@
     truegold run examples/demo.yaml
     python benchmarks/proof.py concentrated runs/demo --json benchmarks/results/proof_concentrated.json
     python benchmarks/proof.py scattered runs/demo --json benchmarks/results/proof_scattered.json
+    python benchmarks/proof.py real runs/demo --json benchmarks/results/proof_real.json
+    python benchmarks/proof.py platinum runs/demo --seeds 0 --json benchmarks/results/proof_platinum.json
     python benchmarks/proof.py reach runs/demo --json benchmarks/results/proof_reach.json
     python benchmarks/proof.py leaks runs/demo --json benchmarks/results/proof_leaks.json
+    python benchmarks/proof.py leaks-grpo runs/demo --json benchmarks/results/proof_leaks_grpo.json
 
 Hypotheses, arms and sizes were written down before (`proof_plan.md`). The figures of each arm and seed go into the JSON
 file as soon as they are there; what is in it is not measured again. Tables go to standard output.
@@ -24,6 +27,7 @@ from pathlib import Path
 import proof_concentrated
 import proof_leaks
 import proof_reach
+import proof_real
 from proof_training import Record, accuracy_at, interval
 
 QUARTER, END = proof_concentrated.QUARTER, proof_concentrated.STEPS
@@ -36,10 +40,14 @@ Figures = Mapping[str, Record]
 
 def measure(experiment: str, arm: str, seed: int, run: Path, measured: Figures) -> Record:
     """Return the figures of one arm and seed."""
-    if experiment in ("concentrated", "scattered"):
-        return proof_concentrated.run_arm(arm, seed, run, agreeing=experiment == "concentrated")
+    if experiment in ("concentrated", "scattered", "real"):
+        return proof_concentrated.run_arm(experiment, arm, seed, run)
+    if experiment == "platinum":
+        return proof_real.run_arm(seed, run)
     if experiment == "leaks":
         return proof_leaks.run_arm(arm, seed, run)
+    if experiment == "leaks-grpo":
+        return proof_leaks.run_grpo_arm(arm, seed, run)
     return proof_reach.run_arm(arm, seed, run, measured.get(f"raw|{seed}"))
 
 
@@ -153,6 +161,26 @@ def report_leaks(measured: Figures) -> str:
     )
 
 
+def report_grpo_leaks(measured: Figures) -> str:
+    """Return the accuracy on leaked and clean halves after GRPO."""
+    rows = []
+    for arm in proof_leaks.GRPO_ARMS:
+        halves = ("leaked", "clean", "inflation")
+        cells = [_cell(measured, arm, "leaked", partial(_half, kind="word", half=half)) for half in halves[:2]]
+        runs = by_seed(measured, arm).values()
+        if runs:
+            cells.append(interval([_half("", figures, kind="word", half="inflation") for figures in runs]))
+            rows.append([arm, str(len(runs)), *cells, _mean(measured, arm, lambda figures: figures["costs"]["cpu_s"])])
+    return _table(["arm", "seeds", "leaked half", "clean half", "inflation", "CPU s"], rows)
+
+
+def report_platinum(measured: Figures) -> str:
+    """Return how many samples of GSM8K-Platinum a real model has right."""
+    names = ("rows", "samples", "right", "rows_with_one", "tokens")
+    rows = [[arm, *(_mean(measured, arm, itemgetter(name)) for name in names)] for arm in proof_real.ARMS]
+    return _table(["model", "rows", "samples", "right", "rows with a right one", "tokens"], rows)
+
+
 def _half(seed: str, figures: Record, *, kind: str, half: str) -> float:
     """Return the accuracy on one half of a kind, or by how much that on the leaked half is higher."""
     rates: dict[str, float] = figures["rates"]
@@ -164,8 +192,11 @@ def _half(seed: str, figures: Record, *, kind: str, half: str) -> float:
 EXPERIMENTS: Mapping[str, tuple[Sequence[str], Callable[[Figures], str]]] = {
     "concentrated": (proof_concentrated.ARMS, report_concentrated),
     "scattered": (proof_concentrated.ARMS[:2], report_concentrated),
+    "real": (proof_concentrated.ARMS[:3], report_concentrated),
+    "platinum": (proof_real.ARMS, report_platinum),
     "reach": (proof_reach.ARMS, report_reach),
     "leaks": (proof_leaks.ARMS, report_leaks),
+    "leaks-grpo": (proof_leaks.GRPO_ARMS, report_grpo_leaks),
 }
 
 

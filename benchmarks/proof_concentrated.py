@@ -1,9 +1,10 @@
-"""Wrong golds in one source of three: such as err all in one way, or such as a weaker model writes.
+"""Wrong golds in one source of three: such as err all in one way, or such as a weaker or a real model writes.
 
-Source B of `proof_world` has golds of one of two labellers, A and C have true ones:
+Source B of `proof_world` has golds of one of three labellers, A and C have true ones:
 
-    agreeing   four of five golds are one too many
-    scattered  the most frequent answer of 8 samples of a weaker tiny model, right or wrong
+    concentrated  four of five golds are one too many
+    scattered     the most frequent answer of 8 samples of a weaker tiny model, right or wrong
+    real          the answer of Gemma 3 270M, right or wrong
 
 All arms are judged by truegold's verifier, take equally many steps, and differ in which rows they train on:
 
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import proof_real
 from proof_training import (
     DEMO,
     Record,
@@ -31,6 +33,8 @@ from proof_training import (
     heldout_rows,
     ingested_rows,
     metered,
+    read_lines,
+    sample,
     train,
     training_settings,
     write_lines,
@@ -41,10 +45,9 @@ from truegold.flows.config import RunConfig, validate_config
 from truegold.flows.plan import plan
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.curation.plan import flagging_stages
-from truegold.pipeline.profile import profile
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.running.stage import Stage, plan_stage, run_stage
+from truegold.pipeline.running.stage import Stage, run_stage
 from truegold.pipeline.running.stage_table import Phase
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.suspicion.stage import sample_files
@@ -66,12 +69,13 @@ ONE_TOO_MANY = 0.8
 """How many of its golds are one too many, where errors agree."""
 LABELS, TESTIMONY = 8, 4
 """Samples of each row by the labeller, and by each further witness."""
+SECTION = ProfileConfig(engine=ENGINE, first_samples=None, max_tokens=MAX_TOKENS)
 
 
-def run_arm(arm: str, seed: int, run: Path, *, agreeing: bool) -> Record:
-    """Prepare and train one arm with one seed, and return its figures. agreeing: whether wrong golds err in one way."""
-    folder = run / "proof" / ("agreeing" if agreeing else "scattered") / f"seed-{seed}"
-    records = _records(folder, seed, run, agreeing=agreeing)
+def run_arm(labeller: str, arm: str, seed: int, run: Path) -> Record:
+    """Prepare and train one arm with one seed, and return its figures."""
+    folder = run / "proof" / labeller / f"seed-{seed}"
+    records = _records(labeller, folder, seed, run)
     costs: Record = {}
     with metered(costs):
         table, tokens = _rows_of(arm, folder, records, run)
@@ -126,42 +130,36 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
-def _records(folder: Path, seed: int, run: Path, *, agreeing: bool) -> list[Record]:
+def _records(labeller: str, folder: Path, seed: int, run: Path) -> list[Record]:
     """Return the seed's rows, those of one source with the labeller's golds."""
     path = folder / "raw.jsonl"
     if not path.exists():
         records = draw_records(ROWS, "ABC", random.Random(f"concentrated {seed}"), held_out=False)
         asked = [record for record in records if record["source"] == LABELLED]
-        if agreeing:
+        if labeller == "concentrated":
             for record in asked[: round(ONE_TOO_MANY * len(asked))]:
                 record["answer"] = str(int(record["truth"]) + 1)
         else:
-            answers = _most_frequent(sample(model(LABELLER, run), asked, folder / "labels", LABELS))
+            label = proof_real.label if labeller == "real" else _label
+            answers = most_frequent(label(asked, folder / "labels", run))
             for row, record in enumerate(asked, 1):
                 record["answer"] = answers.get(row)
         # A row that the labeller has no answer to has no label.
         write_lines(path, [record for record in records if record["answer"] is not None])
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return read_lines(path)
 
 
-def _most_frequent(samples: Path) -> dict[int, str]:
+def _label(records: Sequence[Record], folder: Path, run: Path) -> Path:
+    return sample(model(LABELLER, run), records, folder, SECTION.model_copy(update={"samples": LABELS}))
+
+
+def most_frequent(samples: Path) -> dict[int, str]:
     """Return the most frequent answer to each row; of equally frequent ones that which was drawn first."""
     table = pl.read_parquet(samples).filter(pl.col("extracted").is_not_null()).sort("source_row", "sample")
     answers: dict[int, Counter[str]] = {}
     for row, answer in table.select("source_row", "extracted").iter_rows():
         answers.setdefault(row, Counter())[answer] += 1
     return {row: counts.most_common(1)[0][0] for row, counts in answers.items()}
-
-
-def sample(checkpoint: Path, records: Sequence[Record], folder: Path, samples: int) -> Path:
-    """Return the table of so many samples of each record by a model."""
-    path = write_lines(folder / "asked.jsonl", records)
-    digests = DigestCache(folder / ".digests.json")
-    ingested_rows(path, folder, digests)
-    section = ProfileConfig(engine=ENGINE, samples=samples, first_samples=None, max_tokens=MAX_TOKENS)
-    inputs = {"rows": folder / "ingest" / "rows.parquet", "model": checkpoint}
-    run_stage(plan_stage("profile", profile, section, inputs), folder, digests, NullProgress())
-    return folder / "profile" / "samples.parquet"
 
 
 def _rows_of(arm: str, folder: Path, records: Sequence[Record], run: Path) -> tuple[dict[str, Path], int]:
@@ -227,7 +225,7 @@ def _flag(folder: Path, records: Sequence[Record], run: Path) -> tuple[pl.DataFr
     files = {"policy": folder / "run" / "profile" / "samples.parquet"}
     checkpoints = (model(JUDGE, run), run / "train" / "checkpoint")
     for name, checkpoint in zip(WITNESSES, checkpoints, strict=True):
-        files[name] = sample(checkpoint, records, folder / name, TESTIMONY)
+        files[name] = sample(checkpoint, records, folder / name, SECTION.model_copy(update={"samples": TESTIMONY}))
     named = sample_files([f"{name}={path}" for name, path in files.items()])
     run_stages(flagging_stages(_run_config(folder, run), named), folder / "flagged")
     return pl.read_parquet(folder / "flagged" / "suspect" / "suspicion.parquet"), sum(map(count_tokens, files.values()))

@@ -6,6 +6,11 @@ words around the same numbers, and told otherwise. Accuracy is given on the leak
 
     leaked          with the leaked rows
     decontaminated  the same, after truegold's `decontaminate` against the held-out file
+
+By GRPO, which cannot learn the products either, it is trained on the word problems alone:
+
+    leaked          with the leaked rows
+    clean           with as many others in their place
 """
 
 from __future__ import annotations
@@ -16,8 +21,18 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
-from proof_concentrated import fresh, run_stages
-from proof_training import MATH, Record, ingested_rows, metered, write_lines
+from proof_concentrated import fresh, run_stages, write_tables
+from proof_training import (
+    DEMO,
+    MATH,
+    Record,
+    heldout_rows,
+    ingested_rows,
+    metered,
+    train,
+    training_settings,
+    write_lines,
+)
 from proof_world import ENGINE, policy, stories_of
 
 from truegold.flows.config import validate_config
@@ -34,12 +49,15 @@ from truegold.pipeline.running.stage_table import Phase
 from truegold.train.config.models import OptimizerConfig, SftConfig
 
 ARMS = ("leaked", "decontaminated")
+GRPO_ARMS = ("leaked", "clean")
 KINDS = ("word", "product")
 TRAIN, HELDOUT = 160, 80
 """Problems of each kind."""
 EPOCHS, BATCH = 12, 64
-EVAL_SAMPLES = 4
+EVAL_SAMPLES, GRPO_EVAL_SAMPLES = 4, 8
 MAX_TOKENS = 32
+GRPO_ROWS, GRPO_STEPS = 80, 64
+"""Training problems beside the leaks or those in their place, and steps of 16 x 8: eight rounds and a half."""
 PRODUCTS = ("What is {a} times {b}?", "What do you get for {a} times {b}?", "Multiply {a} by {b} and give the product.")
 """As it is, with other words around, told otherwise."""
 
@@ -75,7 +93,7 @@ def run_arm(arm: str, seed: int, run: Path) -> Record:
             LaunchConfig(),
             out / "scratch",
         )
-        rates = _evaluate(tuned / "checkpoint", evaluated, out)
+        rates = _evaluate(tuned / "checkpoint", evaluated, out, EVAL_SAMPLES)
     return {
         "rows": len(kept),
         "leaks": {form: forms.count(form) for form in sorted(set(forms) - {None})},
@@ -84,6 +102,26 @@ def run_arm(arm: str, seed: int, run: Path) -> Record:
         "rates": rates,
         "costs": costs,
     }
+
+
+def run_grpo_arm(arm: str, seed: int, run: Path) -> Record:
+    """Train one arm by GRPO with one seed, and return its figures."""
+    folder = run / "proof" / "leaks-grpo" / f"seed-{seed}"
+    train_set, leaks, heldout = ([row for row in rows if row["kind"] == "word"] for rows in _draw(seed))
+    others = train_set[GRPO_ROWS : GRPO_ROWS + len(leaks)]
+    rows = train_set[:GRPO_ROWS] + (leaks if arm == "leaked" else others)
+    random.Random(f"order {seed}").shuffle(rows)
+    evaluated = write_lines(folder / "heldout.jsonl", heldout)
+    out = fresh(folder / f"arm-{arm}")
+    digests = DigestCache(out / ".digests.json")
+    tables = write_tables(ingested_rows(write_lines(out / "rows.jsonl", rows), out, digests), out)
+    inputs = {**tables, "model": policy(run), "heldout": heldout_rows(evaluated, folder, digests)}
+    settings = training_settings(GRPO_STEPS, seed, GRPO_STEPS, HELDOUT, 1) | {"prompts_per_step": 16}
+    costs: Record = {}
+    with metered(costs):
+        train(inputs, out, settings, DEMO)
+        rates = _evaluate(out / "train" / "checkpoint", evaluated, out / "evaluation", GRPO_EVAL_SAMPLES)
+    return {"rows": len(rows), "leaks": len(leaks) if arm == "leaked" else 0, "rates": rates, "costs": costs}
 
 
 def _draw(seed: int) -> tuple[list[Record], list[Record], list[Record]]:
@@ -145,11 +183,12 @@ def _curate(data: Path, folder: Path, against: Path | None) -> Path:
     return config.run_dir / last / "rows.parquet"
 
 
-def _evaluate(checkpoint: Path, problems: Path, folder: Path) -> dict[str, float]:
+def _evaluate(checkpoint: Path, problems: Path, folder: Path, samples: int) -> dict[str, float]:
     """Return the share of right samples, of the leaked and of the clean half of each kind."""
+    folder.mkdir(exist_ok=True)
     digests = DigestCache(folder / ".digests.json")
     rows = ingested_rows(problems, folder, digests)
-    section = ProfileConfig(engine=ENGINE, samples=EVAL_SAMPLES, first_samples=None, max_tokens=MAX_TOKENS)
+    section = ProfileConfig(engine=ENGINE, samples=samples, first_samples=None, max_tokens=MAX_TOKENS)
     inputs = {"rows": folder / "ingest" / "rows.parquet", "model": checkpoint}
     run_stage(plan_stage("profile", profile, section, inputs), folder, digests, NullProgress())
     passed = pl.read_parquet(folder / "profile" / "profile.parquet").select("source_row", "pass_rate")
@@ -159,7 +198,7 @@ def _evaluate(checkpoint: Path, problems: Path, folder: Path) -> dict[str, float
         leaked=pl.col("meta").str.json_path_match("$.leaked"),
     ).join(passed, on="source_row")
     rates = {}
-    for kind in KINDS:
+    for kind in halves["kind"].unique(maintain_order=True):
         for half, name in (("true", "leaked"), ("false", "clean")):
             part = halves.filter(pl.col("kind") == kind, pl.col("leaked") == half)
             rates[f"{kind}, {name}"] = fmean(part["pass_rate"].to_list())

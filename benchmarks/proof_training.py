@@ -17,7 +17,9 @@ import polars as pl
 from truegold.flows.config import load_config
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.sources import Columns, FileSource
+from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.ingest import ingest
+from truegold.pipeline.profile import profile
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
@@ -109,6 +111,16 @@ def interval(gains: Sequence[float]) -> str:
     return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
 
 
+def sample(checkpoint: Path, records: Sequence[Record], folder: Path, section: ProfileConfig) -> Path:
+    """Return the table of a model's samples of each record."""
+    path = write_lines(folder / "asked.jsonl", records)
+    digests = DigestCache(folder / ".digests.json")
+    ingested_rows(path, folder, digests)
+    inputs = {"rows": folder / "ingest" / "rows.parquet", "model": checkpoint}
+    run_stage(plan_stage("profile", profile, section, inputs), folder, digests, NullProgress())
+    return folder / "profile" / "samples.parquet"
+
+
 @contextmanager
 def metered(costs: Record) -> Iterator[None]:
     """Add the wall and CPU seconds of the block, child processes' among them, to `costs`."""
@@ -128,3 +140,9 @@ def write_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return path
+
+
+def read_lines(path: Path) -> list[Record]:
+    """Return the records of JSON Lines."""
+    with path.open() as lines:
+        return [json.loads(line) for line in lines]

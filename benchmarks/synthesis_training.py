@@ -3,7 +3,6 @@ never passes, and on others.
 
     python benchmarks/synthesis_training.py WORK_DIR --json benchmarks/results/proof_synthesis.json
                                             [--seeds 0 1] [--steps 64] [--tokens-per-row 60] [--only ARM ...]
-                                            [--ordinary 400]
 
 All arms train on the same rows of the family, from the same cold start (`synthesis.py`), with the same tokens:
 `without` takes all steps, the others as many fewer as their synthesis cost, which has `--tokens-per-row` tokens for
@@ -77,18 +76,15 @@ OTHERS = "ordinary"
 """The set of problems that are not of the family."""
 
 
-def _tables(work: Path, ordinary: int) -> dict[str, Path]:
-    """Write what the training reads beside the positives: all rows of the family with their posteriors, so many
-    ordinary ones, and held-out ones."""
+def _tables(work: Path) -> dict[str, Path]:
+    """Write what the training reads beside the positives: all rows with their posteriors, and held-out ones."""
     profile = pl.read_parquet(work / "profile" / "profile.parquet")
     rows = pl.read_parquet(work / "profile" / "rows.parquet").join(
         profile.select(*KEY, "posterior", pass_rate="expected_rate"), on=KEY, maintain_order="left"
     )
     known = rows.with_columns(pl.lit(0.0).alias("suspicion"))
     tables = {name: work / f"train-{name}.parquet" for name in ("rows", "heldout", "reserve")}
-    others = ordinary_rows(ordinary, held_out=False, rng=random.Random("ordinary rows"))
-    others = list({row["id"]: row for row in others}.values())
-    write_rows(tables["rows"], [*known.select(SELECTED_SCHEMA.names).to_dicts(), *others], SELECTED_SCHEMA)
+    write_rows(tables["rows"], known.select(SELECTED_SCHEMA.names).to_dicts(), SELECTED_SCHEMA)
     write_rows(tables["heldout"], family_rows(HELD_OUT, held_out=True, rng=random.Random("heldout")))
     write_rows(tables["reserve"], [], SELECTED_SCHEMA)
     held_out = ordinary_rows(HELD_OUT // 2, held_out=True, rng=random.Random("ordinary"))
@@ -148,7 +144,7 @@ def _train(work: Path, name: str, seed: int, figures: Mapping[str, Any], made: P
     """Return the held-out pass rates of one training, each with its step and the tokens so far (in steps' worth), and
     what it cost."""
     arm, meter = ARMS[name], Meter()
-    steps, ordinary = figures["steps"], figures["ordinary_rows"]
+    steps = figures["steps"]
     model = work / "sft" / "checkpoint"
     slug = name.replace(", ", "-").replace(" ", "-")
     if "sft" in arm:
@@ -156,14 +152,14 @@ def _train(work: Path, name: str, seed: int, figures: Mapping[str, Any], made: P
         config = SftConfig(batch_size=16, epochs=2, optimizer=optimizer, seed=seed)
         inputs = {"model": model, "distilled": made / arm["sft"]}
         model = run_stage(work, f"{slug}-distill-{seed}", "truegold.train.sft:sft", inputs, config) / "checkpoint"
-    inputs = {**_tables(work, ordinary), "model": model, "samples": work / "profile" / "samples.parquet"}
+    inputs = {**_tables(work), "model": model, "samples": work / "profile" / "samples.parquet"}
     inputs[f"evaluation {OTHERS}"] = _others(work)
     if "distilled" in arm:
         inputs["distilled"] = made / "distilled.parquet"
     spent = figures["fewer_steps"] if inputs.keys() & {"distilled"} or "sft" in arm else 0
     folder = run_stage(
         work,
-        f"{slug}-{steps - spent}-{seed}" + (f"-ordinary-{ordinary}" if ordinary else ""),
+        f"{slug}-{steps - spent}-{seed}",
         "truegold.train.grpo:grpo",
         inputs,
         _config(arm, steps - spent, steps // EVALUATIONS, seed, _others(work)),
@@ -183,8 +179,7 @@ def _report(figures: Mapping[str, Any]) -> str:
     steps = figures["steps"]
     budgets = [steps * quarter // QUARTERS for quarter in range(1, QUARTERS + 1)]
     lines = [
-        f"{steps} steps of {PROMPTS} x {GROUP} completions; {figures['ordinary_rows']} ordinary rows "
-        f"besides those of the family; the synthesis cost {figures['synth_tokens']:,} tokens "
+        f"{steps} steps of {PROMPTS} x {GROUP} completions; the synthesis cost {figures['synth_tokens']:,} tokens "
         f"({figures['synth_cpu_s']} CPU s) for {figures['positives']} positives, for which arms with them take "
         f"{figures['fewer_steps']} steps fewer.",
         "",
@@ -220,7 +215,6 @@ def _main() -> None:
     parser.add_argument("work", type=Path, metavar="WORK_DIR")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--steps", type=int, default=64)
-    parser.add_argument("--ordinary", type=int, default=0, help="so many ordinary rows are trained on besides")
     parser.add_argument("--tokens-per-row", type=int, default=60)
     parser.add_argument("--only", nargs="+", default=list(DEFAULT_ARMS), choices=list(ARMS), metavar="ARM")
     parser.add_argument("--json", type=Path, required=True, help="keep the figures here; what is in it is not repeated")
@@ -239,7 +233,6 @@ def _main() -> None:
         dropped = attempts.filter(pl.col("dropped").is_not_null()).group_by("dropped").len().sort("dropped")
         figures = {
             "steps": arguments.steps,
-            "ordinary_rows": arguments.ordinary,
             "profile_tokens": sampled,
             "synth_tokens": spent,
             **{f"synth_{name}": seconds for name, seconds in meter.read().items()},
