@@ -267,7 +267,7 @@ def _tells_values(behind: str) -> bool:
     return len(_VALUE_NO_YEAR.findall(behind[: end.start()])) >= MIN_VALUES_TOLD
 
 
-@detector("no_question", version="6", languages=("en", "zh"))
+@detector("no_question", version="7", languages=("en", "zh"))
 def no_question(row: Row) -> list[Finding]:
     """The sentences tell a story and ask nothing. Behind a table anything is a question."""
     prompt = row["prompt"].strip()
