@@ -53,8 +53,9 @@ _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
 r"""A command behind two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
 
+_ARGUMENT = r"\{(?:[^{}]|\{[^{}]{1,40}\}){1,60}\}"
 _LOST = re.compile(
-    r"(?<![A-Za-z\\/\"'`])(?<!backslash\})(?:[dt]?frac(?=\s{0,2}\{[^{}]{1,60}\}\s{0,2}\{)|sqrt(?=\s{0,2}(?:\[\d\])?\{[^{}]{1,60}\}))"
+    rf"(?<![A-Za-z\\/\"'`])(?<!backslash\}})(?:[dt]?frac(?=\s{{0,2}}{_ARGUMENT}\s{{0,2}}\{{)|sqrt(?=\s{{0,2}}(?:\[\d\])?{_ARGUMENT}))"
 )
 r"""A command that has lost its backslash: `frac{1}{2}`, `sqrt[3]{2}`; not `\frac`, or a path `a/frac`."""
 _ONE_FORMULA = re.compile(

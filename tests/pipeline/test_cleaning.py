@@ -74,6 +74,8 @@ def test_html_becomes_plain_text_and_inequalities_stay(text, expected):
         (r"first line \\ second line \\to go", r"first line \\ second line \\to go"),
         (r"let $\frac{r}{s}=frac{BC}{AD}$", r"let $\frac{r}{s}=\frac{BC}{AD}$"),
         ("frac{1}{2}sqrt{3}", r"\frac{1}{2}\sqrt{3}"),
+        (r"$$frac{\sqrt{3}}{2}$$", r"$$\frac{\sqrt{3}}{2}$$"),
+        (r"$frac{x^{2}}{y_{1}} + sqrt{x^{2}+1}$", r"$\frac{x^{2}}{y_{1}} + \sqrt{x^{2}+1}$"),
         ('write $x$ as "sqrt{14}" or "frac{1}{2}"', 'write $x$ as "sqrt{14}" or "frac{1}{2}"'),
         (r"such that:\n(A) 5\n(B) 7\n", "such that:\n(A) 5\n(B) 7"),
         (r"\nu and \neq and \nabla and \nRightarrow", r"\nu and \neq and \nabla and \nRightarrow"),
