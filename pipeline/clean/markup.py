@@ -53,8 +53,9 @@ _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
 r"""A command behind two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
 
+_ARGUMENT = r"\{(?:[^{}]|\{[^{}]{1,40}\}){1,60}\}"
 _LOST = re.compile(
-    r"(?<![A-Za-z\\/\"'`])(?<!backslash\})(?:[dt]?frac(?=\s{0,2}\{[^{}]{1,60}\}\s{0,2}\{)|sqrt(?=\s{0,2}(?:\[\d\])?\{[^{}]{1,60}\}))"
+    rf"(?<![A-Za-z\\/\"'`])(?<!backslash\}})(?:[dt]?frac(?=\s{{0,2}}{_ARGUMENT}\s{{0,2}}\{{)|sqrt(?=\s{{0,2}}(?:\[\d\])?{_ARGUMENT}))"
 )
 r"""A command that has lost its backslash: `frac{1}{2}`, `sqrt[3]{2}`; not `\frac`, or a path `a/frac`."""
 _ONE_FORMULA = re.compile(
@@ -77,6 +78,8 @@ _PAIRED = (
 )
 """Tags that count only with their closing tags, as those of one letter do: elsewhere they may be other things."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
+_CODE = re.compile(r"(```.*?```|`[^`'\n]{1,300}`)", re.DOTALL)
+"""Code in Markdown, whose tags are what the text is about: "What does `<table>` do?"."""
 _UNSEEN = re.compile(
     r"<(?P<name>script|style|iframe|noscript)\b[^<>]{0,300}>.{0,2000}?</(?P=name)>|<!doctype\s+html[^<>]{0,200}>",
     re.IGNORECASE | re.DOTALL,
@@ -155,9 +158,16 @@ def drop_stray_dollar(text: str) -> str:
 
 
 def replace_tags(text: str) -> str:
-    """Return the text with its layout as plain text: line breaks, powers and indices, the cells of a table."""
+    """Return the text with its layout as plain text: line breaks, powers and indices, the cells of a table.
+
+    Code between backticks stays.
+    """
     if "<" not in text or ">" not in text:
         return text
+    return "".join(part if index % 2 else _replaced(part) for index, part in enumerate(_CODE.split(text)))
+
+
+def _replaced(text: str) -> str:
     paired = {match["name"].lower() for match in _CLOSING.finditer(text)}
     text = _CELL_END.sub(" |", _SCRIPT.sub(_lay_out_script, _UNSEEN.sub("", text)))
     return _TAG.sub(lambda match: _lay_out_tag(match, paired), text)

@@ -84,6 +84,7 @@ SAYS = {
     "shifted_golds": "golds fit the solution of a neighbouring row, and not their own",
     "golds_of_neighbours": "golds fit the question of a neighbouring row better than their own",
     "hints": "prompts tell the gold behind the question",
+    "gold_notation": "golds are in a formal language that no verifier reads",
     "boilerplate": "prompts have a sentence that belongs to no problem",
     "html": "texts have markup of web pages",
     "two_languages": "prompts are half in another language",
@@ -99,6 +100,10 @@ _HTML = re.compile(
     r"|<(?:img|span|div|p|a|font|table|td)\s+\w+\s*=|&(?:lt|gt|nbsp|amp|quot|apos|times|divide|frac12|deg|#\d{1,6}|#x[0-9a-f]{1,5});",
     re.IGNORECASE,
 )
+_NOTATION = re.compile(
+    r"(?<![\\A-Za-z])(?:(?:[A-Z][a-z]{2,}){2,}(?=\()|(?:Negation|And|Or|Not|Interval|FiniteSet|Rational)(?=\()|(?:pm|mp)(?=\*))"
+)
+r"""The names of a formal language, such as `ApplyUnit(60,degree)`, `pm*2*y` and `Interval(0, 1)`: not `f(x)`, `\pm`."""
 _LATIN_RUN = re.compile(r"(?:\b[A-Za-z][a-z]+\b['’]?[\s,]+(?:(?:\d+|[Aa])\s+)?){2,}[A-Za-z][a-z]+\b")
 """Three words of the Latin alphabet."""
 _OTHER_RUN = re.compile(
@@ -359,12 +364,17 @@ def _lost_parts(row: _Sample, _: _Repeated) -> _Shown:
     return row.gold if lost_parts(row.gold, row.prompt, row.worked) else None
 
 
+def _gold_notation(row: _Sample, _: _Repeated) -> _Shown:
+    return row.gold if not row.is_choice and _NOTATION.search(row.gold) else None
+
+
 _ROW_FACTS: Mapping[str, Callable[[_Sample, _Repeated], _Shown]] = {
     "repeats_gold": _repeats_gold,
     "gold_cut": _of_solution(is_cut),
     "first_number": _of_solution(is_first_number),
     "lost_parts": _lost_parts,
     "hints": _hints,
+    "gold_notation": _gold_notation,
     "html": _html,
     "two_languages": _two_languages,
     "options_twice": _options_twice,

@@ -19,7 +19,8 @@ _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
 MIN_DISTINCT = 3
 """Text has so many different bytes; the same sign again and again, "××××", masks a name or a number."""
-_URL = re.compile(r"https?://\S+|www\.\S+")
+_ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%-]+=\S*|```.*?```|`[^`\n]*`", re.DOTALL)
+"""An address, of a file too: `images/q5.png?raw=png`; code in Markdown, where "x?a:b" is a choice."""
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")
 """Characters that begin the bytes of common punctuation, signs and words when UTF-8 is read as GBK."""
 MIN_RARE = 3
@@ -46,7 +47,7 @@ def repair_mojibake(text: str) -> str:
 
 def misread_as(text: str) -> tuple[str, str] | None:
     """Return a sign that the text was decoded wrongly, and the part that shows it, or None if there is none."""
-    text = _URL.sub(" ", text)
+    text = _ADDRESS_OR_CODE.sub(" ", text)
     if match := _QUESTION_MARK_LETTER.search(text):
         return "a question mark inside a word", text[max(0, match.start() - 20) : match.end() + 20]
     if text.isascii():

@@ -114,6 +114,10 @@ FAULTS: dict[str, tuple[str, list[Record]]] = {
         "two_languages",
         half_of(lambda row: worked(row, problem=f"A club has {row} members in all. 一共多少个会员？")),
     ),
+    "golds in a formal language": (
+        "gold_notation",
+        half_of(lambda row: worked(row, answer=(f"ApplyUnit({row},degree)", f"x^2=pm*{row}*y")[row % 2], solution="")),
+    ),
     "golds in Spanish": ("gold_language", half_of(lambda row: worked(row, answer=SPANISH[row % 6]))),
     "units": (
         "units_stripped",

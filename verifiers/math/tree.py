@@ -396,7 +396,7 @@ def negated(node: Node) -> Node:
 
 
 def label_of(node: Node) -> str | None:
-    """Return the name in front of `x_1 = 5`; for `f(2) = 5` the name with its argument."""
+    """Return the name in front of `x_1 = 5`; for `f(2) = 5` the name with its argument, for `A - B = {5}` the sets."""
     if isinstance(node, Chain) and node.operators[0] == "=":
         first = node.parts[0]
         if isinstance(first, Sym):
@@ -404,7 +404,13 @@ def label_of(node: Node) -> str | None:
         if isinstance(first, FunctionCall) and first.applied:
             values = [str(arg.value) for arg in first.args if isinstance(arg, Num)]
             return f"{first.name}({','.join(values)})" if values else first.name
+        if _is_set(node.parts[1]) and isinstance(first, (SetOps, Add)) and symbols(first):
+            return show(first)
     return None
+
+
+def _is_set(node: Node) -> bool:
+    return isinstance(node, SetOf) or (isinstance(node, Group) and node.opening == "{")
 
 
 def labelled(node: Node) -> tuple[str | None, Node | None]:

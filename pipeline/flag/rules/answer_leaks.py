@@ -28,9 +28,11 @@ problems; a conclusion of this length is not in them by chance."""
 
 _SOLUTION_MARK = re.compile(
     r"(?:^|\n|[.?!。？！]\s)[*#\s]{0,6}(?:(?:detailed|step[\s-]by[\s-]step|worked|sample|suggested)\s+)?"
-    r"(?:solution|explanation|rationale|解答|解析|详解)[*\s]{0,4}[:：][*\s]{0,4}(?P<text>\S[\s\S]{40,})",
+    r"(?:solution|explanation|rationale|解答|解析|详解)[*\s]{0,4}[:：][*\s]{0,4}(?P<text>\S[\s\S]{40,})"
+    r"|(?:[$.?!)\]]\s+(?-i:Solution)\s+(?=(?-i:[A-Z][a-z]))|\\(?:sub)*section\*?\{\s*solution\s*\})\s*(?P<behind>\S[\s\S]{40,})",
     re.IGNORECASE,
 )
+"""A heading and what stands below it: "**Solution:** We ...", "\\section{Solution}", "$x$ Solution Let ..."."""
 _EXAMPLE = re.compile(r"(?:^|\n|[.?!:]\s)\W{0,4}(?:(?:worked\s+|for\s+)?example\b|例(?:题|子|如|\s?\d))", re.IGNORECASE)
 """A solution under this heading belongs to another problem."""
 _CONCLUDES = re.compile(
@@ -118,7 +120,7 @@ def answer_in_prompt(row: Row) -> list[Finding]:
     return []
 
 
-@detector("solution_in_prompt", version="2")
+@detector("solution_in_prompt", version="3")
 def solution_in_prompt(row: Row) -> list[Finding]:
     """A worked solution stands in the prompt, under a heading or with the conclusion of the row's solution."""
     prompt = row["prompt"]
@@ -126,8 +128,9 @@ def solution_in_prompt(row: Row) -> list[Finding]:
         return []
     marked = _SOLUTION_MARK.search(prompt)
     is_example = marked is not None and _EXAMPLE.search(prompt, 0, marked.start()) is not None
-    if marked and not is_example and _CONCLUDES.search(marked["text"]):
-        return [Finding("solution_in_prompt", evidence={"begins": ending(marked["text"][:120])})]
+    text = (marked["text"] or marked["behind"]) if marked else ""
+    if text and not is_example and _CONCLUDES.search(text):
+        return [Finding("solution_in_prompt", evidence={"begins": ending(text[:120])})]
     solution = row["solution"] or ""
     conclusion = _conclusion(solution)
     if len(conclusion) >= SHARED_CHARS and conclusion in _squeeze(prompt):

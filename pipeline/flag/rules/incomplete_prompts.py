@@ -80,6 +80,8 @@ _EMBEDDED = re.compile(
     r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics|<image(?:[_ ]?\d+)?>|\[image(?:[_ ]?\d+)?\]", re.IGNORECASE
 )
 """A picture by its address or mark: "![](fig1.png)", "<image>"."""
+_CODE = re.compile(r"`[^`\n]{1,300}`")
+"""Code in Markdown: "What does `<img>` do?"."""
 _HAS_DRAWING = re.compile(
     r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|[a-z]*matrix)|\n\s*\|.*\|.*\n|<t[dr]\b|```|\t"
     # Signs in a row, "■ ▲ ● ■", and a chain of arrows, "grass -> rabbit -> fox".
@@ -244,11 +246,11 @@ def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
     return shown[0].lstrip()[0] in ":：" or _SHAPE.search(sentence) is None
 
 
-@detector("missing_figure", version="7")
+@detector("missing_figure", version="8")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]
-    embedded = _EMBEDDED.search(text)
+    embedded = _EMBEDDED.search(_CODE.sub(" ", text))
     if embedded:
         return [Finding("missing_figure", evidence={"embeds": ending(embedded[0])})]
     pointer = _POINTER.search(text) or _SHAPE_AS_SHOWN.search(text[:MAX_SHAPE_CHARS]) or _POINTER_CHINESE.search(text)
@@ -267,7 +269,7 @@ def _tells_values(behind: str) -> bool:
     return len(_VALUE_NO_YEAR.findall(behind[: end.start()])) >= MIN_VALUES_TOLD
 
 
-@detector("no_question", version="6", languages=("en", "zh"))
+@detector("no_question", version="7", languages=("en", "zh"))
 def no_question(row: Row) -> list[Finding]:
     """The sentences tell a story and ask nothing. Behind a table anything is a question."""
     prompt = row["prompt"].strip()

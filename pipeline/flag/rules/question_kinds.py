@@ -139,7 +139,7 @@ def multi_part(row: Row) -> list[Finding]:
     return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
 
 
-@detector("proof", version="3")
+@detector("proof", version="4")
 def proof(row: Row) -> list[Finding]:
     """A proof is asked for, which no comparison with a gold answer can judge."""
     prose = without_formulas(row["prompt"]).strip()

@@ -30,6 +30,7 @@ from truegold.pipeline.text.prose import (
     sentences,
     without_formulas,
 )
+from truegold.verifiers.extract.listed_options import find_options
 
 MAX_CHARS = 10_000
 """The part of a text that is read."""
@@ -90,7 +91,7 @@ _CONTENT = re.compile(r"[a-z]{4,}")
 _COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
 
-@detector("mojibake", version="2")
+@detector("mojibake", version="3")
 def mojibake(row: Row) -> list[Finding]:
     """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
     for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
@@ -184,13 +185,15 @@ def generator_talk(row: Row) -> list[Finding]:
     return [] if match is None else [Finding("generator_talk", evidence={"says": match[0]})]
 
 
-@detector("repeated_text", version="2")
+@detector("repeated_text", version="3")
 def repeated_text(row: Row) -> list[Finding]:
-    """The text got into a loop, or has the same sentences again."""
+    """The text got into a loop, or has the same sentences again; options may differ in a few words."""
     text = _DRAWINGS.sub(" ", row["prompt"][:MAX_TALK_CHARS])
     loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if _REPEATS_WORDS.search(match[1])), None)
     if loop is not None:
         return [Finding("repeated_text", evidence={"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
+    if (options := find_options(text)) is not None and (stem := text.partition(options.texts[0])[0]) != text:
+        text = stem
     counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _MIN_SENTENCE_CHARS)
     repeats = {sentence: count for sentence, count in counts.items() if count > 1}
     if (

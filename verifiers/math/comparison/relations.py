@@ -62,7 +62,8 @@ def _named(node: tree.Node) -> list[tree.Node] | None:
 def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
     """Compare the values of `A = 5` and `B = 5`; other relations as the statements that they are."""
     (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
-    if gold_value is None or answer_value is None or _are_different_lines(gold_label, answer_label):
+    are_of_sets = type(gold.parts[0]) is type(answer.parts[0]) and isinstance(gold.parts[0], (tree.SetOps, tree.Add))
+    if gold_value is None or answer_value is None or are_of_sets or _are_different_lines(gold_label, answer_label):
         return _same_statements(comparer, gold, answer)
     if contradict(gold.parts[0], answer.parts[0]):
         return OTHER_STRUCTURE
@@ -113,8 +114,8 @@ def _same_relation_and_value(comparer: Comparison, gold: tree.Chain, answer: tre
         if _is_solution(gold, answer):
             return Sameness(True, "sampled")
         return OTHER_STRUCTURE if tree.symbols(right) else comparer.same(right, answer)
-    # A ratio is not one value, and so no label: `AB : CD = 2 : 3` against `2 : 3`.
-    return comparer.same(right, answer) if isinstance(left, tree.Ratio) else OTHER_STRUCTURE
+    # A ratio is not one value, and so no label: `AB : CD = 2 : 3` against `2 : 3`. An integral is what was asked for.
+    return comparer.same(right, answer) if isinstance(left, (tree.Ratio, tree.Big)) else OTHER_STRUCTURE
 
 
 def _has_one_constant_side(left: tree.Node, right: tree.Node) -> bool:

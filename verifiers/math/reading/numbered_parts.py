@@ -2,7 +2,8 @@ r"""Rewrites answers with numbered parts as a labelled list, so that each part i
 
     (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7        1. 5 and 2. 7, a line each
 
-Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. Not covered: lists whose first part is missing.
+Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. A lone `(ii) 5` becomes 5. Not covered: lists whose first part
+is missing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_
 """The mark of a part: `Part A:`, `(b)`. The brackets of `f(2)`, `x^(2)` and `a_(1)` are not marks."""
 _POINTED_LINE = re.compile(rf"^({_NAMES})\.[ \t]+(?=\S)", re.MULTILINE)
 """A mark at the start of a line: `1. 5`, `a. 5`."""
+_LONE_MARK = re.compile(r"\A\(i{1,3}v?\)\s+(?=[\\\w])")
+r"""`(ii) \frac{1}{2}`, one part of a problem with several; a product would be written i(1 + i)."""
 _LINES = re.compile(r"\\begin\{(array|align|aligned|gathered|split)\*?\}(?:\{[lcr| ]*\})?(.*)\\end\{\1\*?\}", re.DOTALL)
 """Several lines with such marks."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
@@ -32,11 +35,11 @@ def with_numbered_parts(text: str) -> str:
         parts = with_numbered_parts(inside)
         return text if parts == inside else parts
     if _FIRST_MARK.match(text) is None:
-        return text
+        return _LONE_MARK.sub("", text)
     unwrapped = _WRAPPED_MARK.sub(r"\1", text)
     marks = list(_MARK.finditer(unwrapped))
     if len(marks) < 2 or marks[0].start() > 0:
-        return text
+        return _LONE_MARK.sub("", text)
     names = tuple((mark[1] or mark[2]).lower() for mark in marks)
     if names not in {sequence[: len(names)] for sequence in _SEQUENCES}:
         return text
