@@ -2,8 +2,8 @@ r"""Rewrites answers with numbered parts as a labelled list, so that each part i
 
     (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7        1. 5 and 2. 7, a line each
 
-Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. A lone `(ii) 5` becomes 5. Not covered: lists whose first part
-is missing.
+Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. A lone `(ii) 5` becomes 5. Not covered: lists whose first
+part is missing.
 """
 
 from __future__ import annotations
