@@ -134,7 +134,7 @@ def test_flagged_rows_are_drawn_with_controls_and_without_their_reason(tmp_path)
     item, key = keyed["yes_no_answer", False]
     assert item == {
         "ask": flag_readings.QUESTIONS["yes_no_answer"].ask, "problem": rows[7]["question"],
-        "options": None, "gold": "yes", "solution": None, "other": None,
+        "options": ["yes", "no"], "gold": "yes", "solution": None, "other": None,
     }  # fmt: skip
     assert (key["corpus"], key["blocks"], key["source_row"]) == ("eggs", True, 8)
     assert keyed["yes_no_answer", True][0]["ask"] == item["ask"]

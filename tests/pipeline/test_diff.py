@@ -117,5 +117,5 @@ def test_the_difference_is_json(curate, tmp_path):
 
 
 def test_a_folder_that_is_no_run_is_one_helpful_line(curate, tmp_path):
-    with pytest.raises(InputError, match=r"no run of truegold.*runs/NAME"):
+    with pytest.raises(InputError, match=r"not a run of truegold.*runs/NAME"):
         diff_runs(curate(tmp_path, ALL, name="a"), tmp_path)

@@ -126,7 +126,7 @@ def test_an_unknown_row_gets_one_helpful_line(run: Path, name: str, line: str) -
 
 
 def test_what_is_no_run_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no run of truegold.*runs/NAME"):
+    with pytest.raises(InputError, match=r"not a run of truegold.*runs/NAME"):
         explain(tmp_path, "abcdef")
 
 

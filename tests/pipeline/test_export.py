@@ -87,8 +87,8 @@ def test_the_counts_of_the_card_make_up_the_records(run_dir):
     assert sum(split["rows"] for split in card["splits"]) + sum(rows for *_, rows in card["removed"]) == len(PROBLEMS)
     assert [(stage, rows) for stage, _, rows in card["removed"]] == [("dedup", 1), ("settle", 1)]
     assert card["flags"] == {"yes_no_answer": 1}
-    assert card["verifiers"] == {"math@" + card_version("math"): 22, "choice@" + card_version("choice"): 1}
-    assert ["clean", "multiple_choice", 2] in card["edits"]
+    assert card["verifiers"] == {"math@" + card_version("math"): 21, "choice@" + card_version("choice"): 2}
+    assert ["clean", "multiple_choice", 4] in card["edits"]
     assert card["languages"]["zh"] == 1
     assert card["gold_types"] == {"number": 21, "choice": 1, "truth": 1}
     assert "| settle | held_for_review | 1 |" in body

@@ -195,7 +195,7 @@ def test_an_export_is_sent_to_a_place(memory: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "memory:").exists()
     refused = run_command("dedup", "--data", "train.jsonl", "--out", "memory://sets/x", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "no folder on disk" in refused.stderr
+    assert "not a folder on disk" in refused.stderr
 
 
 def curate(folder: Path, data: str, *settings: str) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def test_a_file_without_permission_is_an_error(tmp_path):
 
 def test_a_named_pipe_is_refused_without_waiting_for_it(tmp_path):
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         open_file(tmp_path / "pipe.jsonl", "auto", LIMIT)
 
 

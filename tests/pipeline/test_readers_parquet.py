@@ -54,7 +54,7 @@ def test_rows_above_the_bound_are_rejected(tmp_path):
 def test_files_that_are_none_or_cut_short_are_errors(tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PAR1 but not really")
-    with pytest.raises(InputError, match="no intact Parquet file"):
+    with pytest.raises(InputError, match="not an intact Parquet file"):
         read(path)
     write(path, pa.table({"question": [f"{i * 7919}" for i in range(20_000)]}))
     data = bytearray(path.read_bytes())

@@ -199,7 +199,7 @@ GARBAGE: dict[str, tuple[Callable[[FakeServer, Reply], Any], str]] = {
     "half a reply": (lambda _, reply: json.dumps(reply).encode()[:-30], "no JSON"),
     "no text at all": (lambda _, reply: b"\xff\xfe\x00garbage", "no JSON"),
     "an empty reply": (lambda _, reply: b"", "no JSON"),
-    "a list": (lambda _, reply: [reply], "no object"),
+    "a list": (lambda _, reply: [reply], "not an object"),
     "an error as a success": (lambda _, reply: {"error": {"message": "CUDA error"}}, "CUDA error"),
     "an old error": (lambda _, reply: {"object": "error", "message": "OOM", "code": 500}, "reports an error"),
     "another model": (lambda _, reply: {**reply, "model": "other"}, "answers as the model 'other'"),

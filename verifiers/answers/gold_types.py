@@ -54,12 +54,12 @@ def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> N
     """Return type and normal form of a gold, at most 200 characters, or None if there is no gold."""
     if gold is None:
         return None
+    if (truth := truth_of(gold)) is not None:
+        return "truth", truth
     if verifier == "choice":
         return "choice", gold_letters(gold, [str(option) for option in options])
     if _WHOLE.fullmatch(gold):
         return "number", gold
-    if (truth := truth_of(gold)) is not None:
-        return "truth", truth
     return _read_mathematics(gold) if verifier in ("math", "numeric") else ("text", None)
 
 
