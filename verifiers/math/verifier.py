@@ -646,9 +646,9 @@ def _judge_words(response: str, gold: str, policy: Policy, verdict: Verdict) -> 
     forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
         return verdict
-    said = _WORD_KEY.findall(gold.casefold())
+    gold_words = _WORD_KEY.findall(gold.casefold())
     for form, text in forms.items():
-        if text and text[-1] not in "?？" and _WORD_KEY.findall(text[: 2 * MAX_PROSE_CHARS].casefold()) == said:
+        if text and text[-1] not in "?？" and _WORD_KEY.findall(text[: 2 * MAX_PROSE_CHARS].casefold()) == gold_words:
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
 
