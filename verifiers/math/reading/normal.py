@@ -110,6 +110,9 @@ _CHARS_A_STEP = 10
 """How many characters are brought into normal form in one step."""
 
 
+_GROUPED = re.compile(r"\{\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*\}")
+_NAMED_SET = re.compile(r"([^={}]{1,40}=\s*)\{([^{}]{1,200}[,;][^{}]{1,200})\}")
+r"""A \cap B = {2, 3}, a set that somebody wrote without backslashes."""
 _LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+(?:\\noindent\s*)?$")
 r"""Commands that only set the page: \noindent, line breaks at the end."""
 
@@ -123,7 +126,15 @@ def normal_text(text: str) -> str:
 @remembered(CACHED_READINGS)
 def normal_gold(gold: str) -> str:
     """Return the normal text of a gold, which is remembered: golds repeat, once for each completion of a group."""
-    return normal_text(without_reference(gold))
+    text = normal_text(without_reference(gold))
+    return f"\\{{{text[1:-1]}\\}}" if _lists_in_braces(text) else text
+
+
+def _lists_in_braces(text: str) -> bool:
+    """Tell whether a text is a list in braces, {2, 3}, which a gold means as a set; {1,000} is a number."""
+    if not text.startswith("{") or ("," not in text and ";" not in text) or _GROUPED.fullmatch(text):
+        return False
+    return matching_brace(text, 0) == len(text) - 1
 
 
 def normal(text: str) -> str:
@@ -180,6 +191,8 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = notation.with_usual_signs(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
+    if text.endswith("}") and "{" in text and (named := _NAMED_SET.fullmatch(text)) is not None:
+        text = rf"{named[1]}\{{{named[2]}\}}"
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
         # A set that somebody wrote without backslashes.
         text = f"\\{{{text[1:-1]}\\}}"
