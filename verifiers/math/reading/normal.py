@@ -34,7 +34,7 @@ from truegold.verifiers.math.reading.typesetting import (
     without_dress,
 )
 from truegold.verifiers.math.tree import HAT
-from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, SIGNS
+from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, MARKS_OF_TRUTH, SIGNS
 
 MAX_BOXES = 4
 """Boxes around each other that are taken off. Stops two thousand of them, each searched for its end."""
@@ -141,6 +141,8 @@ def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
     if _SIMPLE.fullmatch(text) is not None:
         return text
+    if not text.isascii() and text.strip("\ufe0f ") in MARKS_OF_TRUTH:
+        return MARKS_OF_TRUTH[text.strip("\ufe0f ")]
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
         text = stated
     if "\\u" in text:
