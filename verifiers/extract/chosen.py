@@ -212,7 +212,9 @@ _CHINESE_PREDICATE = re.compile(
 _OPEN_SUBJECT = re.compile(
     r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
 )
-_NEUTRAL = frozenset("the a an of in for to on at by this that with answer solution name person correct right final 's".split())
+_NEUTRAL = frozenset(
+    "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
+)
 _ROLES = frozenset(
     "capital city town country state river lake ocean mountain island continent planet element man woman author writer poet artist "
     "painter composer inventor scientist discoverer founder director actor singer king queen president winner language "

@@ -91,7 +91,14 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import LABELS, MARKS_OF_TRUTH, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, STOP_WORDS
+from truegold.verifiers.math.vocabulary import (
+    LABELS,
+    MARKS_OF_TRUTH,
+    NAMED_WORDS,
+    OPPOSITES,
+    PLAIN_COMMANDS,
+    STOP_WORDS,
+)
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -158,7 +165,8 @@ MAX_DECIMALS = 16
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
 _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
 _ASKS_NAME = re.compile(
-    r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称", re.IGNORECASE
+    r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
+    re.IGNORECASE,
 )
 """The problem asks for the name of a formula, or for the formula of a name."""
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
@@ -645,9 +653,8 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
         return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
     verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
-    if verdict.score == 1.0 and problem and gold and _lacks_direction(gold, committed.text, problem):
-        verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
-    elif verdict.score == 1.0 and problem and gold and _repeats_the_other_name(gold, committed.text, problem):
+    evades = (_lacks_direction, _repeats_the_other_name)
+    if verdict.score == 1.0 and problem and gold and any(test(gold, committed.text, problem) for test in evades):
         verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
     elif verdict.reason is Reason.MISMATCH and problem and gold:
         verdict = _compare_scaled(committed.text, gold, problem, policy, verdict)
