@@ -207,7 +207,9 @@ _PREDICATE = re.compile(
     re.IGNORECASE,
 )
 _CHINESE_PREDICATE = re.compile(
-    r"(?P<lead>(?:(?:所以|因此|因而|故|综上)[，,]?)?(?P<subject>[^\s，,。；;：:？?！!是为]{0,20})[是为])(?P<name>[^\s，,。；;：:？?！!]{1,40})[。.！!]?"
+    r"(?P<lead>(?:(?:所以|因此|因而|故|综上)[，,]?)?"
+    r"(?P<subject>[^\s，,。；;：:？?！!是为]{0,20})[是为])"
+    r"(?P<name>[^\s，,。；;：:？?！!]{1,40})[。.！!]?"
 )
 _OPEN_SUBJECT = re.compile(
     r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
@@ -216,9 +218,9 @@ _NEUTRAL = frozenset(
     "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
 )
 _ROLES = frozenset(
-    "capital city town country state river lake ocean mountain island continent planet element man woman author writer poet artist "
-    "painter composer inventor scientist discoverer founder director actor singer king queen president winner language "
-    "currency company animal plant bird word colour color material".split()
+    "capital city town country state river lake ocean mountain island continent planet element man woman author "
+    "writer poet artist painter composer inventor scientist discoverer founder director actor singer king queen "
+    "president winner language currency company animal plant bird word colour color material".split()
 )
 """What a question asks for, which its answer may be said to be where the question is not known."""
 _NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就即便也")

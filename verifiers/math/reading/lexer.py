@@ -503,10 +503,7 @@ class _Scanner:
         assert match is not None
         kind, text, position = match.lastgroup, match.group(), match.end()
         if kind == "letters":
-            if not self.level and text[:-1] in FUNCTIONS and _COUNTS.match(self.text, position) is not None:
-                self.tokens.append(plain_token("word", text, spaced))
-            else:
-                self._add_letters(text, spaced, self.text.startswith("^", position))
+            self._add_letters(text, spaced, position)
         elif kind == "command":
             position = self._add_command(text[1:], position, spaced)
         elif kind == "space":
@@ -531,10 +528,12 @@ class _Scanner:
             self._add_other(text, spaced)
         return position, False
 
-    def _add_letters(self, run: str, spaced: bool, is_raised: bool) -> None:
+    def _add_letters(self, run: str, spaced: bool, end: int) -> None:
         if self.level:
             add_word(run, spaced, self.tokens)
-        elif is_raised and run.lower() in STOP_WORDS:
+        elif run[:-1] in FUNCTIONS and _COUNTS.match(self.text, end) is not None:
+            self.tokens.append(plain_token("word", run, spaced))
+        elif self.text.startswith("^", end) and run.lower() in STOP_WORDS:
             # The `be` of `be^{2x}` is not a word.
             self.tokens.extend(plain_token("name", c, spaced and not i) for i, c in enumerate(run))
         else:

@@ -139,10 +139,8 @@ def _lists_in_braces(text: str) -> bool:
 
 def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
-    if _SIMPLE.fullmatch(text) is not None:
-        return text
-    if not text.isascii() and text.strip("\ufe0f ") in MARKS_OF_TRUTH:
-        return MARKS_OF_TRUTH[text.strip("\ufe0f ")]
+    if _SIMPLE.fullmatch(text) is not None or text.rstrip("\ufe0f") in MARKS_OF_TRUTH:
+        return MARKS_OF_TRUTH.get(text.rstrip("\ufe0f"), text)
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
         text = stated
     if "\\u" in text:
@@ -193,11 +191,7 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = notation.with_usual_signs(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
-    if text.endswith("}") and "{" in text and (named := _NAMED_SET.fullmatch(text)) is not None:
-        text = rf"{named[1]}\{{{named[2]}\}}"
-    if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
-        # A set that somebody wrote without backslashes.
-        text = f"\\{{{text[1:-1]}\\}}"
+    text = _with_set_marked(text) if text.endswith("}") else text
     if ")" in text or "art" in text or text[1:3] == ". ":
         text = with_numbered_parts(text)
     if notation.MAY_HOLD_COUNTS.search(text) is not None:
@@ -210,6 +204,15 @@ def _as_formula(text: str, is_ascii: bool) -> str:
     if MAY_HOLD_PHRASE.search(text) is not None:
         text = with_usual_phrases(text)
     return text if is_one_word else with_spoken_numbers(text)
+
+
+def _with_set_marked(text: str) -> str:
+    """Return the text with the backslashes of a set that somebody wrote without: {x | x > 2}, A = {2, 3}."""
+    if (named := _NAMED_SET.fullmatch(text)) is not None:
+        return rf"{named[1]}\{{{named[2]}\}}"
+    if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
+        return f"\\{{{text[1:-1]}\\}}"
+    return text
 
 
 def _unwrapped(text: str) -> str:
