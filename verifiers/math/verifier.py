@@ -31,7 +31,6 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
-from truegold.verifiers.answers.gold_words import truth_options
 from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
@@ -164,6 +163,7 @@ _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10
 MAX_DECIMALS = 16
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
 _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
+_TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
 _ASKS_NAME = re.compile(
     r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
     re.IGNORECASE,
@@ -359,8 +359,8 @@ def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
     gold, answer = normal_gold(gold), normal_text(answer)
     if _words_of(gold) == _words_of(answer) or not same_chemistry(gold, answer):
         return False
-    given = re.search(rf"(?<![^\W_]){re.escape(answer)}(?![^\W_])", problem, re.IGNORECASE if len(answer) > 3 else 0)
-    return given is not None and gold.casefold() not in problem.casefold()
+    repeated = re.search(rf"(?<![^\W_]){re.escape(answer)}(?![^\W_])", problem, re.IGNORECASE if len(answer) > 3 else 0)
+    return repeated is not None and gold.casefold() not in problem.casefold()
 
 
 def _compare_with_letter(
@@ -675,9 +675,9 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
         return verdict
     forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
     forms["predicate"] = named_in_predicate(response, problem)
-    said = _words_of(gold)
+    gold_words = _words_of(gold)
     for form, text in forms.items():
-        if text and text[-1] not in "?？" and _words_of(text[: 2 * MAX_PROSE_CHARS]) == said:
+        if text and text[-1] not in "?？" and _words_of(text[: 2 * MAX_PROSE_CHARS]) == gold_words:
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
 
@@ -690,7 +690,7 @@ def _words_of(text: str) -> list[str]:
 
 def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ...]:
     """Return the options of a row: its own, those that the problem lists, or both words where gold is 对 or 错."""
-    return policy.options or option_texts(problem or "") or (() if gold.isascii() else truth_options(gold))
+    return policy.options or option_texts(problem or "") or next((pair for pair in _TRUTHS if gold.strip() in pair), ())
 
 
 def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:
