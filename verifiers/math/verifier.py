@@ -664,12 +664,12 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
 
 
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
-    """Return the verdict on words that stand alone: in bold, as the whole response, as what was taken
-    out of it, or behind the verb of the last sentence."""
+    """Return the verdict on words that stand alone: in bold, as the whole response, as what was taken out of it,
+    or behind the verb of the last sentence."""
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
-    for form, text in {"bold": in_bold, "whole_response": mark}.items():
-        if text is not None and (by_meaning := compare_texts(text, gold, policy)).passed:
+    for form, alone in (("bold", in_bold), ("whole_response", mark)):
+        if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
             return replace(by_meaning, evidence={**by_meaning.evidence, "form": form})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
         return verdict
