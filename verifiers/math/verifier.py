@@ -668,9 +668,9 @@ def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, 
     or behind the verb of the last sentence."""
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
-    for form, alone in (("bold", in_bold), ("whole_response", mark)):
+    for kind, alone in (("bold", in_bold), ("whole_response", mark)):
         if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
-            return replace(by_meaning, evidence={**by_meaning.evidence, "form": form})
+            return replace(by_meaning, evidence={**by_meaning.evidence, "form": kind})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
         return verdict
     forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
