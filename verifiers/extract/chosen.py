@@ -123,6 +123,10 @@ _HEDGED = re.compile(
     rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
+_LEFT_OPEN = re.compile(
+    rf"{_UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
+)
+"""Words of a clause that leaves its option open."""
 _NEGATION = ANY_OF["option_denials"]
 _DENIED_BEFORE = re.compile(_NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
@@ -520,6 +524,8 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     if _X not in folded or line.endswith(("?", "？")):
         return frozenset()
     clauses = [clause for clause in _CLAUSE_END.split(_TURNED_DOWN.sub("", folded)) if _X in clause]
+    if any(map(_LEFT_OPEN.search, clauses)):
+        return frozenset()
     letters = frozenset(name for clause in clauses if not _is_denied(clause) for name in _MARKED.findall(clause))
     return letters if len(letters) == 1 and not _COMPARED.search(folded) else frozenset()
 
