@@ -21,7 +21,7 @@ import secrets
 import socket
 import subprocess
 import webbrowser
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -285,13 +285,18 @@ def runs_by_age() -> list[Path]:
     return [manifest.parent for manifest in manifests]
 
 
-def first_that_has(run_dirs: Iterable[Path], look: Callable[[Path], T]) -> T:
-    """Return what `look` finds in the first of these runs; where none has it, raise the error about the first."""
-    problem: InputError | None = None
+def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
+    """Return what `look` finds in the first of these runs. Where none has it, raise the error of the run that rejected
+    it, else of the first one."""
+    from truegold.pipeline.report.explain import RejectedError
+
+    problems: list[InputError] = []
     for run_dir in run_dirs:
         try:
             return look(run_dir)
         except InputError as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            problems.append(error)
+    first = next((problem for problem in problems if isinstance(problem, RejectedError)), problems[0])
+    if len(problems) == 1 or isinstance(first, RejectedError):
+        raise first
+    raise InputError(f"None of the {len(problems)} runs has that row. The newest: {first.message}", first.hint)
