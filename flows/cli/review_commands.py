@@ -240,7 +240,9 @@ def decide(
         stands = reviewed.standing(row_id, name)
         print_line(f"what stands now: {_describe_decision(stands.decision, stands.gold) if stands else 'nothing'}")
     if kind is DecisionKind.FIX:
-        read = read_gold(subject, gold, reviewed.responses(row_key(subject)))
+        if made.gold != gold:
+            print_line(f"{gold} is written {made.gold}: its source has decimal commas")
+        read = read_gold(subject, made.gold or "", reviewed.responses(row_key(subject)))
         if read.reading is not None:
             samples = f"; of {read.judged} samples {read.passes_after} pass, {read.passes_before} did"
             print_line(f"read as {read.reading}{samples if read.judged else ''}")
