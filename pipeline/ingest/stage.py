@@ -270,9 +270,7 @@ class _Rejects:
         """Begin with another source: how many records it rejects for each reason, and the first of them."""
         self.here: dict[str, tuple[int, Reject]] = {}
 
-    def write(
-        self, source: Source, reject: Reject, values: Values | None = None, source_id: str | None = None
-    ) -> None:
+    def write(self, source: Source, reject: Reject, values: Values | None = None, source_id: str | None = None) -> None:
         """Write one reject and count it; `values` are those of its record, and `source_id` its id, where they could be
         read."""
         count, first = self.here.get(reject.reason, (0, reject))

@@ -19,8 +19,8 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds, judged_by
-from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.report.row_tests import CASES_SHOWN
+from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.sources.records import REJECTS_FILE, REMEDIES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.reasons import SUSPICION_FILE

@@ -272,7 +272,9 @@ def test_a_fix_is_read_as_the_source_writes_numbers_and_a_suggestion_as_it_is_sh
     ]
 
     def fix(row: int, gold: str, reviewer: str = "ann") -> str:
-        return truegold("decide", f"german.jsonl:{row}", f"fix={gold}", "--reviewer", reviewer, "--run", "runs/german")[1]
+        return truegold("decide", f"german.jsonl:{row}", f"fix={gold}", "--reviewer", reviewer, "--run", "runs/german")[
+            1
+        ]
 
     told = fix(1, "5.000")
     assert "fix 5000  in" in told and "5.000 is written 5000: its source has decimal commas" in told
@@ -303,7 +305,10 @@ def test_a_rejected_record_is_named_with_its_reason_by_the_run_that_rejected_it(
     truegold("curate", "run.yaml", "--engine", "local")
     for name in ("more.jsonl:3", "b"):
         code, told = truegold("decide", name, "keep")
-        assert (code, f"{name} was rejected, and is no row: missing_gold: column 'answer' is empty." in told) == (3, True)
+        assert (code, f"{name} was rejected, and is no row: missing_gold: column 'answer' is empty." in told) == (
+            3,
+            True,
+        )
         assert "Mend the record in the data, and curate again." in told
     assert "None of the 2 runs has that row." in truegold("decide", "c", "keep")[1]
 

@@ -95,7 +95,10 @@ def test_a_rejected_record_has_a_story(name: str, run: Path) -> None:
 def test_the_tests_of_a_program_are_told_or_the_settings_of_its_verifier(tmp_path: Path) -> None:
     programs = fake.FakeRun(tmp_path / "programs")
     cases = [{"input": f"{n} 2\n", "output": f"{n + 2}\n"} for n in range(2_000)]
-    tests: tuple[dict[str, object], ...] = ({"type": "stdio", "cases": cases}, {"type": "asserts", "code": "assert f(1)"})
+    tests: tuple[dict[str, object], ...] = (
+        {"type": "stdio", "cases": cases},
+        {"type": "asserts", "code": "assert f(1)"},
+    )
     for line, suite in zip((3, 6), tests, strict=True):
         programs.rows[line] |= {"verifier": "code", "verifier_args": orjson.dumps(suite).decode()}
     programs.rows[7]["verifier_args"] = '{"comma":"decimal"}'

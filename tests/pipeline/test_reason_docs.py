@@ -22,7 +22,11 @@ def test_every_reason_that_the_documentation_lists_is_explained() -> None:
 
 def test_every_finding_about_tests_says_what_it_means() -> None:
     table = FINDINGS.read_text(encoding="utf-8").partition("## Findings")[2].partition("\n\nA checker")[0]
-    named = {name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1] if "|" in line else "")}
+    named = {
+        name
+        for line in table.splitlines()
+        for name in re.findall(r"`(\w+)`", line.split("|")[1] if "|" in line else "")
+    }
     unexplained = {name for name in named if not explain_reasons().get(name, {}).get("means")}
     assert "guessable" in named
     assert unexplained == {"duplicate_cases", "empty_inputs", "one_process", "no_reference"}  # Notes, by their names.
