@@ -301,4 +301,4 @@ def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
     first = next((problem for problem in problems if isinstance(problem, RejectedError)), problems[0])
     if len(problems) == 1 or isinstance(first, RejectedError):
         raise first
-    raise InputError(f"None of the {len(problems)} runs has that row. The newest: {first.message}", first.hint)
+    raise InputError(f"In none of {len(problems)} runs is that one row. In the newest: {first.message}", first.hint)

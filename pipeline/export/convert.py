@@ -247,15 +247,15 @@ def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
     what is read."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    others = [path.name for path in (*_splits_in(out_dir), *([card] if text else []))]
+    others = [*_splits_in(out_dir), *([card] if text else [])]
     if not others or f"\n{_WRITTEN_FOR.format(form.title)}\n" in text:
         return
     title = next((other.title for other in FORMATS.values() if f"\n{_WRITTEN_FOR.format(other.title)}\n" in text), None)
     for other in others:
-        refuse_input(out_dir / other, data)
+        refuse_input(other, data)
     what = "files that are not an export" if title is None else f"a set for {title}"
     raise ConfigError(
-        f"--out {out_dir} has {what}, which would be overwritten: {', '.join(others)}.",
+        f"--out {out_dir} has {what}, which would be overwritten: {', '.join(other.name for other in others)}.",
         f"Write beside it: --out {out_dir}-{form.name}",
     )
 
