@@ -23,6 +23,8 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import polars as pl
+
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
@@ -30,6 +32,7 @@ from truegold.pipeline.config.runners import RunnerConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
 from truegold.pipeline.curation.plan import check_hub
+from truegold.pipeline.review.stage import OPEN_FLAGS_FILE
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
 from truegold.pipeline.running.parts import Runner, run_locally, set_runner
 from truegold.pipeline.running.ray_cluster import ray_runner
@@ -48,6 +51,7 @@ from truegold.pipeline.running.stage import (
 from truegold.pipeline.running.waiting_parts import wait_for_parts
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
+from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import HELD_REASONS, check_intact, read_manifest, read_resolved
 from truegold.train.config.models import PathModel
 from truegold.train.guards.doctor import record_stop, unfinished_training
@@ -240,14 +244,26 @@ def next_steps(run_dir: Path, command: str) -> list[str]:
     run = shlex.quote(str(run_dir))
     steps: list[tuple[str, str]] = []
     if held:
-        rows = "row" if held == 1 else "rows"
-        steps += [
-            (f"decide about {held:,} held {rows}", f"truegold review {run}"),
-            ("then, with the decisions", command),
-        ]
+        steps.append((f"decide about {held:,} held {_rows(held)}", f"truegold review {run}"))
+    if advised := _count_advised(run_dir):
+        step = f"look at {advised:,} {_rows(advised)} that {'stays' if advised == 1 else 'stay'} with a flag"
+        steps.append((step, f"truegold review {run}"))
+    if steps:
+        steps.append(("then, with the decisions", command))
     if (run_dir / "export").is_dir():
         steps.append(("the set for a trainer", f"truegold export {run} --format trl --out SET"))
-    return ["next:", *(f"  {what:<26}  {how}" for what, how in steps)] if steps else []
+    width = max((26, *(len(what) for what, _ in steps)))
+    return ["next:", *(f"  {what:<{width}}  {how}" for what, how in steps)] if steps else []
+
+
+def _rows(count: int) -> str:
+    return "row" if count == 1 else "rows"
+
+
+def _count_advised(run_dir: Path) -> int:
+    """Return how many rows of a run stay with a flag that no reviewer has decided about."""
+    path = run_dir / "settle" / OPEN_FLAGS_FILE
+    return pl.read_parquet(path, columns=list(KEY)).n_unique() if path.is_file() else 0
 
 
 def describe(result: StageResult) -> str:

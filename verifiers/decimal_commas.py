@@ -12,6 +12,7 @@ comma_use(["1,234", "2,500", "7,125"], "en")     None: thousands, as in all Engl
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -47,6 +48,21 @@ def with_points(text: str) -> str:
         return match[3].replace(".", "") if match[3] else f"{re.sub(_SPACE, '', match[1])}.{match[2]}"
 
     return _NUMERAL.sub(rewrite, text)
+
+
+def comma_setting(verifier_args: str) -> str | None:
+    """Return the setting `comma` of a row whose texts have decimal commas: "decimal", or "answers" where its gold has
+    points. None for other rows."""
+    if '"comma"' not in verifier_args:
+        return None
+    setting: str | None = json.loads(verifier_args).get("comma")
+    return setting if setting in ("decimal", "answers") else None
+
+
+def fix_with_points(gold: str, verifier_args: str) -> str:
+    """Return a gold that replaces one with points: 4,60 is 4.60 where answers have decimal commas."""
+    has_comma = _WITH_COMMA.search(gold) is not None and comma_setting(verifier_args) == "answers"
+    return with_points(gold) if has_comma else gold
 
 
 CommaUse = Literal["decimal", "unclear"]

@@ -21,7 +21,7 @@ import secrets
 import socket
 import subprocess
 import webbrowser
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -240,7 +240,9 @@ def decide(
         stands = reviewed.standing(row_id, name)
         print_line(f"what stands now: {_describe_decision(stands.decision, stands.gold) if stands else 'nothing'}")
     if kind is DecisionKind.FIX:
-        read = read_gold(subject, gold, reviewed.responses(row_key(subject)))
+        if made.gold != gold:
+            print_line(f"{gold} is written {made.gold}: its source has decimal commas")
+        read = read_gold(subject, made.gold or "", reviewed.responses(row_key(subject)))
         if read.reading is not None:
             samples = f"; of {read.judged} samples {read.passes_after} pass, {read.passes_before} did"
             print_line(f"read as {read.reading}{samples if read.judged else ''}")
@@ -285,13 +287,18 @@ def runs_by_age() -> list[Path]:
     return [manifest.parent for manifest in manifests]
 
 
-def first_that_has(run_dirs: Iterable[Path], look: Callable[[Path], T]) -> T:
-    """Return what `look` finds in the first of these runs; where none has it, raise the error about the first."""
-    problem: InputError | None = None
+def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
+    """Return what `look` finds in the first of these runs. Where none has it, raise the error of the run that rejected
+    it, else of the first one."""
+    from truegold.pipeline.report.explain import RejectedError
+
+    problems: list[InputError] = []
     for run_dir in run_dirs:
         try:
             return look(run_dir)
         except InputError as error:
-            problem = problem or error
-    assert problem is not None
-    raise problem
+            problems.append(error)
+    first = next((problem for problem in problems if isinstance(problem, RejectedError)), problems[0])
+    if len(problems) == 1 or isinstance(first, RejectedError):
+        raise first
+    raise InputError(f"In none of {len(problems)} runs is that one row. In the newest: {first.message}", first.hint)

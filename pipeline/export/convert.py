@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from itertools import islice, tee
@@ -101,6 +102,8 @@ class Written:
     """Further notes."""
     needs_reward: int = 0
     """Rows that need truegold's own reward at the target (`Format.remark`)."""
+    replaced: str | None = None
+    """When the set was written that this one replaces, if there was one."""
     moved: int = 0
     """Rows that had named another split than the one that they stand in."""
     verifiers: Counter[str] = field(default_factory=Counter)
@@ -136,6 +139,8 @@ class Written:
         """Return the lines of the command on written and omitted rows."""
         rows = sum(self.splits.values())
         lines = [f"{path}: {count:,} rows" for path, count in self.splits.items()]
+        if self.replaced is not None:
+            lines.append(f"This replaces the set of {self.replaced} that was here.")
         lines += describe_rejects(self.rejected, rows + sum(self.rejected.values()), self.first_rejects)
         lines += [f"Rows with {what}: {count:,}." for what, count in self.incomplete.items()]
         if self.completions_left_out:
@@ -179,10 +184,10 @@ def convert(
     truegold's own tables.
     """
     refuse_input(out_dir, data)
-    _refuse_other_set(out_dir, form)
+    _refuse_other_set(out_dir, form, data)
     if source.verifier is not None:
         resolve(source.verifier)
-    written = Written()
+    written = Written(replaced=_day_of_set(out_dir))
     name = _package_name(out_dir)
     folder = out_dir / form.data_dir.replace("$NAME", name)
     drawn = None if form.completions == "none" else read_completions(data, choice or CompletionChoice())
@@ -237,19 +242,28 @@ def convert(
     return written
 
 
-def _refuse_other_set(out_dir: Path, form: Format) -> None:
-    """Raise ConfigError where a folder has files of these names that are not an earlier export of this format."""
+def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
+    """Raise ConfigError where a folder has files of these names that are not an earlier export of this format, or has
+    what is read."""
     card = out_dir / "README.md"
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    others = [path.name for path in (*_splits_in(out_dir), *([card] if text else []))]
+    others = [*_splits_in(out_dir), *([card] if text else [])]
     if not others or f"\n{_WRITTEN_FOR.format(form.title)}\n" in text:
         return
     title = next((other.title for other in FORMATS.values() if f"\n{_WRITTEN_FOR.format(other.title)}\n" in text), None)
-    what = "files that are no export" if title is None else f"a set for {title}"
+    for other in others:
+        refuse_input(other, data)
+    what = "files that are not an export" if title is None else f"a set for {title}"
     raise ConfigError(
-        f"--out {out_dir} has {what}, which would be overwritten: {', '.join(others)}.",
+        f"--out {out_dir} has {what}, which would be overwritten: {', '.join(other.name for other in others)}.",
         f"Write beside it: --out {out_dir}-{form.name}",
     )
+
+
+def _day_of_set(out_dir: Path) -> str | None:
+    """Return when the set in a folder was written; None where there is none."""
+    card = out_dir / "README.md"
+    return f"{datetime.fromtimestamp(card.stat().st_mtime):%Y-%m-%d %H:%M}" if card.is_file() else None
 
 
 _WRITTEN_FOR = "Written by truegold for {}."

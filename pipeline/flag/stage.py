@@ -33,12 +33,13 @@ from truegold.pipeline.tables.conversation import find_shared_systems, read_comp
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import Row, TableWriter, group_by_row, read_table, row_key, row_place
+from truegold.verifiers.decimal_commas import comma_setting, with_points
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
 
 
-@stage_function(version=3, tunable=("workers",), aims=("workers",))
+@stage_function(version=4, tunable=("workers",), aims=("workers",))
 def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Run the detectors over `rows`, part by part, and gather all flags: `rows.parquet`, `flags.parquet` and the
     ledger."""
@@ -95,13 +96,23 @@ def _find_flags(row: Row, detectors: Sequence[Detector]) -> tuple[list[FlagRecor
     """Return a row's flag records, and the detectors that raised on it, with their errors."""
     records: list[FlagRecord] = []
     failures: list[tuple[str, str]] = []
+    pointed = _with_points(row)
     for detector in detectors:
         # A detector's own code may raise anything, and must not stop the others.
         try:
-            records += [_record(row, detector, finding) for finding in detector.detect(row)]
+            read = pointed if detector is BUILT_IN.get(detector.name) else row
+            records += [_record(row, detector, finding) for finding in detector.detect(read)]
         except Exception as error:
             failures.append((detector.name, f"{type(error).__name__}: {error}"))
     return records, failures
+
+
+def _with_points(row: Row) -> Row:
+    """Return the row as the built-in rules read it: with points for the decimal commas of its prompt and solution."""
+    if comma_setting(row["verifier_args"]) is None:
+        return row
+    solution = row["solution"]
+    return {**row, "prompt": with_points(row["prompt"]), "solution": solution and with_points(solution)}
 
 
 def _record(row: Row, detector: Detector, finding: Any) -> FlagRecord:

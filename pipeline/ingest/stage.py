@@ -75,7 +75,7 @@ SOURCE_FACTS = "source_facts"
 """The name in the stage's record of what sources tell on themselves."""
 
 
-@stage_function(version=11)
+@stage_function(version=12)
 def ingest(
     inputs: Mapping[str, Path],
     config: FileSource | HubSource | SeveralSources,
@@ -232,7 +232,8 @@ class _Reader:
         try:
             row = builder.build(record)
         except Unusable as error:
-            self.rejects.write(source, record.reject(error.reason, error.detail), record.values)
+            reject = record.reject(error.reason, error.detail)
+            self.rejects.write(source, reject, record.values, builder.source_id(record))
             return None
         self.rows.write(row)
         if (source_id := builder.source_id(record)) is not None:
@@ -269,8 +270,9 @@ class _Rejects:
         """Begin with another source: how many records it rejects for each reason, and the first of them."""
         self.here: dict[str, tuple[int, Reject]] = {}
 
-    def write(self, source: Source, reject: Reject, values: Values | None = None) -> None:
-        """Write one reject and count it; `values` are those of its record, where they could be read."""
+    def write(self, source: Source, reject: Reject, values: Values | None = None, source_id: str | None = None) -> None:
+        """Write one reject and count it; `values` are those of its record, and `source_id` its id, where they could be
+        read."""
         count, first = self.here.get(reject.reason, (0, reject))
         self.here[reject.reason] = (count + 1, first)
         self.lost.add(reject.reason, (source.name, reject, values or {}))
@@ -280,6 +282,7 @@ class _Rejects:
             "reason": reject.reason,
             "detail": reject.detail,
             "excerpt": reject.excerpt,
+            **({} if source_id is None else {"source_id": source_id}),
         }
         self._file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
 

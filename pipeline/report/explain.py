@@ -18,8 +18,10 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds
+from truegold.pipeline.report.row_cards import SUSPICION_STAGES, describe_confidence, describe_log_odds, judged_by
+from truegold.pipeline.report.row_tests import CASES_SHOWN
 from truegold.pipeline.running.stage_table import DROPPING_STAGES
+from truegold.pipeline.sources.records import REJECTS_FILE, REMEDIES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.tables.rows import FILE, NOTES, row_place
@@ -87,22 +89,31 @@ def explain(run_dir: Path, row_id: str) -> Story:
     Raises InputError, with one line that helps, if nothing or more than one id goes by that name.
     """
     files = open_finished(run_dir)
-    name = row_id.strip()
-    source_and_row = _SOURCE_AND_ROW.fullmatch(name)
-    if source_and_row is not None:
-        source, source_row = source_and_row[1], int(source_and_row[2])
-        reject = _find_reject(files, source, source_row, name)
-        if reject is not None:
-            return Story((), 0, reject)
-    rows = find_rows(files, name)
+    try:
+        rows = find_rows(files, row_id.strip())
+    except RejectedError as error:
+        return Story((), 0, error.reject)
     stories = tuple(_explain_row(files, row) for row in rows.head(ROWS_EXPLAINED).iter_rows(named=True))
     return Story(stories, max(0, rows.height - ROWS_EXPLAINED), None)
+
+
+class RejectedError(InputError):
+    """The name is that of a record which never became a row."""
+
+    def __init__(self, name: str, reject: Mapping[str, Any]) -> None:
+        why = f"{reject['reason']}: {reject['detail']}"
+        super().__init__(
+            f"{visible(name)} was rejected, and is no row: {visible(why)}.",
+            REMEDIES.get(reject["reason"], "Mend the record in the data, and curate again."),
+        )
+        self.reject = reject
 
 
 def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
     """Return the rows, as they came in, that a name means: the first digits of an id, the source's own id, FILE:17.
 
-    Raises InputError, with one line that helps, if no rows or rows of several ids go by that name.
+    Raises InputError, with one line that helps, if no rows or rows of several ids go by that name; RejectedError where
+    it is a rejected record's.
     """
     source_and_row, is_prefix = _SOURCE_AND_ROW.fullmatch(name), _ID_PREFIX.fullmatch(name.lower()) is not None
     is_named = pl.lit(False)
@@ -116,16 +127,13 @@ def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
     has_source_id = mentions & pl.any_horizontal(pl.col("meta").str.json_path_match(path) == name for path in paths)
     rows = _ingested(files).filter(mentions | is_named).collect().filter(has_source_id | is_named)
     ids = rows["id"].unique(maintain_order=True).to_list()
+    if not ids and (reject := _find_reject(files, name)) is not None:
+        raise RejectedError(name, reject)
     if not ids and source_and_row is None and not is_prefix:
         raise InputError(
             f"{visible(name)!r} names no row.",
             "Give six or more hex digits of a row's id, its source and row (FILE:17), or the source's own id.",
         )
-    if source_and_row is not None and not ids:
-        reject = _find_reject(files, source_and_row[1], int(source_and_row[2]), name)
-        if reject is not None:
-            message = f"{visible(name)} never became a row: {reject['reason']}: {reject['detail']}."
-            raise InputError(message, "Mend it in the data, and curate again.")
     if not ids:
         raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:
@@ -142,16 +150,18 @@ def _ingested(files: RunFiles) -> pl.LazyFrame:
     return rows
 
 
-def _find_reject(files: RunFiles, source: str, source_row: int, file: str) -> Mapping[str, Any] | None:
-    if (path := files.path("ingest", "rejects.jsonl")) is None:
+def _find_reject(files: RunFiles, name: str) -> Mapping[str, Any] | None:
+    """Return the reject that a name means: by its source and row, its file and row in it, or the source's own id."""
+    if (path := files.path("ingest", REJECTS_FILE)) is None:
         return None
-    marks = f'"source_row":{source_row}'.encode(), orjson.dumps(f" ({file})")[1:]
+    _, _, row = name.rpartition(":")
+    marks = f'"source_row":{row},'.encode(), orjson.dumps(f" ({name})")[1:], orjson.dumps(name)
     with path.open("rb") as lines:
         for line in lines:
             if any(mark in line for mark in marks):
                 reject: dict[str, Any] = orjson.loads(line)
-                is_numbered = reject["source"] == source and reject["source_row"] == source_row
-                if is_numbered or reject["detail"].endswith(f" ({file})"):
+                names = (f"{reject['source']}:{reject['source_row']}", reject.get("source_id"))
+                if name in names or reject["detail"].endswith(f" ({name})"):
                     return reject
     return None
 
@@ -217,8 +227,21 @@ def explain_lines(story: Story) -> list[str]:
     """Return the story as lines of plain text, safe to print: no control character of the data reaches the terminal."""
     text = templates_in(Path(__file__).parent / "page").get_template("explain.txt.jinja")
     words = {"describe_confidence": describe_confidence, "describe_log_odds": describe_log_odds, "row_place": row_place}
-    lines = text.render(story=story, field=_field, as_json=_as_json, **words)
+    lines = text.render(story=story, field=_field, as_json=_as_json, judged_by=_judged_by, **words)
     return lines.removesuffix("\n").split("\n")
+
+
+def _judged_by(row: Fields) -> Iterator[tuple[str, str]]:
+    """Yield the tests of a row, or the settings of its verifier, as names and texts."""
+    judged = judged_by(row, TEXT_CHARS)
+    tests = judged.get("tests", {})
+    for name, case in zip(("tests", *[""] * CASES_SHOWN), tests.get("cases", ()), strict=False):
+        yield name, " -> ".join(case)
+    if tests.get("more"):
+        yield "", f"{tests['more']:,} more"
+    if "code" in tests:
+        yield "tests", tests["code"]
+    yield from judged.get("settings", tests.get("settings", ()))
 
 
 def _as_json(value: object) -> str:

@@ -17,8 +17,7 @@ _HEADS = {
     "what to do": "remedy",
     "what it sees": "means",
     "what is changed": "means",
-    "what it means": "means",
-    "what it means, and what is repaired": "means",
+    "meaning and repair": "means",
 }
 """The heads of the columns that explain a reason, and the key of each."""
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

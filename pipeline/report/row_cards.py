@@ -127,7 +127,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
         card: Fields = {
             "context": context and middle_cut(context, cuts.prompt),
             "solution": row["solution"] and middle_cut(row["solution"], cuts.prompt),
-            **_judging(row, cuts),
+            **judged_by(row, cuts.prompt),
             "flags": [_flag(flag) for flag in flags.get(key, ())],
             "answers": answers.get(key),
             "readings": _read_answers(row, answers[key]) if is_read else None,
@@ -141,10 +141,10 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
     return cards
 
 
-def _judging(row: Mapping[str, Any], cuts: TextCuts) -> Fields:
-    """Return the tests of a row, or the settings of its verifier."""
+def judged_by(row: Mapping[str, Any], chars: int) -> Fields:
+    """Return the `tests` of a row, so many characters of them, or the `settings` of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
-        return {"tests": shown_tests(row["verifier_args"], cuts.prompt)}
+        return {"tests": shown_tests(row["verifier_args"], chars)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
 
 

@@ -169,7 +169,7 @@ class ReviewSession:
     def read(self, body: GoldBody) -> dict[str, Any]:
         """Say what another gold would do."""
         row = self.run.row_of(body.id, body.source_key)
-        return asdict(read_gold(row, body.gold, self.run.responses(row_key(row))))
+        return asdict(read_gold(row, self.run.as_meant(row, body.gold), self.run.responses(row_key(row))))
 
     def texts(self, body: RowBody) -> dict[str, Any]:
         """Return the whole texts of a row: of any in the page, also one that left before it could be decided about."""

@@ -33,6 +33,7 @@ from truegold.pipeline.review.gold_reading import unpayable_because
 from truegold.pipeline.tables.ledger import FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import Row, RowKey, content_key, row_key
+from truegold.verifiers.decimal_commas import fix_with_points
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,12 @@ def weigh_decisions(row: Mapping[str, Any], decisions: Sequence[Decision]) -> St
     current = tuple(decision for decision in decisions if decision.seen in (None, key))
     stale = tuple(decision for decision in decisions if decision.seen not in (None, key))
     sure = [decision for decision in current if decision.decision is not DecisionKind.UNSURE]
-    if len({(decision.decision, decision.gold) for decision in sure}) != 1:
+    golds = [decision.gold and fix_with_points(decision.gold, row["verifier_args"]) for decision in sure]
+    if len({(decision.decision, gold) for decision, gold in zip(sure, golds, strict=True)}) != 1:
         return Standing(None, current, stale)
     agreed = AgreedDecision(
         kind=sure[0].decision,
-        gold=sure[0].gold,
+        gold=golds[0],
         reviewers=tuple(decision.reviewer for decision in sure),
         note=next((decision.note for decision in sure if decision.note), None),
         is_random=any(decision.is_random for decision in sure),

@@ -40,6 +40,7 @@ from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
 from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
 from truegold.verifiers import InputError
+from truegold.verifiers.decimal_commas import comma_setting, with_points
 
 BEFORE_SETTLE = ("well_posed", "flag")
 """The stages whose rows `settle` reads: the first of them that a run has."""
@@ -159,6 +160,7 @@ class ReviewedRun:
         row = self.row_of(row_id, source_key)
         if seen is not None and seen not in {content_key(row) for row in rows}:
             raise StaleRowError(f"The row {row_id} has changed since it was shown.", "Reload the page.")
+        gold = self.as_meant(row, gold) if gold else gold
         if decision is DecisionKind.FIX and not takes_gold(row) and (fault := case_fault(row, gold or "")) is not None:
             raise InputError(
                 f"The row {row_id} is judged by tests, and these are no cases of theirs: {fault}.",
@@ -183,6 +185,23 @@ class ReviewedRun:
             raise InputError(f"{describe_problem(error)}.") from None
         append_decision(self.folder, made)
         return made
+
+    def as_meant(self, row: Row, gold: str) -> str:
+        """Return a gold that a reviewer gives, in points where the row's source has decimal commas: 5.000 is 5000.
+
+        A gold that the reviewer was shown has points already: the row's own, one that a rule suggests, an earlier fix.
+        """
+        if comma_setting(row["verifier_args"]) != "answers":
+            return gold
+        is_row = _has_id([row["id"]])
+        suggestions = [table.filter(is_row) for _, table in self.files.tables(FLAGS_FILE, (self._last_stage,))]
+        shown = set(pl.concat(suggestions).collect()["suggestion"])
+        fixes = {decision.gold for decision in self.decisions().get(row["id"], ())}
+        if gold in {row["gold"], *shown, *fixes}:
+            return gold
+        tables = [table.filter(is_row) for _, table in self.files.tables("rows.parquet", ("ingest",))]
+        settings = set(map(comma_setting, pl.concat(tables).collect()["verifier_args"]))
+        return with_points(gold) if settings == {"decimal"} else gold
 
     def _profiled(self, row: Row) -> dict[str, Any]:
         """Return what the samples of a row said when it was decided about: `passes` and `suspicion`, which tell later

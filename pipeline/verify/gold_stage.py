@@ -75,6 +75,7 @@ from truegold.verifiers import (
 )
 from truegold.verifiers.answers.gold_words import gold_fault_kind, is_name, shorter_answers, unmatchable_because
 from truegold.verifiers.columns import boxed_spans
+from truegold.verifiers.decimal_commas import comma_setting, with_points
 from truegold.verifiers.gold import NOTHING_IN_BULK, OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"
@@ -127,7 +128,7 @@ COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solut
 SKIPPED, SKIPPED_AS_TEXT = "skip:no_gold_response", "skip:gold_compared_as_text"
 
 
-@stage_function(version=11, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
+@stage_function(version=12, judges="rows", store=".samples", tunable=("workers",), aims=("workers",))
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag golds that no answer can match. Works on parts of the table. With
     a second opinion, the parts are worked on one after the other.
@@ -250,6 +251,8 @@ class _Pending:
     """The texts of the options of a question."""
     asks_for_one: bool
     """Whether the prompt asks for one of several right answers."""
+    has_commas: bool
+    """Whether its solution has decimal commas, for which its gold has points."""
     solution_end: str
     word_fault: str | None
     """The reason, by its words, why no answer can match gold: "prose", "placeholder", ..."""
@@ -298,6 +301,7 @@ class _Queue:
                     row["verifier"],
                     options=tuple(orjson.loads(row["verifier_args"]).get("options", ())),
                     asks_for_one=_ASKS_FOR_ONE.search(row["prompt"]) is not None,
+                    has_commas=comma_setting(row["verifier_args"]) == "answers",
                     solution_end=(row["solution"] or "")[-END_CHARS:],
                     word_fault=word_fault,
                     roles=(*(role for role, _ in responses), *(_Role.OTHER_GOLD for _ in others)),
@@ -402,7 +406,8 @@ def _flags(row: _Pending, is_foreign: bool) -> Iterator[tuple[FlagRecord, dict[s
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}
         evidence |= {OPINION: on_solution.evidence[OPINION]} if OPINION in on_solution.evidence else {}
-        yield _flag(row, "solution_contradicts_gold", evidence, on_solution.extracted)
+        extracted = on_solution.extracted
+        yield _flag(row, "solution_contradicts_gold", evidence, extracted and _in_points(extracted, row))
 
 
 def _is_foreign(path: Path) -> bool:
@@ -459,7 +464,7 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
     if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
     # "The answer is 2 times 6, which is 12" does not contradict a gold of 12, because it ends with it.
-    if form == "phrase" and row.gold and row.gold in row.solution_end:
+    if form == "phrase" and row.gold and row.gold in _in_points(row.solution_end, row):
         return False
     # A solution of a multiple-choice question may end in a letter where gold is the option's text.
     letter = _OPTION_LETTER.fullmatch(on_solution.extracted or "")
@@ -481,6 +486,11 @@ def _chooses_another(on_solution: Verdict, row: _Pending) -> bool:
     if option is None or on_solution.evidence["form"] not in (*COMMITTED_FORMS, CONCLUSION):
         return False
     return _NO_VALUE.search(option) is None or _bare(option) in _bare(text)
+
+
+def _in_points(text: str, row: _Pending) -> str:
+    """Return a text of the solution with points, where gold has them for decimal commas."""
+    return with_points(text) if row.has_commas else text
 
 
 def _bare(text: str) -> str:

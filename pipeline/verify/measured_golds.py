@@ -23,6 +23,7 @@ import orjson
 
 from truegold.pipeline.problems import ProblemColumns, read_problems
 from truegold.pipeline.tables.rows import Row
+from truegold.verifiers.decimal_commas import comma_setting, with_points
 from truegold.verifiers.math.measures import unit_of
 
 OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
@@ -136,7 +137,9 @@ class ProposalBySource:
         if row["verifier"] != "math" or row["gold"] is None:
             return
         if row["verifier_args"] == "{}" or not set(DECIDED) & orjson.loads(row["verifier_args"]).keys():
-            self.tallies[row["source"]].add(row["gold"], row["prompt"])
+            is_decimal = comma_setting(row["verifier_args"]) == "decimal"
+            gold = with_points(row["gold"]) if is_decimal else row["gold"]
+            self.tallies[row["source"]].add(gold, row["prompt"])
 
     def counting(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Yield the rows as they are, and count them."""

@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from truegold.flows.cli.app import main
+from truegold.pipeline.review.app import GoldBody, ReviewSession
+from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue
 from truegold.pipeline.tables.rows import row_id
 
 STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"
@@ -241,6 +243,74 @@ def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, pr
     assert "could pay no answer for this gold" in told
     truegold("curate", "run.yaml", "--engine", "local")
     assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
+
+
+GERMAN = "Eine Druckerei stellt täglich {} Flyer her. Wie viele Flyer sind es in {} Tagen?"
+COMMA_ROWS = [
+    (GERMAN.format("1.250", 4), "5.200", "1.250 * 4 = 5.000. Die Antwort ist 5.000."),
+    ("Lena kauft 4 Hefte zu je 1,15 Euro. Wie viel bezahlt sie?", "4,70", "4 * 1,15 = 4,60. Die Antwort ist 4,60."),
+    (GERMAN.format("1.250,5", 2), "2.501", "1.250,5 * 2 = 2.502."),
+    ("Ein Stab ist 9 m lang und hat 8 Teile. Wie lang ist ein Teil?", "1,115", "9 / 8 = 1,125. Die Antwort ist 1,125."),
+    ("Mia kauft 3 Brezeln zu je 0,75 Euro. Wie viel bezahlt sie?", "2,25", "3 * 0,75 = 2,25."),
+    ("Mia kauft 3 Brezeln zu je 0,75 Euro. Wie viel bezahlt sie?", "3,25", "3 * 0,75 = 2,25."),
+]
+
+
+def test_a_fix_is_read_as_the_source_writes_numbers_and_a_suggestion_as_it_is_shown(truegold, project):
+    records = [{"question": prompt, "answer": gold, "solution": text} for prompt, gold, text in COMMA_ROWS]
+    (project / "german.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    columns = {"prompt": "question", "gold": "answer", "solution": "solution"}
+    data = {"path": "german.jsonl", "verifier": "math", "verifier_args": {"comma": "decimal"}, "columns": columns}
+    (project / "german.yaml").write_text(yaml.safe_dump({"name": "german", "data": data}))
+    truegold("curate", "german.yaml", "--engine", "local")
+    flags = pl.read_parquet(project / "runs" / "german" / "flag" / "flags.parquet")
+    suggested = dict(flags.filter(pl.col("suggestion").is_not_null()).select("source_row", "suggestion").iter_rows())
+    assert suggested == {1: "5000", 2: "4.60", 4: "1.125"}
+    wrong = flags.filter(pl.col("reason") == "arithmetic_error").select("source_row", "evidence").rows()
+    assert [(row, json.loads(evidence)["wrong"]) for row, evidence in wrong] == [
+        (3, ["1250.5 * 2 = 2502 (it is 2501)"])
+    ]
+
+    def fix(row: int, gold: str, reviewer: str = "ann") -> str:
+        return truegold("decide", f"german.jsonl:{row}", f"fix={gold}", "--reviewer", reviewer, "--run", "runs/german")[
+            1
+        ]
+
+    told = fix(1, "5.000")
+    assert "fix 5000  in" in told and "5.000 is written 5000: its source has decimal commas" in told
+    assert "read as 5000" in told
+    assert "4,60 is written 4.60" in fix(2, "4,60")
+    fix(2, "4.60", "bob")
+    decisions = project / "runs" / "german" / "decisions"
+    by_hand = json.loads((decisions / "bob.jsonl").read_text()) | {"gold": "4,60", "reviewer": "cat"}
+    (decisions / "cat.jsonl").write_text(json.dumps(by_hand) + "\n")
+    assert "its source" not in fix(4, suggested[4])
+    page = ReviewSession(ReviewedRun.open(project / "runs" / "german"), "ann", ReviewQueue(), str)
+    (third,) = flags.filter(pl.col("source_row") == 3)["id"].unique()
+    assert page.read(GoldBody(id=third, gold="2.501"))["reading"] == "2501"
+    fix(6, "2,25")
+    truegold("curate", "german.yaml", "--engine", "local")
+    rows = pl.read_parquet(project / "runs" / "german" / "settle" / "rows.parquet")
+    golds = dict(rows.select("source_row", "gold").iter_rows())
+    assert golds == {1: "5000", 2: "4.60", 3: "2501", 4: "1.125", 5: "2.25"}
+
+
+def test_a_rejected_record_is_named_with_its_reason_by_the_run_that_rejected_it(truegold, project):
+    (project / "more.jsonl").write_text('{"question": "What is 2+5?", "answer": "7", "nr": "a"}\n' * 2)
+    with (project / "more.jsonl").open("a") as file:
+        file.write('{"question": "What is 2+6?", "answer": "", "nr": "b"}\n')
+    settings = {"name": "more", "data": {"path": "more.jsonl", "verifier": "math", "columns": {"id": "nr"}}}
+    (project / "more.yaml").write_text(yaml.safe_dump(settings))
+    truegold("curate", "more.yaml", "--engine", "local")
+    truegold("curate", "run.yaml", "--engine", "local")
+    for name in ("more.jsonl:3", "b"):
+        code, told = truegold("decide", name, "keep")
+        assert (code, f"{name} was rejected, and is no row: missing_gold: column 'answer' is empty." in told) == (
+            3,
+            True,
+        )
+        assert "Mend the record in the data, and curate again." in told
+    assert "In none of 2 runs is that one row. In the newest: " in truegold("decide", "c", "keep")[1]
 
 
 def test_a_row_that_left_before_flags_comes_back_where_it_is_kept(truegold, project):

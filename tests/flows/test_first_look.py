@@ -221,6 +221,19 @@ def test_a_run_that_holds_rows_back_says_how_to_go_on(tmp_path: Path) -> None:
     assert "  then, with the decisions    truegold curate one.jsonl --engine local\n" in done.stderr
 
 
+def test_a_run_says_how_many_rows_stay_with_a_flag(tmp_path: Path) -> None:
+    records = [
+        {"question": "Tom has 3 pens and gets 4. How many has he?", "answer": "7", "solution": "3 + 4 = 8"},
+        {"question": "Ann has 5 pens and gets 4. How many has she?", "answer": "9", "solution": "5 + 4 = 9"},
+    ]
+    write_lines(tmp_path / "one.jsonl", records)
+    command = ["curate", "one.jsonl", "--engine", "local", "--set", "data.columns.solution=solution"]
+    told = run_command(*command, cwd=tmp_path).stderr
+    assert "  look at 1 row that stays with a flag  truegold review runs/one\n" in told
+    run_command("decide", "one.jsonl:1", "keep", cwd=tmp_path)
+    assert "stays with a flag" not in run_command(*command, cwd=tmp_path).stderr
+
+
 def prices(path: Path, golds: list[str]) -> None:
     asked = "Tom kauft {} Hefte zu je 75 Cent und bezahlt an der Kasse. Wie viel Euro kostet das?"
     path.write_text("\n".join(["Aufgabe;Ergebnis", *(f"{asked.format(n)};{gold}" for n, gold in enumerate(golds, 3))]))

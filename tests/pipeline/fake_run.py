@@ -113,7 +113,7 @@ class FakeRun:
         with (out / "rejects.jsonl").open("wb") as file:
             for line, reason, excerpt in rejects:
                 entry = {"source": "raw.jsonl", "source_row": line, "reason": reason, "detail": "column 'answer'"}
-                file.write(orjson.dumps({**entry, "excerpt": excerpt}) + b"\n")
+                file.write(orjson.dumps({**entry, "excerpt": excerpt, "source_id": f"bad-{line}"}) + b"\n")
         with Ledger(out, "ingest"):
             pass
         self.record("ingest", 16, 14, sources=["raw.jsonl", "heldout.jsonl"])

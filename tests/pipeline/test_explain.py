@@ -84,11 +84,30 @@ def test_an_id_of_several_rows_lists_them(tmp_path: Path) -> None:
         explain(tmp_path / "named", "q1")
 
 
-def test_a_rejected_record_has_a_story(run: Path) -> None:
-    story = explain(run, "raw.jsonl:12")
+@pytest.mark.parametrize("name", ["raw.jsonl:12", "bad-12"])
+def test_a_rejected_record_has_a_story(name: str, run: Path) -> None:
+    story = explain(run, name)
     assert story.rows == () and story.reject is not None
     lines = explain_lines(story)
     assert lines[:2] == ["raw.jsonl:12 never became a row.", "  rejected  invalid_json: column 'answer'"]
+
+
+def test_the_tests_of_a_program_are_told_or_the_settings_of_its_verifier(tmp_path: Path) -> None:
+    programs = fake.FakeRun(tmp_path / "programs")
+    cases = [{"input": f"{n} 2\n", "output": f"{n + 2}\n"} for n in range(2_000)]
+    tests: tuple[dict[str, object], ...] = (
+        {"type": "stdio", "cases": cases},
+        {"type": "asserts", "code": "assert f(1)"},
+    )
+    for line, suite in zip((3, 6), tests, strict=True):
+        programs.rows[line] |= {"verifier": "code", "verifier_args": orjson.dumps(suite).decode()}
+    programs.rows[7]["verifier_args"] = '{"comma":"decimal"}'
+    programs.build(("ingest",))
+    told = ["\n".join(explain_lines(explain(tmp_path / "programs", f"raw.jsonl:{line}"))) for line in (3, 6, 7)]
+    assert "\n  tests     0 2 -> 2\n            1 2 -> 3\n" in told[0]
+    assert "\n            1,980 more\n" in told[0]
+    assert "\n  tests     assert f(1)\n" in told[1]
+    assert "\n  comma     decimal\n" in told[2]
 
 
 def test_rows_of_the_same_content_are_explained_together(tmp_path: Path) -> None:

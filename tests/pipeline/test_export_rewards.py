@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -439,6 +440,7 @@ def test_a_split_of_an_earlier_export_in_the_same_folder_is_named(tmp_path: Path
     assert "earlier export" not in output_of("export", str(data), "--format", "hf", "--out", str(out))
     again = output_of("export", str(data), "--format", "hf", "--out", str(out), "--limit", "1")
     assert f"{out / 'test.parquet'} is of an earlier export, and no part of this set." in again
+    assert re.search(r"^This replaces the set of \d{4}-\d\d-\d\d \d\d:\d\d that was here\.$", again, re.MULTILINE)
 
 
 def test_an_unknown_verifier_of_a_run_is_refused(curate: Any, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from truegold.pipeline.report.reason_docs import exemplify_reason, explain_reason, explain_reasons
 from truegold.pipeline.report.row_tests import shown_tests
 
-REASONS = Path(__file__).parents[2] / "docs" / "reference" / "reasons.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+REASONS, FINDINGS = REFERENCE / "reasons.md", REFERENCE / "test-findings.md"
 
 
 def test_every_reason_that_the_documentation_lists_is_explained() -> None:
@@ -19,13 +20,25 @@ def test_every_reason_that_the_documentation_lists_is_explained() -> None:
     assert named - explain_reasons().keys() == set()
 
 
+def test_every_finding_about_tests_says_what_it_means() -> None:
+    table = FINDINGS.read_text(encoding="utf-8").partition("## Findings")[2].partition("\n\nA checker")[0]
+    named = {
+        name
+        for line in table.splitlines()
+        for name in re.findall(r"`(\w+)`", line.split("|")[1] if "|" in line else "")
+    }
+    unexplained = {name for name in named if not explain_reasons().get(name, {}).get("means")}
+    assert "guessable" in named
+    assert unexplained == {"duplicate_cases", "empty_inputs", "one_process", "no_reference"}  # Notes, by their names.
+
+
 def test_a_reason_is_explained_by_what_it_means_an_example_and_what_to_do() -> None:
     assert (
         explain_reason("invalid_json") == "Such as: a line not json. mend the line; ingest/rejects.jsonl has its number"
     )
     assert explain_reason("gold_wrapped").endswith('which is suggested. Such as: gold "Answer: 72"')
     assert explain_reason("evaluation_overlap") == "Such as: a row that stands in MATH-500"
-    assert exemplify_reason("guessable").startswith("there are so few different outputs that a guess often passes")
+    assert exemplify_reason("guessable").startswith("a guess often passes, because there are few different outputs")
     assert explain_reason("a_rule_of_mine") == exemplify_reason("a_rule_of_mine") == ""
 
 

@@ -15,7 +15,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.verify.gold_stage import verify_gold
-from truegold.pipeline.verify.measured_golds import MeasuredTally, find_sign
+from truegold.pipeline.verify.measured_golds import MeasuredTally, ProposalBySource, find_sign
 from truegold.verifiers import ConfigError, Item, verify_batch
 
 CHECKS = """
@@ -326,6 +326,14 @@ def test_options_are_proposed_where_golds_look_measured_and_only_there(tmp_path)
     assert source == "physics.jsonl" and proposal["verifier_args"] == {"rounding": "measured"}
     assert (proposal["golds_with_figures"], proposal["measured"]) == (12, 12)
     assert run(tmp_path, *algebra)[0].facts == {}
+
+
+@pytest.mark.parametrize(("comma", "proposes"), [("decimal", False), ("answers", True), ("auto", True)])
+def test_thousands_of_a_source_with_decimal_commas_are_no_decimals(comma: str, proposes: bool) -> None:
+    counted = ProposalBySource()
+    for n in range(1, 25):
+        counted.add(make(f"{n}.250", verifier_args=json.dumps({"comma": comma})))
+    assert bool(counted.as_json()) is proposes
 
 
 def test_options_are_proposed_where_golds_are_computed_to_decimals() -> None:

@@ -136,7 +136,7 @@
     if (document.activeElement !== note) note.value = row?.id ? noteOf(row.id) : "";
     if (!row) return;
     const lines = [];
-    if (!truegold.isReviewable(row)) lines.push("This record left before a person is asked: nothing can be decided about it here.");
+    if (!truegold.isReviewable(row)) lines.push(`This record left before a person is asked${row.id ? `. To bring it back: truegold decide ${row.id} keep` : ": mend it in the data, and curate again."}`);
     if (standing?.stale) lines.push("The row has changed since it was decided: decide again.");
     if (standing?.decision === "fix") lines.push(`${truegold.detail?.tests ? "Cases added" : "New gold"}: ${standing.gold}`);
     for (const other of others.filter((entry) => entry.id === row.id && !entry.stale)) {
