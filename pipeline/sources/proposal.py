@@ -26,7 +26,7 @@ from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.sources.columns import Layout, describe_columns, gold_spec
 from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_suffix, open_file
 from truegold.pipeline.sources.jsonl import is_json_array, is_over_lines
-from truegold.pipeline.sources.likely_causes import MOST, SHORT_WORDS, best_verifier, ends_with
+from truegold.pipeline.sources.likely_causes import ANSWER_NAMES, MOST, SHORT_WORDS, best_verifier, ends_with
 from truegold.pipeline.sources.presets import choose_layout
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead, readable
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
@@ -50,9 +50,17 @@ READ_BYTES = 2**25
 """A larger file is not read to count the records of CSV, of an array, or of packed lines."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
+RISING_ROWS = 5
+"""Fewer answers may rise by chance."""
 PROBLEM_WORDS = 3
 """A text of fewer words asks nothing."""
 QUESTION_MARKS = ("?", "？", "؟")
+_ANSWERS = (
+    *(name for name in ANSWER_NAMES if name not in ("label", "target")),
+    *("Lösung", "Loesung", "Ergebnis", "Resultat", "résultat", "resultado", "risultato", "solución", "solução"),
+    *("soluzione", "uitkomst", "oplossing", "результат", "решение", "wynik", "rozwiązanie", "sonuç", "çözüm", "解", "결과"),
+)
+"""Names of short columns that answer; some of them may as well be those of worked solutions."""
 
 
 @dataclass(frozen=True)
@@ -205,13 +213,23 @@ def columns_by_texts(samples: Samples) -> Columns | None:
     if tests is not None:
         return Columns(prompt=ColumnSpec(column=prompt), tests=ColumnSpec(column=tests))
 
-    def gold_signs(name: str) -> tuple[bool, bool, int, bool]:
-        are_letters = all(LETTER.fullmatch(text) for text in texts[name] if text)
-        has_digits = any(any(map(str.isdigit, text)) for text in texts[name])
-        return any(quotes(other, name) for other in long), are_letters, len(set(texts[name])), has_digits
+    def are_letters(name: str) -> bool:
+        return all(LETTER.fullmatch(text) for text in texts[name] if text)
 
+    def is_quoted(name: str) -> bool:
+        return any(quotes(other, name) for other in long)
+
+    def numbers_rows(name: str) -> bool:
+        is_called_so = _is_called_id(name) and not are_letters(name)
+        return _count_rows(texts[name]) or (not is_quoted(name) and (is_called_so or _rise(texts[name])))
+
+    def gold_signs(name: str) -> tuple[bool, bool, bool, int, bool]:
+        has_digits = any(any(map(str.isdigit, text)) for text in texts[name])
+        return name in answers, is_quoted(name), are_letters(name), len(set(texts[name])), has_digits
+
+    answers = spelled(_ANSWERS, names)
     golds = [name for name in short if name != prompt and len(set(texts[name])) > 1]
-    if not (golds := [name for name in golds if not _count_rows(texts[name])] or golds):
+    if not (golds := [name for name in golds if name in answers or not numbers_rows(name)] or golds):
         return None
     gold = max(golds, key=gold_signs)
     solution = next((name for name in long if name != prompt and quotes(name, gold)), None)
@@ -220,7 +238,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
 
 
 _ID_NAME = re.compile(
-    r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n)|#|序号|.*(?<=[a-z])(?:Id|ID|Nr|No)"
+    r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
 """Names that a numbering has, in lower case but for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
 
@@ -233,12 +251,14 @@ def _id_by_values(samples: Samples, layout: Layout) -> str | None:
         texts = [text_of(values.get(name)) or "" for values in samples]
         return all(map(str.isdecimal, texts)) and len(set(texts)) == len(texts) > 1
 
-    for name in dict.fromkeys(name for values in samples for name in values):
-        plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
-        is_called_so = any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
-        if name not in taken and is_called_so and numbers(name):
-            return name
-    return None
+    columns = dict.fromkeys(name for values in samples for name in values)
+    return next((name for name in columns if name not in taken and _is_called_id(name) and numbers(name)), None)
+
+
+def _is_called_id(name: str) -> bool:
+    """Say whether a column is called like a numbering."""
+    plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
+    return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
 
 
 def _asks(text: str) -> bool:
@@ -246,9 +266,15 @@ def _asks(text: str) -> bool:
 
 
 def _count_rows(texts: Sequence[str]) -> bool:
-    """Say whether a column numbers the rows."""
+    """Say whether a column numbers the rows without a gap."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
+
+
+def _rise(texts: Sequence[str]) -> bool:
+    """Say whether a column has whole numbers that rise from row to row, in rows enough."""
+    numbers = [int(text) for text in texts if text.isdecimal()]
+    return len(texts) == len(numbers) >= RISING_ROWS and all(before < after for before, after in pairwise(numbers))
 
 
 def describe_records(source: FileSource) -> str:

@@ -160,6 +160,37 @@ def test_columns_are_found_by_their_texts_in_any_language(
     assert (found.prompt.column, found.gold.column) == expected
 
 
+@pytest.mark.parametrize("answer", ["Antwort", "Wert"])
+@pytest.mark.parametrize("numbers", [[1, 2, 4, 5, 6, 9, 10, 12], [11, 21, 25, 3, 8, 17, 2, 30]])
+def test_a_running_number_with_gaps_or_out_of_order_is_no_gold(answer: str, numbers: list[int]) -> None:
+    prices = ["2,25", "2,25", "4,70", "5,95", "14,10", "2,25", "7,80", "15"]
+    samples = [
+        {"Frage": f"Was kosten {n} Brötchen zu je 75 Cent?", answer: price, "Nr": n}
+        for n, price in zip(numbers, prices, strict=True)
+    ]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.gold is not None
+    assert found.gold.column == answer
+
+
+def test_rising_numbers_of_any_name_are_no_gold_where_another_column_answers() -> None:
+    samples = [{"Aufgabe": f"Was ist {n} mal 3?", "Blatt": n * n, "Wert": n % 5 * 3} for n in range(4, 12)]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.gold is not None
+    assert found.gold.column == "Wert"
+
+
+@pytest.mark.parametrize("name", ["Lösung", "LOSUNG", "Réponse", "solución", "risposta", "Ответ", "sonuç", "答え", "정답"])
+def test_a_column_called_answer_in_other_languages_is_gold(name: str) -> None:
+    samples = [{"q1": f"Item {n}: what holds here?", "x": n * 7 % 11, name: n % 3} for n in range(8)]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.gold is not None
+    assert found.gold.column == name
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
