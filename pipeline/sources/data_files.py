@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -336,6 +337,17 @@ def _fitting_share(lines: list[str], delimiter: str) -> float:
     return sum(len(fields) == len(records[0]) for fields in records) / len(records)
 
 
+def not_utf8(location: str, part: str) -> InputError:
+    """Return the error for a file in another encoding, and how it is converted. `part`: where that shows."""
+    path = Path(location)
+    target = shlex.quote(str(path.with_name(f"{path.stem}-utf8{path.suffix}")))
+    return InputError(
+        f"{location}: {part} is not UTF-8.",
+        "Convert the file, from windows-1252 or what its writer used: "
+        f"iconv -f windows-1252 -t utf-8 {shlex.quote(location)} > {target}",
+    )
+
+
 _BLANK = Reject(0, "", "", "")
 
 
@@ -347,7 +359,7 @@ def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list
     if header is None:
         raise InputError(f"{path} is empty.", "Its first line should name the columns.")
     if not all(map(is_utf8, header)):
-        raise InputError(f"{path}: its header (line {lines.line_number}) is not UTF-8.", "Convert the file with iconv.")
+        raise not_utf8(str(path), f"its header (line {lines.line_number})")
     header = [name.strip() for name in header]
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")
