@@ -109,7 +109,9 @@ def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | N
 
 
 def _show(proposal: Proposal) -> None:
-    for line in chain(proposal.lines(), _cuts(proposal.rows), *map(_row_lines, proposal.shown_rows(SHOWN_ROWS, MAX_SHOWN))):
+    for line in chain(
+        proposal.lines(), _cuts(proposal.rows), *map(_row_lines, proposal.shown_rows(SHOWN_ROWS, MAX_SHOWN))
+    ):
         print_line(line)
     print_line("")
 

@@ -49,6 +49,7 @@ from truegold.pipeline.sources.presets_code import (
     livecodebench,
     mbpp,
     program_layout,
+    solution_column,
 )
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.row_builder import ROW_COLUMNS, judged_without_gold, with_row_columns
@@ -461,12 +462,12 @@ def _taken_elsewhere(config: SourceConfig) -> set[str]:
 
 def _layout_without_preset(config: SourceConfig, samples: Samples) -> Layout:
     columns = config.columns
+    taken = {spec.column for _, spec in columns if spec is not None}
     if columns.tests is not None:
-        return Layout(Columns(), "code", "code")
+        return Layout(Columns(solution=solution_column(samples, taken)), "code", "code")
     if columns.gold is not None or columns.golds is not None:
         return Layout(Columns())
     without_gold = judged_without_gold(config, samples)
-    taken = {spec.column for _, spec in columns if spec is not None}
     gold = find_column("gold", samples, exclude=taken)
     if gold is not None and not all(without_gold):
         return Layout(Columns(gold=gold_spec(gold, samples)))

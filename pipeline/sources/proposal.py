@@ -249,11 +249,14 @@ def columns_by_texts(samples: Samples) -> Columns | None:
     solutions = {name for name in long if any(quotes(name, gold) for gold in short)}
     asking = [name for name in long if 2 * sum(map(_asks, texts[name])) > len(samples)]
     candidates = asking or [name for name in long if name not in solutions]
+    programs = [name for name in varied if tests is not None and sum(map(_is_program, texts[name])) > len(samples) / 2]
+    candidates = [name for name in candidates if name not in programs] or candidates
     if not candidates:
         return None
     prompt = max(candidates, key=words)
     if tests is not None:
-        return Columns(prompt=ColumnSpec(column=prompt), tests=ColumnSpec(column=tests))
+        program = next((ColumnSpec(column=name) for name in programs if name not in (prompt, tests)), None)
+        return Columns(prompt=ColumnSpec(column=prompt), tests=ColumnSpec(column=tests), solution=program)
 
     def are_letters(name: str) -> bool:
         return all(LETTER.fullmatch(text) for text in texts[name] if text)
@@ -301,6 +304,13 @@ def _is_called_id(name: str) -> bool:
     """Say whether a column is called like a numbering."""
     plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
     return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
+
+
+_PROGRAM = re.compile(r"^\s*(?:def|class) \w+[^\n]*:|^(?:from|import) \w+", re.MULTILINE)
+
+
+def _is_program(text: str) -> bool:
+    return _PROGRAM.search(text) is not None
 
 
 def _asks(text: str) -> bool:

@@ -182,7 +182,9 @@ def test_rising_numbers_of_any_name_are_no_gold_where_another_column_answers() -
     assert found.gold.column == "Wert"
 
 
-@pytest.mark.parametrize("name", ["Lösung", "LOSUNG", "Réponse", "solución", "risposta", "Ответ", "sonuç", "答え", "정답"])
+@pytest.mark.parametrize(
+    "name", ["Lösung", "LOSUNG", "Réponse", "solución", "risposta", "Ответ", "sonuç", "答え", "정답"]
+)
 def test_a_column_called_answer_in_other_languages_is_gold(name: str) -> None:
     samples = [{"q1": f"Item {n}: what holds here?", "x": n * 7 % 11, name: n % 3} for n in range(8)]
     found = columns_by_texts(samples)
@@ -275,3 +277,51 @@ def test_golds_that_may_be_thousands_are_said_and_not_guessed(tmp_path: Path) ->
     output = run_command("init", "preise.csv", cwd=tmp_path).stdout
     assert "where that is 1.150, set data.verifier_args: {comma: decimal}" in output
     assert "verifier_args" not in yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]
+
+
+def test_points_before_thousands_are_proposed_as_such_where_problems_have_them(tmp_path: Path) -> None:
+    rows = [f"Wie viele Schrauben sind in {n} Kisten zu je 1.250 Stück?;{n}.{n}50" for n in range(2, 9)]
+    (tmp_path / "mengen.csv").write_text("\n".join(["Aufgabe;Ergebnis", *rows]))
+    output = run_command("init", "mengen.csv", cwd=tmp_path).stdout
+    assert "commas    decimal: 2.250 is read as 2250" in output
+    assert yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]["verifier_args"] == {"comma": "decimal"}
+
+
+def test_points_before_thousands_are_said_where_problems_have_none(tmp_path: Path) -> None:
+    prices(tmp_path / "mengen.csv", [f"{number}.150" for number in range(1, 15)])
+    output = run_command("look", "mengen.csv", cwd=tmp_path)
+    assert (
+        "golds such as 1.150 are decimals, as in English; where that is 1150, set data.verifier_args" in output.stdout
+    )
+    assert "rounding: measured" not in output.stderr
+
+
+def test_a_file_in_another_encoding_is_converted_first(tmp_path: Path) -> None:
+    rows = [f"Was kosten {n} Brötchen?;{n},25;{n}" for n in range(1, 9)]
+    (tmp_path / "alt.csv").write_text("\n".join(["Frage;Antwort;Nr", *rows, "Was ist 1 + 1?;2;9"]), "cp1252")
+    done = run_command("init", "alt.csv", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "alt.csv: the text of 8 of the first 9 records is not UTF-8." in done.stderr
+    assert "iconv -f windows-1252 -t utf-8 alt.csv > alt-utf8.csv" in done.stderr
+    assert not (tmp_path / "run.yaml").exists()
+
+
+def test_a_row_of_each_kind_is_shown_of_a_file_that_is_sorted(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"question": f"What is {n} + {n}?", "answer": 2 * n} for n in range(300)]
+    rows += [{"question": f"Which is {n}?\nA. {n}\nB. {n + 1}\nC. {n + 5}", "answer": "A"} for n in range(100)]
+    write_lines(tmp_path / "sorted.jsonl", rows)
+    output = run_command("init", "sorted.jsonl", cwd=tmp_path).stdout
+    assert "verifier math, choice\n" in output
+    assert "sorted.jsonl:301\n  prompt    Which is 0?" in output
+    assert "verifier math, choice\n" in run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path).stdout
+
+
+def test_a_misspelt_column_of_tests_keeps_its_solutions(tmp_path: Path) -> None:
+    data = mbpp(tmp_path)
+    text = (tmp_path / data).read_text()
+    (tmp_path / data).write_text(text.replace('"test_list"', '"test_lst"'))
+    output = run_command("init", data, cwd=tmp_path).stdout
+    assert "columns   prompt text; solution code; id task_id; tests test_lst; verifier code" in output
+    assert "own solution passes" in output
+    (tmp_path / "named.yaml").write_text(f"data: {{path: {data}, columns: {{prompt: text, tests: test_lst}}}}")
+    assert "solution code" in run_command("curate", "named.yaml", "--dry-run", cwd=tmp_path).stdout
