@@ -367,11 +367,11 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
     `index` and `split` are those of the row's own columns or `extra_info`, a split where it means the file's; else rows
-    are numbered. `ability` is the row's own too, else its domain. `data_source` is the origin that a row states (a column such as `data_source`), else its file's name.
-    `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
-    ground truth of a program is its verifier's arguments. `reward.custom_reward_function.path` names `compute_score.py`
-    next to the data, because verl only knows its own data sources. Source: verl's examples/data_preprocess/gsm8k.py and
-    utils/dataset/rl_dataset.py.
+    are numbered. `ability` is the row's own too, else its domain. `data_source` is the origin that a row states (a
+    column such as `data_source`), else its file's name. `extra_info` has one structure for all rows, as tables need, so
+    that what differs from row to row is JSON text. The ground truth of a program is its verifier's arguments.
+    `reward.custom_reward_function.path` names `compute_score.py` next to the data, because verl only knows its own data
+    sources. Source: verl's examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],

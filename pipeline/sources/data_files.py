@@ -43,6 +43,7 @@ from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
 from truegold.verifiers.columns import find_column
 from truegold.verifiers.strict_json import is_utf8, parse_json
+from truegold.verifiers.user_code import near_path
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -217,7 +218,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if not path.exists():
-        raise InputError(f"{path} does not exist.", _list_siblings(path))
+        raise InputError(f"{path} does not exist.", near_path(path) or _list_siblings(path))
     if not path.is_file():
         raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:

@@ -377,6 +377,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     `location` names the source in errors. Raises ConfigError for a preset that does not exist or a prompt without gold,
     InputError where the columns fit no preset or a configured one is missing.
     """
+    check_columns(config, Layout(config.columns), location, samples)
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:

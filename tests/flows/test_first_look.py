@@ -325,3 +325,34 @@ def test_a_misspelt_column_of_tests_keeps_its_solutions(tmp_path: Path) -> None:
     assert "own solution passes" in output
     (tmp_path / "named.yaml").write_text(f"data: {{path: {data}, columns: {{prompt: text, tests: test_lst}}}}")
     assert "solution code" in run_command("curate", "named.yaml", "--dry-run", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("look preise.csv --prompt-column Afugabe", "no column 'Afugabe' (columns.prompt). Did you mean 'Aufgabe'?"),
+        ("init preise.csv --gold-column Ergebniss", "no column 'Ergebniss' (columns.gold). Did you mean 'Ergebnis'?"),
+        ("verify --input told.jsonl --output v.csv --response-column respons", "Did you mean 'response'?"),
+        ("export preisse.csv --format trl --out out", "Did you mean 'preise.csv'?"),
+        ("export runs/preis --format trl --out out", "Did you mean 'runs/preise'?"),
+        ("report runs/preis", "Did you mean 'runs/preise'?"),
+        ("curate preise.yml", "Did you mean 'preise.yaml'?"),
+        ("curate preise.yaml", "comma is 'dezimal', expected one of auto, decimal, answers.\n"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(arguments: str, line: str, tmp_path: Path) -> None:
+    prices(tmp_path / "preise.csv", [f"{number},5" for number in range(1, 9)])
+    write_lines(tmp_path / "told.jsonl", [{"question": "1 + 1?", "gold": "2", "response": "2"}])
+    (tmp_path / "runs" / "preise").mkdir(parents=True)
+    (tmp_path / "preise.yaml").write_text("data: {path: preise.csv, verifier_args: {comma: dezimal}}")
+    done = run_command(*arguments.split(), cwd=tmp_path)
+    assert done.returncode != 0
+    assert line in done.stderr
+
+
+def test_the_header_of_a_csv_file_is_no_row(tmp_path: Path) -> None:
+    prices(tmp_path / "preise.csv", [f"{number},5" for number in range(1, 9)])
+    run_command("init", "preise.csv", cwd=tmp_path)
+    run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
+    told = run_command("explain", "preise.csv:1", cwd=tmp_path)
+    assert "Its records are preise.csv:2 to preise.csv:9. Line 1 of CSV names the columns." in told.stderr
