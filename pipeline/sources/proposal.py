@@ -61,19 +61,8 @@ QUESTION_MARKS = ("?", "？", "؟")
 _ANSWERS = (
     *(name for name in ANSWER_NAMES if name not in ("label", "target")),
     *("Lösung", "Loesung", "Ergebnis", "Resultat", "résultat", "resultado", "risultato", "solución", "solução"),
-    *(
-        "soluzione",
-        "uitkomst",
-        "oplossing",
-        "результат",
-        "решение",
-        "wynik",
-        "rozwiązanie",
-        "sonuç",
-        "çözüm",
-        "解",
-        "결과",
-    ),
+    *("soluzione", "uitkomst", "oplossing", "результат", "решение", "wynik", "rozwiązanie", "sonuç", "çözüm"),
+    *("解", "결과"),
 )
 """Names of short columns that answer; some of them may as well be those of worked solutions."""
 
@@ -101,11 +90,11 @@ class Proposal:
         for row in (*self.rows, *self.spread):
             note = gold_note(row["gold"], "math") if row["gold"] is not None else None
             kinds.setdefault((row["verifier"], note[0] if note else ""), row)
-        places = {row_place(row): row for row in list(kinds.values())[:most]}
+        chosen = {row_place(row): row for row in list(kinds.values())[:most]}
         for row in self.rows:
-            if len(places) < least:
-                places.setdefault(row_place(row), row)
-        return list(places.values())
+            if len(chosen) < least:
+                chosen.setdefault(row_place(row), row)
+        return list(chosen.values())
 
     def lines(self) -> Iterator[str]:
         """Yield how many records there are, what is read as what, and what is not read."""
@@ -210,7 +199,8 @@ def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Reco
 def spread_records(source: FileSource) -> list[Record]:
     """Return records from all over a file, which may be sorted by kind."""
     path = Path(source.path).expanduser()
-    records = min(count_records(path, source.format) or SPREAD_RECORDS, SPREAD_RECORDS)
+    counts = (SPREAD_RECORDS, count_records(path, source.format), source.limit)
+    records = min(count for count in counts if count is not None)
     opened = open_file(path, source.format, source.max_row_bytes)
     return readable(islice(opened.records, 0, records, max(1, records // LOOK_AHEAD)))
 

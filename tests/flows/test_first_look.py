@@ -344,7 +344,9 @@ def test_a_misspelt_name_is_answered_with_the_nearest(arguments: str, line: str,
     prices(tmp_path / "preise.csv", [f"{number},5" for number in range(1, 9)])
     write_lines(tmp_path / "told.jsonl", [{"question": "1 + 1?", "gold": "2", "response": "2"}])
     (tmp_path / "runs" / "preise").mkdir(parents=True)
-    (tmp_path / "preise.yaml").write_text("data: {path: preise.csv, verifier_args: {comma: dezimal}}")
+    (tmp_path / "preise.yaml").write_text(
+        "data: {path: preise.csv, columns: {prompt: Aufgabe, gold: Ergebnis}, verifier_args: {comma: dezimal}}"
+    )
     done = run_command(*arguments.split(), cwd=tmp_path)
     assert done.returncode != 0
     assert line in done.stderr
