@@ -157,8 +157,10 @@ def _find_reject(files: RunFiles, source: str, source_row: int, file: str) -> Ma
 
 
 def _describe_sources(files: RunFiles) -> str:
-    place = pl.col("source_row")
-    per_source = _ingested(files).group_by("source").agg(place.min(), place.max().alias("last")).sort("source")
+    row_number = pl.col("source_row")
+    per_source = (
+        _ingested(files).group_by("source").agg(row_number.min(), row_number.max().alias("last")).sort("source")
+    )
     known = list(per_source.head(CANDIDATES_NAMED).collect().iter_rows())
     spans = ", ".join(f"{source}:{first} to {source}:{last}" for source, first, last in known)
     header = " Line 1 of CSV names the columns." if any(".csv" in source for source, *_ in known) else ""
