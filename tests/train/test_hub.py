@@ -151,7 +151,7 @@ def test_the_checkpoint_and_its_card_are_one_commit(tmp_path: Path, monkeypatch:
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no run"):
+    with pytest.raises(InputError, match="is not a run"):
         push_model(tmp_path, PushConfig(repo="me/gsm8k"))
     assert Hub.sent is None
 

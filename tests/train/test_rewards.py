@@ -127,7 +127,7 @@ def test_a_term_that_a_model_grades_is_asked_of_right_answers_alone(tmp_path: Pa
     [
         ({"name": "clear", "verifier": "format"}, "a term with a judge has no verifier"),
         ({"name": "clear", "args": {"max": 3}}, "no args"),
-        ({"name": "clear", "gate": "right"}, "no term"),
+        ({"name": "clear", "gate": "right"}, "not a term"),
         ({"name": "correct"}, "two terms are named"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_server_that_hangs_is_named_and_others_do_its_work(start: Callable[[],
     check(generate(pool), 1)
     hanging.behave = slow(20)
     check(generate(pool), 1)
-    assert f"the server {hanging.url} is lost: A request failed 2 times" in NOTES[0]
+    assert f"the server {hanging.url} is lost: " in NOTES[0]
     assert "no answer in time" in NOTES[0]
     pool.close()
 

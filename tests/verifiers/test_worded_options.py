@@ -216,3 +216,45 @@ def test_words_that_alone_are_bold_in_the_last_line_are_the_answer(gold: str, re
 def test_a_gold_in_words_is_met_by_the_same_words_and_no_others(gold: str, response: str, score: int) -> None:
     assert verify(response, gold=gold, problem="Who was it?").score == score
     assert verify(response, gold=gold, problem="Who was it?", verifier="exact").score == score
+
+
+@rows(
+    "options, gold, response, score",
+    [
+        (["true", "false"], "true", "Maybe it is true.", 0),
+        (["true", "false"], "true", "Perhaps true.", 0),
+        (["true", "false"], "true", "It might be true.", 0),
+        (["true", "false"], "true", "Possibly true, possibly not.", 0),
+        (["true", "false"], "true", "I think it could be true", 0),
+        (["true", "false"], "true", "It may be true.", 0),
+        (["true", "false"], "true", "I am not sure, true?", 0),
+        (["true", "false"], "true", "True or false.", 0),
+        (["true", "false"], "true", "It is unclear whether it is true.", 0),
+        (["true", "false"], "true", "One could say it is true.", 0),
+        (["true", "false"], "true", "It is true.", 1),
+        (["true", "false"], "true", "Therefore the statement is true.", 1),
+        (["true", "false"], "true", "True.", 1),
+        (["true", "false"], "true", "So, true: it holds in May.", 1),
+        (["true", "false"], "true", "This is true, since x may be 0.", 1),
+        (["yes", "no"], "yes", "Maybe yes.", 0),
+        (["yes", "no"], "yes", "Perhaps, yes.", 0),
+        (["yes", "no"], "yes", "Yes or no.", 0),
+        (["yes", "no"], "yes", "Possibly yes", 0),
+        (["yes", "no"], "yes", "Yes.", 1),
+        (["yes", "no"], "yes", "Yes, because it may rain.", 1),
+        (["yes", "no"], "yes", "So yes.", 1),
+        (["positive", "negative"], "negative", "It may be negative.", 0),
+        (["positive", "negative"], "negative", "Perhaps negative.", 0),
+        (["positive", "negative"], "negative", "Could be negative.", 0),
+        (["positive", "negative"], "negative", "It is unclear whether it is negative.", 0),
+        (["positive", "negative"], "negative", "It is clearly negative.", 1),
+        (["positive", "negative"], "negative", "The sentiment is negative, th", 1),
+        (["对", "错"], "对", "可能是对的。", 0),
+        (["对", "错"], "对", "也许对。", 0),
+        (["对", "错"], "对", "这个说法可能对。", 0),
+        (["对", "错"], "对", "这个说法是对的。", 1),
+        (["对", "错"], "对", "对。", 1),
+    ],
+)
+def test_an_option_that_is_left_open_is_not_chosen(options: list[str], gold: str, response: str, score: int) -> None:
+    assert verify(response, gold=gold, problem="x?", verifier="choice", options=options).score == score

@@ -123,6 +123,10 @@ _HEDGED = re.compile(
     rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
+_LEFT_OPEN = re.compile(
+    rf"{_UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
+)
+"""Words of a clause that leaves its option open."""
 _NEGATION = ANY_OF["option_denials"]
 _DENIED_BEFORE = re.compile(_NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
@@ -191,10 +195,41 @@ _OTHER_WORDS = {
 """Words that say what an option says."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
 _CALLED = re.compile(
-    r"\b(?:statement|claim|assertion|it|this|that)\s(?:is|was)\s(?:\w+ly\s)?(?P<word>correct|incorrect|right|wrong)\W*$|是(?P<han>对|错)的\W*$",
+    r"\b(?:statement|claim|assertion|it|this|that)\s(?:is|was)\s(?:\w+ly\s)?(?P<word>correct|incorrect|right|wrong)\W*$|(?<![不非])是(?P<han>对|错)的\W*$",
     re.IGNORECASE,
 )
+_SUPPOSED = re.compile(
+    r"可能|如果|若|假[设如]|猜|说(?!法)|未必|不一定|也许|或许|[?？]\W*$|\b(?:maybe|perhaps|possibly|if|suppose|assum\w+|may|might|could)\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence that does not say itself that something is right."""
 _BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
+_PREDICATE = re.compile(
+    r"(?P<lead>(?:(?:so|thus|hence|therefore|then|also|donc|luego|quindi|daher|portanto),?\s)?"
+    r"(?:(?:it|he|she|es|er|sie|het)\s(?:is|was|ist|war)|(?:it|he|she)['’]s|c['’](?:est|était)|es|fue|era|è|é|foi"
+    r"|(?P<subject>[^\W\d_][^\d.,;:!?()]{2,80}?)\s(?:is|was))\s)(?P<name>[^,;:!?()。，？]{1,200}?)[.!]*",
+    re.IGNORECASE,
+)
+_CHINESE_PREDICATE = re.compile(
+    r"(?P<lead>(?:(?:所以|因此|因而|故|综上)[，,]?)?"
+    r"(?P<subject>[^\s，,。；;：:？?！!是为]{0,20})[是为])"
+    r"(?P<name>[^\s，,。；;：:？?！!]{1,40})[。.！!]?"
+)
+_OPEN_SUBJECT = re.compile(
+    r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
+)
+_NEUTRAL = frozenset(
+    "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
+)
+_ROLES = frozenset(
+    "capital city town country state river lake ocean mountain island continent planet element man woman author "
+    "writer poet artist painter composer inventor scientist discoverer founder director actor singer king queen "
+    "president winner language currency company animal plant bird word colour color material".split()
+)
+"""What a question asks for, which its answer may be said to be where the question is not known."""
+_NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就即便也")
+_SUBJECT_WORD = re.compile(r"['’]s\b|[^\W\d_]+(?:-[^\W\d_]+)*")
+_STEM_LETTERS = 4
 _CONTRASTED = re.compile(rf"{_NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
 
@@ -383,6 +418,7 @@ def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool
     if _INTERJECTIONS.isdisjoint(words):
         return frozenset()
     words |= {other: words[word] for other, word in _OTHER_WORDS.items() if word in words}
+    last = "" if _SUPPOSED.search(last) else last
     if match := _CALLED.search(last):
         return frozenset(words.get((match["word"] or match["han"]).casefold(), ""))
     interjections = "|".join(map(re.escape, sorted(words.keys() & _ANSWERS, key=len, reverse=True)))
@@ -430,6 +466,44 @@ def bold_words(response: str) -> str | None:
     return None if is_open or is_attributed(before) or is_doubted(before, after) else words
 
 
+def named_in_predicate(response: str, problem: str | None) -> str | None:
+    """Return what the last line says that the answer is: `It was Tom Watson.`, `The capital is Rome.`, 首都是北京。
+
+    Its subject has to be a pronoun or what the problem speaks of: `His rival was Tom Watson.` answers nothing.
+    """
+    *above, line = (final_part(response).rstrip()[-MAX_LINE_CHARS:]).rsplit("\n", 1)
+    line = line.replace("**", "").strip("*_ ")
+    is_chinese = _HAN.search(line) is not None
+    match = (_CHINESE_PREDICATE if is_chinese else _PREDICATE).fullmatch(line)
+    if match is None or (above and above[0].rstrip().endswith((":", "："))) or is_conditional(line):
+        return None
+    before, subject = match["lead"], match["subject"] or ""
+    if _CONTRASTED.search(before) or _EITHER.search(line) or _UNSURE.search(before) or is_attributed(before):
+        return None
+    if subject and problem and (_DENIED_BEFORE.search(problem) or line.rstrip(".").casefold() in problem.casefold()):
+        return None  # Which of both is asked for is open, or the problem says it itself.
+    is_asked = _is_chinese_subject(subject, problem) if is_chinese else _is_subject(subject, problem)
+    return None if not is_asked or is_doubted(before, "") else match["name"]
+
+
+def _is_subject(subject: str, problem: str | None) -> bool:
+    """Tell whether a subject is made of words of the problem, or, where that is not known, of a role and names."""
+    words = _SUBJECT_WORD.findall(subject)
+    asked = {word[:_STEM_LETTERS].casefold() for word in _SUBJECT_WORD.findall(problem or "")}
+    known = _NEUTRAL if problem else _NEUTRAL | _ROLES
+    says_what = any(word.islower() and word not in ("the", "a", "an", "of", "'s", "’s") for word in words)
+    return (not subject or says_what) and all(
+        word.casefold() in known or word[:_STEM_LETTERS].casefold() in asked or (not problem and word[0].isupper())
+        for word in words
+    )
+
+
+def _is_chinese_subject(subject: str, problem: str | None) -> bool:
+    if _OPEN_SUBJECT.search(subject):
+        return False
+    return problem is None or all(sign in problem or sign in _NEUTRAL_SIGNS for sign in subject)
+
+
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the option whose text a line affirms. None if it names several."""
     folded = line.casefold()
@@ -450,6 +524,8 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     if _X not in folded or line.endswith(("?", "？")):
         return frozenset()
     clauses = [clause for clause in _CLAUSE_END.split(_TURNED_DOWN.sub("", folded)) if _X in clause]
+    if any(map(_LEFT_OPEN.search, clauses)):
+        return frozenset()
     letters = frozenset(name for clause in clauses if not _is_denied(clause) for name in _MARKED.findall(clause))
     return letters if len(letters) == 1 and not _COMPARED.search(folded) else frozenset()
 

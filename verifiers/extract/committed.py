@@ -58,7 +58,13 @@ from truegold.verifiers.extract.denials import (
 )
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
 from truegold.verifiers.extract.repeated import repeated_values
-from truegold.verifiers.extract.restated import restatement, with_counts, without_explanations, without_given_numbers
+from truegold.verifiers.extract.restated import (
+    restatement,
+    with_chinese_parts,
+    with_counts,
+    without_explanations,
+    without_given_numbers,
+)
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
     CURRENCY,
@@ -569,6 +575,8 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
             stated = conclusion(masked)
         if stated is None and expression is None and (counted := with_counts(masked or part, problem)) is not None:
             stated = conclusion(counted)
+    if stated is expression is None and "分之" in part and (digits := with_chinese_parts(part)) is not None:
+        return _at_end(digits, problem)
     return _committed(stated, "conclusion") or _committed(expression, "last_line")
 
 

@@ -6,6 +6,7 @@ r"""Reads sentences that restate the problem with its answer, and cuts off those
     The ratio is 26/15. This is found to be 1.73.                       as it is: the last sentence goes on
 
     There are three objects left on the table.                          There are 3 objects left on the table.
+    还剩四分之三。                                         还剩 3/4。
     "Is Crimson the minimum?"   Crimson is not the minimum.             no
 
 Not covered: numbers that the problem writes otherwise, as `two thousand` and 2,000.
@@ -14,9 +15,16 @@ Not covered: numbers that the problem writes otherwise, as `two thousand` and 2,
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from truegold.verifiers.extract.stated_values import ANY_OF, has_value
-from truegold.verifiers.written_numbers import PYTHON_RUN, number_in_words
+from truegold.verifiers.written_numbers import (
+    CHINESE_DIGITS,
+    CHINESE_SCALES,
+    PYTHON_RUN,
+    chinese_decimal,
+    number_in_words,
+)
 
 MAX_PROBLEM_CHARS = 20_000
 """Characters of a problem that are searched for numbers at most."""
@@ -31,6 +39,9 @@ _COUNT = re.compile(
 )
 _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _PLANS = re.compile(ANY_OF["plan_nouns"])
+_CHINESE = rf"[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]{{1,20}}"
+_CHINESE_PARTS = re.compile(rf"(负?)(?:({_CHINESE})又)?({_CHINESE})分之({_CHINESE}|\d{{1,20}}(?:\.\d{{1,20}})?)")
+"""四分之三, 二又二分之一, 百分之五十, 百分之37."""
 MAX_STATEMENT_CHARS = 400
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
 _ASKED = re.compile(rf"(?:^|[.!?:：]\s*|\n\s*)({_AUXILIARIES})\s([^?\n]{{3,400}})\?", re.IGNORECASE)
@@ -76,6 +87,25 @@ def with_counts(text: str, problem: str | None) -> str | None:
     if value is None or value.denominator != 1 or not is_asked:
         return None
     return f"{line[: count.start(2)]}{value}{line[count.end(2) :]}"
+
+
+def with_chinese_parts(text: str) -> str | None:
+    """Return the last line with its Chinese fractions and percentages in digits, or None if it has none."""
+    line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
+    digits = _CHINESE_PARTS.sub(_in_digits, line)
+    return None if digits == line else digits
+
+
+def _in_digits(match: re.Match[str]) -> str:
+    sign, whole, below, above = match.groups()
+    counted = above if above[0].isdecimal() and above.isascii() else chinese_decimal(above)
+    if below == "百":
+        return match[0] if counted is None or whole else f" {'-' * bool(sign)}{float(counted):.12g}%"
+    divisor, added = chinese_decimal(below), chinese_decimal(whole or "零")
+    if counted is None or not divisor or added is None:
+        return match[0]
+    value = added + Fraction(counted) / divisor
+    return f" {'-' * bool(sign)}{value.numerator}/{value.denominator}"
 
 
 def affirms(problem: str, response: str) -> bool | None:

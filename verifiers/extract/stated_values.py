@@ -64,9 +64,9 @@ _TOKEN = re.compile(
 )
 _UNIT = re.compile(
     r"[ ]per[ ][a-zA-Z]{1,15}(?![\w(])"
-    r"|[ ]?(?!(?:per|in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times"
-    r"|it|than|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no"
-    r"|because|since|but|whose|unless"
+    r"|[ ]?(?!(?:per|in|im|en|em|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the"
+    r"|an?|times|it|than|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without"
+    r"|not|no|because|since|but|whose|unless"
     r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:[ ](?:squared|cubed))?"
     r"(?:(?:/|[ ]per[ ](?:(?:square|cubic)[ ])?)[a-zA-Z]{1,15}(?:[ ](?:squared|cubed))?){0,2}(?![\w(])"

@@ -41,7 +41,7 @@ from truegold.verifiers.extract import (
     names_gold,
     several_values,
 )
-from truegold.verifiers.extract.chosen import bold_words, committed_choice
+from truegold.verifiers.extract.chosen import bold_words, committed_choice, named_in_predicate
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
@@ -90,7 +90,14 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, STOP_WORDS
+from truegold.verifiers.math.vocabulary import (
+    LABELS,
+    MARKS_OF_TRUTH,
+    NAMED_WORDS,
+    OPPOSITES,
+    PLAIN_COMMANDS,
+    STOP_WORDS,
+)
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -156,6 +163,12 @@ _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10
 MAX_DECIMALS = 16
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
 _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
+_TRUTHS = (("对", "错"), ("正确", "错误"), ("是", "否"))
+_ASKS_NAME = re.compile(
+    r"\b(?:symbols?|formulas?|formulae|names?|named|called|stands? for|denoted?)\b|符号|化学式|分子式|名称",
+    re.IGNORECASE,
+)
+"""The problem asks for the name of a formula, or for the formula of a name."""
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
@@ -337,6 +350,17 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
     named, answered = qualified(normal_gold(gold)), qualified(normal_text(answer))
     is_named = named is not None and named.direction is not None
     return is_named and (answered is None or answered.direction is None)
+
+
+def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
+    """Tell whether a problem gives a substance's name or formula and asks for the other, and the answer repeats it."""
+    if _ASKS_NAME.search(problem) is None:
+        return False
+    gold, answer = normal_gold(gold), normal_text(answer)
+    if _words_of(gold) == _words_of(answer) or not same_chemistry(gold, answer):
+        return False
+    repeated = re.search(rf"(?<![^\W_]){re.escape(answer)}(?![^\W_])", problem, re.IGNORECASE if len(answer) > 3 else 0)
+    return repeated is not None and gold.casefold() not in problem.casefold()
 
 
 def _compare_with_letter(
@@ -598,10 +622,10 @@ class MathVerifier:
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.reason in (Reason.UNREAD, Reason.NO_ANSWER) and gold:
-                verdict = _judge_words(response, gold, policy, verdict)
+                verdict = _judge_words(response, gold, problem, policy, verdict)
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
-            elif verdict.score == 0.0 and gold and (listed := policy.options or option_texts(problem or "")):
+            elif verdict.score == 0.0 and gold and (listed := _options_of(gold, problem, policy)):
                 chosen = _judge_option(response, gold, problem, replace(policy, options=listed))
                 verdict = verdict if chosen is None else chosen
             is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
@@ -629,7 +653,8 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
         return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
     verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
-    if verdict.score == 1.0 and problem and gold and _lacks_direction(gold, committed.text, problem):
+    evades = (_lacks_direction, _repeats_the_other_name)
+    if verdict.score == 1.0 and problem and gold and any(test(gold, committed.text, problem) for test in evades):
         verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
     elif verdict.reason is Reason.MISMATCH and problem and gold:
         verdict = _compare_scaled(committed.text, gold, problem, policy, verdict)
@@ -638,19 +663,34 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
 
 
-def _judge_words(response: str, gold: str, policy: Policy, verdict: Verdict) -> Verdict:
-    """Return the verdict on words that stand alone: in bold, as the whole response, or as what was taken out of it."""
+def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
+    """Return the verdict on words that stand alone: in bold, as the whole response, as what was taken out of it,
+    or behind the verb of the last sentence."""
     in_bold, whole = bold_words(response), final_part(response).strip()
-    if in_bold is not None and (by_meaning := compare_texts(in_bold, gold, policy)).passed:
-        return replace(by_meaning, evidence={**by_meaning.evidence, "form": "bold"})
-    forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
+    mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
+    for kind, alone in (("bold", in_bold), ("whole_response", mark)):
+        if alone is not None and (by_meaning := compare_texts(alone, gold, policy)).passed:
+            return replace(by_meaning, evidence={**by_meaning.evidence, "form": kind})
     if _IN_WORDS.fullmatch(gold) is None or len(gold) > MAX_PROSE_CHARS:
         return verdict
-    said = _WORD_KEY.findall(gold.casefold())
+    forms = {"bold": in_bold, "whole_response": whole, verdict.evidence.get("form"): verdict.extracted}
+    forms["predicate"] = named_in_predicate(response, problem)
+    gold_words = _words_of(gold)
     for form, text in forms.items():
-        if text and text[-1] not in "?？" and _WORD_KEY.findall(text[: 2 * MAX_PROSE_CHARS].casefold()) == said:
+        if text and text[-1] not in "?？" and _words_of(text[: 2 * MAX_PROSE_CHARS]) == gold_words:
             return Verdict(1.0, Reason.MATCH, text, {"form": form, "rung": "words"})
     return verdict
+
+
+def _words_of(text: str) -> list[str]:
+    """Return the words of a text without an article before them, which no name needs."""
+    words = _WORD_KEY.findall(text.casefold())
+    return words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words
+
+
+def _options_of(gold: str, problem: str | None, policy: Policy) -> tuple[str, ...]:
+    """Return the options of a row: its own, those that the problem lists, or both words where gold is 对 or 错."""
+    return policy.options or option_texts(problem or "") or next((pair for pair in _TRUTHS if gold.strip() in pair), ())
 
 
 def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:

@@ -81,6 +81,8 @@ ELEMENT_NAMES = dict(zip(_TABLES["words"]["element_names"].split(), ELEMENTS, st
 """The symbol of an element by its name."""
 NAMED_WORDS = spellings(_TABLES["values"])
 """The name of a value by the words for it."""
+MARKS_OF_TRUTH = {mark: name for mark, name in NAMED_WORDS.items() if len(mark) == 1 and not mark.isalpha()}
+"""Whether a mark that stands alone says yes or no: ✓, ×."""
 SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {
     letter: rf"\{name} " for name, letter in GREEK.items()
 }

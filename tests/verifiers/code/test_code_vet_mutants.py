@@ -66,6 +66,8 @@ def test_every_kind_of_fault_is_planted_and_shown_by_its_line() -> None:
             "total -= 1  ->  total -= 0",
             "return max(total, items[1:r])  ->  return None",
             "return max(total, items[1:r])  ->  return min(total, items[1:r])",
+            "return max(total, items[1:r])  ->  return items[1:r]",
+            "return max(total, items[1:r])  ->  return total",
             "return max(total, items[1:r])  ->  return max(total, items[2:r])",
             "return max(total, items[1:r])  ->  return max(total, items[0:r])",
             "return max(total, items[1:r])  ->  return max(total, items[1:r - 1])",

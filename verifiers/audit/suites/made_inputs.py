@@ -43,7 +43,7 @@ MIN_PAIRS = 3
 """So many different pairs of numbers show how they go together; of (0, 0) and (1, 1) nothing is learnt."""
 
 ROOM = 3
-"""How far the range of whole numbers is widened at the least."""
+"""The least widening of the range of whole numbers."""
 
 MAX_POOL = 500
 """Parts of seen values that are kept to be used again."""

@@ -149,7 +149,7 @@ class Kills:
     undecided: int = 0
     """Mutants that pass, where it is not known whether they should. They do not count either."""
     comparison: InputComparison | None = None
-    """What the survivors were held against; None where that was not needed, or could not be done."""
+    """The comparison of survivors with the solution, or None if it was not needed or not possible."""
 
     @property
     def mutants(self) -> int:

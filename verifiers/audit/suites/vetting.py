@@ -107,7 +107,7 @@ def vet(
 
 
 class _Measures(NamedTuple):
-    """What the tests are worth."""
+    """The findings on the tests."""
 
     chance: float | None
     paid: Sequence[NullProgram] = ()

@@ -285,7 +285,7 @@ class _Shown:
         self._constants = {repr(value) for value in constants if not isinstance(value, bool)}
 
     def is_like(self, value: Any) -> bool:
-        """Return whether a value stands in the tests, or is no constant of the solution and of a side that does."""
+        """Return whether the tests have this value, or one of its side that is not a constant of the solution."""
         return repr(value) in self._seen or (repr(value) not in self._constants and _side(value) in self._sides)
 
 

@@ -85,6 +85,8 @@ _DIGITS = re.compile(r"\d+")
 MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that no list knows are words."""
 MAX_FUNCTION_LETTERS = 6
+_COUNTS = re.compile(r":?\s+\d")
+"""The blank and the figure behind the verb of `Es sind 24` and `They cost 24`, which are no sine and no cosine."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
@@ -501,8 +503,7 @@ class _Scanner:
         assert match is not None
         kind, text, position = match.lastgroup, match.group(), match.end()
         if kind == "letters":
-            is_raised = self.text.startswith("^", position)
-            self._add_letters(text, spaced, is_raised)
+            self._add_letters(text, spaced, position)
         elif kind == "command":
             position = self._add_command(text[1:], position, spaced)
         elif kind == "space":
@@ -527,10 +528,12 @@ class _Scanner:
             self._add_other(text, spaced)
         return position, False
 
-    def _add_letters(self, run: str, spaced: bool, is_raised: bool) -> None:
+    def _add_letters(self, run: str, spaced: bool, end: int) -> None:
         if self.level:
             add_word(run, spaced, self.tokens)
-        elif is_raised and run.lower() in STOP_WORDS:
+        elif run[:-1] in FUNCTIONS and _COUNTS.match(self.text, end) is not None:
+            self.tokens.append(plain_token("word", run, spaced))
+        elif self.text.startswith("^", end) and run.lower() in STOP_WORDS:
             # The `be` of `be^{2x}` is not a word.
             self.tokens.extend(plain_token("name", c, spaced and not i) for i, c in enumerate(run))
         else:

@@ -34,7 +34,7 @@ from truegold.verifiers.math.reading.typesetting import (
     without_dress,
 )
 from truegold.verifiers.math.tree import HAT
-from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, SIGNS
+from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, MARKS_OF_TRUTH, SIGNS
 
 MAX_BOXES = 4
 """Boxes around each other that are taken off. Stops two thousand of them, each searched for its end."""
@@ -110,6 +110,9 @@ _CHARS_A_STEP = 10
 """How many characters are brought into normal form in one step."""
 
 
+_GROUPED = re.compile(r"\{\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*\}")
+_NAMED_SET = re.compile(r"([^={}]{1,40}=\s*)\{([^{}]{1,200}[,;][^{}]{1,200})\}")
+r"""A \cap B = {2, 3}, a set that somebody wrote without backslashes."""
 _LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+(?:\\noindent\s*)?$")
 r"""Commands that only set the page: \noindent, line breaks at the end."""
 
@@ -123,13 +126,21 @@ def normal_text(text: str) -> str:
 @remembered(CACHED_READINGS)
 def normal_gold(gold: str) -> str:
     """Return the normal text of a gold, which is remembered: golds repeat, once for each completion of a group."""
-    return normal_text(without_reference(gold))
+    text = normal_text(without_reference(gold))
+    return f"\\{{{text[1:-1]}\\}}" if _lists_in_braces(text) else text
+
+
+def _lists_in_braces(text: str) -> bool:
+    """Tell whether a text is a list in braces, {2, 3}, which a gold means as a set; {1,000} is a number."""
+    if not text.startswith("{") or ("," not in text and ";" not in text) or _GROUPED.fullmatch(text):
+        return False
+    return matching_brace(text, 0) == len(text) - 1
 
 
 def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
-    if _SIMPLE.fullmatch(text) is not None:
-        return text
+    if _SIMPLE.fullmatch(text) is not None or text.rstrip("\ufe0f") in MARKS_OF_TRUTH:
+        return MARKS_OF_TRUTH.get(text.rstrip("\ufe0f"), text)
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
         text = stated
     if "\\u" in text:
@@ -180,9 +191,7 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = notation.with_usual_signs(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
-    if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
-        # A set that somebody wrote without backslashes.
-        text = f"\\{{{text[1:-1]}\\}}"
+    text = _with_set_marked(text) if text.endswith("}") else text
     if ")" in text or "art" in text or text[1:3] == ". ":
         text = with_numbered_parts(text)
     if notation.MAY_HOLD_COUNTS.search(text) is not None:
@@ -195,6 +204,15 @@ def _as_formula(text: str, is_ascii: bool) -> str:
     if MAY_HOLD_PHRASE.search(text) is not None:
         text = with_usual_phrases(text)
     return text if is_one_word else with_spoken_numbers(text)
+
+
+def _with_set_marked(text: str) -> str:
+    """Return the text with the backslashes of a set that somebody wrote without: {x | x > 2}, A = {2, 3}."""
+    if (named := _NAMED_SET.fullmatch(text)) is not None:
+        return rf"{named[1]}\{{{named[2]}\}}"
+    if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
+        return f"\\{{{text[1:-1]}\\}}"
+    return text
 
 
 def _unwrapped(text: str) -> str:

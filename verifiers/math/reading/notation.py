@@ -60,8 +60,10 @@ _APPROXIMATION = re.compile(
 _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|that is,?|=)\s+([^()]{1,60})\)$")
 """The same value in another form: `0.144 (or 14.4%)`."""
 
-MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|per cent|/-|sq\.|cu\.")
+MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|\b(?:per cent|por c|yüz)|/-|sq\.|cu\.")
 """A quick test: texts without one of these marks are not changed by `with_usual_signs`."""
+_PERCENT_IN_WORDS = re.compile(r"\bpor cien(?:to)?\b|\bpor cento\b|\byüzde\s+(\d[\d.,]{0,20})")
+"""37 por ciento, yüzde 37."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
 _UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
@@ -190,6 +192,8 @@ def with_usual_signs(text: str) -> str:
         text = _UNION_IN_WORDS.sub(r" \\cup ", text)
     if "'" in text and _APOSTROPHES.fullmatch(text) is not None:
         return text.replace("'", "")
+    if "por c" in text or "yüz" in text:
+        text = _PERCENT_IN_WORDS.sub(lambda m: f"{m[1] or ''}%", text)
     if "deg" in text or "per cent" in text:
         text = _DEGREES_OF_LETTER.sub(lambda m: _SCALES[m[1]], text)
         text = _DEGREES_OF_SCALE.sub("", text).replace("per cent", "percent")
