@@ -38,6 +38,7 @@ from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, PushConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
+from truegold.verifiers.user_code import near_path
 
 Section = TypeVar("Section", bound=StageConfig)
 
@@ -236,7 +237,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         if path.suffix not in YAML:
             check_file(path)  # It says what lies there.
-        raise ConfigError(f"{path}: no such file.", INIT) from error
+        raise ConfigError(f"{path}: no such file.", near_path(path) or INIT) from error
     except PermissionError as error:
         raise ConfigError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from error
     except UnicodeDecodeError as error:

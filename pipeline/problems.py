@@ -26,6 +26,7 @@ from truegold.pipeline.sources.columns import (
     Column,
     Derived,
     Layout,
+    column_paths,
     compile_column,
     describe_columns,
     extracted_golds,
@@ -44,6 +45,7 @@ from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import MISSING, NAMES, find_column, json_safe, text_of
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
+from truegold.verifiers.user_code import did_you_mean
 
 BATCH_ROWS = 10_000
 """This many problems are in one batch at most."""
@@ -91,7 +93,8 @@ class ProblemColumns:
             name = getattr(self, role)
             if name is not None and all(Column(name)(values) is MISSING for values in samples):
                 raise InputError(
-                    f"{location} has no column {name!r}; it has: {describe_columns(samples)}.", self.spell(role)
+                    f"{location} has no column {name!r}; it has: {describe_columns(samples)}.",
+                    did_you_mean(name, column_paths(samples)) or self.spell(role),
                 )
         named = {role: ColumnSpec(column=name) for role in ("prompt", "id") if (name := getattr(self, role))}
         if self.gold is not None:

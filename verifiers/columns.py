@@ -16,6 +16,7 @@ import datetime
 import decimal
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -182,6 +183,19 @@ NAMES: dict[Role, tuple[str, ...]] = {
         *("gold_answer", "answer", "final_answer", "final_ans", "verification_info.ground_truth", "answer_number"),
         "short_answer",
         *("conversations.1.ground_truth.value", "target", "答案", "标准答案", "参考答案"),
+        *(
+            "Antwort",
+            "réponse",
+            "respuesta",
+            "risposta",
+            "resposta",
+            "antwoord",
+            "ответ",
+            "odpowiedź",
+            "cevap",
+            "yanıt",
+        ),
+        *("答え", "正解", "정답", "답"),
         "label",  # Next to any other it is a class of the record.
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
@@ -276,7 +290,8 @@ def is_there(value: object) -> bool:
 
 
 def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Return the columns that have these names, in their order: by that very name, else in other case and joints.
+    """Return the columns that have these names, in their order: by that very name, else in other case, joints and
+    accents.
 
     Paths with dots are returned as they are.
     """
@@ -348,7 +363,7 @@ def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, 
 
 
 def _folded(name: str) -> str:
-    return _JOINTS.sub("", name).lower()
+    return _JOINTS.sub("", unicodedata.normalize("NFKD", name)).lower()
 
 
-_JOINTS = re.compile(r"[\s_\ufeff-]+")
+_JOINTS = re.compile(r"[\s_\ufeff\u0300-\u036f-]+")

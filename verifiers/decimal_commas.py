@@ -8,6 +8,7 @@ comma_use(["3,5", "12,25", "7", "0,5"], "de")    "decimal"
 comma_use(["1,234", "2,500", "7,125"], "de")     "unclear": 1234, or a bit more than 1
 comma_use(["2,3", "-1,4", "5", "0,7"], "en")     "unclear": decimals or lists
 comma_use(["1,234", "2,500", "7,125"], "en")     None: thousands, as in all English texts
+comma_use(["1.250", "2.500", "870"], "de")       "unclear": 1250, or 1.25; "decimal" where problems are written so
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _NUMERAL = re.compile(rf"{_WITH_COMMA.pattern}|{_START}([1-9]\d{{0,2}}(?:\.\d{{3
 _PAIR = re.compile(r"[(\[]\s*-?\d+,\d+\s*[)\]]")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
 """1234 in English, and a number below 1000 elsewhere."""
-_OTHERWISE = re.compile(r"\d,\s|,\d+,\d|,\d{3}\.\d|(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
+_POINT = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
+_OTHERWISE = re.compile(rf"\d,\s|,\d+,\d|,\d{{3}}\.\d|{_POINT.pattern}")
 """A list, and decimals behind a point."""
 
 
@@ -68,17 +70,29 @@ def fix_with_points(gold: str, verifier_args: str) -> str:
 CommaUse = Literal["decimal", "unclear"]
 
 
-def comma_use(golds: Sequence[str], language: str) -> CommaUse | None:
+def may_be_otherwise(gold: str) -> bool:
+    """Say whether a gold has a number that is another one where commas stand before decimals: 2,25 and 1.250."""
+    return _NUMERAL.search(gold) is not None
+
+
+def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:
     """Say how the golds of a column use commas, where their problems are in this language; None where that is plain.
 
-    "decimal" where several golds have decimals behind a comma that cannot be thousands, and none says otherwise by a
-    list or by a point before decimals. "unclear" where that could be, and a person has to say.
+    "decimal" where several golds have decimals behind a comma that cannot be thousands, or points before thousands as
+    their problems have them, and none says otherwise by a list or by a point before decimals. "unclear" where that
+    could be, and a person has to say.
     """
     numbers = [match[0] for gold in golds if (match := _WITH_COMMA.search(gold)) and not _PAIR.search(gold)]
     decimal = [text for text in numbers if not _THOUSANDS.fullmatch(text)]
     has_commas = language in COMMA_LANGUAGES
-    if len(numbers) < MIN_SIGNS or any(map(_OTHERWISE.search, golds)):
+    grouped = [gold for gold in golds if (match := _NUMERAL.search(gold)) and match[3]]
+    if any(map(_OTHERWISE.search, golds)):
         return None
+    if len(numbers) < MIN_SIGNS:
+        if not has_commas or len(numbers) + len(grouped) < MIN_SIGNS:
+            return None
+        points = sum(_POINT.search(text) is not None for text in problems)
+        return "decimal" if sum(map(may_be_otherwise, problems)) >= max(MIN_SIGNS, points + 1) else "unclear"
     if len(decimal) < MIN_SIGNS:
         return "unclear" if has_commas else None
     return "decimal" if has_commas else "unclear"

@@ -78,6 +78,13 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
 
 
+def near_path(path: Path) -> str | None:
+    """Return a hint with the path beside this one, which does not exist, that is nearest; None if none is near."""
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    name = close_match(path.name, (other.name for other in beside))
+    return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None
+
+
 def _is_public(name: str, value: object) -> bool:
     return not name.startswith("_") and not isinstance(value, ModuleType | type(annotations))
 

@@ -41,8 +41,9 @@ STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
 """The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
 TRAINING = "# ---- training\n"
 """The line of the starter behind which the sections of training stand."""
-SHOWN_ROWS, SUSPECTS = 3, 10
-"""How many rows are shown as they are understood, and how many of the most suspicious ones."""
+SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
+"""How many rows are shown as they are understood, also where they are of many kinds; and how many of the most
+suspicious ones."""
 CHARS = 160
 """The characters of a text that are shown."""
 LOOKED_AT = 2_000
@@ -108,7 +109,9 @@ def _propose(data: Path, prompt: str | None, gold: str | None, verifier: str | N
 
 
 def _show(proposal: Proposal) -> None:
-    for line in chain(proposal.lines(), _cuts(proposal.rows), *(_row_lines(row) for row in proposal.rows[:SHOWN_ROWS])):
+    for line in chain(
+        proposal.lines(), _cuts(proposal.rows), *map(_row_lines, proposal.shown_rows(SHOWN_ROWS, MAX_SHOWN))
+    ):
         print_line(line)
     print_line("")
 

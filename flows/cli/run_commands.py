@@ -331,7 +331,7 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[st
     """Yield how many rows a source has, and which columns of a file are read as what."""
     from truegold.pipeline.config.sources import DemoSource, HubSource
     from truegold.pipeline.sources.presets import choose_layout
-    from truegold.pipeline.sources.proposal import describe_reading, describe_records, first_records
+    from truegold.pipeline.sources.proposal import describe_reading, describe_records, first_records, rows_over
 
     if isinstance(source, DemoSource):
         yield f"data      the demo: {source.problems:,} problems and what is planted among them"
@@ -344,7 +344,7 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[st
     records, location = first_records(source, Counter())
     if records:
         layout = choose_layout(source, location, [record.values for record in records])
-        yield from describe_reading(source, layout, records)
+        yield from describe_reading(source, layout, records, rows_over(source, layout))
 
 
 def plan(

@@ -135,8 +135,8 @@ class ExportRow:
 
 
 def has_more_than_gold(row: ExportRow) -> bool:
-    """Say whether a row accepts several golds or has options of its verifier."""
-    return len(row.golds) > 1 or bool(row.options)
+    """Say whether a row has no gold, as with tests, accepts several golds or has options of its verifier."""
+    return row.row["gold"] is None or len(row.golds) > 1 or bool(row.options)
 
 
 class MessageRecord(BaseModel):
@@ -238,7 +238,7 @@ def load_with_trl(path: Path) -> int:
         return len(dataset)
 
 
-MORE_THAN_GOLD = "accept several golds or have options of their verifier"
+MORE_THAN_GOLD = "have tests, several golds or options of their verifier"
 
 
 @Format(
@@ -367,16 +367,16 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
          "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
 
     `index` and `split` are those of the row's own columns or `extra_info`, a split where it means the file's; else rows
-    are numbered. `data_source` is the origin that a row states (a column such as `data_source`), else its file's name.
-    `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
-    ground truth of a program is its verifier's arguments. `reward.custom_reward_function.path` names `compute_score.py`
-    next to the data, because verl only knows its own data sources. Source: verl's examples/data_preprocess/gsm8k.py and
-    utils/dataset/rl_dataset.py.
+    are numbered. `ability` is the row's own too, else its domain. `data_source` is the origin that a row states (a
+    column such as `data_source`), else its file's name. `extra_info` has one structure for all rows, as tables need, so
+    that what differs from row to row is JSON text. The ground truth of a program is its verifier's arguments.
+    `reward.custom_reward_function.path` names `compute_score.py` next to the data, because verl only knows its own data
+    sources. Source: verl's examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
     """
     return {
         "data_source": row.provenance.origin or row.row["source"],
         "prompt": row.messages,
-        "ability": row.row["domain"],
+        "ability": own_ability if isinstance(own_ability := row.own_value("ability"), str) else row.row["domain"],
         "reward_model": {"style": "rule", "ground_truth": row.ground_truth},
         "extra_info": {
             "split": row.split,
@@ -556,9 +556,9 @@ def load_with_inspect(path: Path) -> int:
     INSPECT_SCHEMA,
     "inspect_ai",
     load_with_inspect,
-    remark="have options of their verifier, which inspect's own scorers do not read: "
+    remark="have tests or options of their verifier, which inspect's own scorers do not read: "
     "scorer=truegold.verifiers.adapters.inspect.verified()",
-    needs_reward=lambda row: bool(row.options),
+    needs_reward=lambda row: row.row["gold"] is None or bool(row.options),
 )
 def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a sample, whose target may be several accepted answers.

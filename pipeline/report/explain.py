@@ -167,9 +167,14 @@ def _find_reject(files: RunFiles, name: str) -> Mapping[str, Any] | None:
 
 
 def _describe_sources(files: RunFiles) -> str:
-    per_source = _ingested(files).group_by("source").agg(pl.col("source_row").max()).sort("source").collect()
-    known = [f"{source}:1 to {source}:{last}" for source, last in per_source.head(CANDIDATES_NAMED).iter_rows()]
-    return f"Its records are {', '.join(known)}."
+    row_number = pl.col("source_row")
+    per_source = (
+        _ingested(files).group_by("source").agg(row_number.min(), row_number.max().alias("last")).sort("source")
+    )
+    known = list(per_source.head(CANDIDATES_NAMED).collect().iter_rows())
+    spans = ", ".join(f"{source}:{first} to {source}:{last}" for source, first, last in known)
+    header = " Line 1 of CSV names the columns." if any(".csv" in source for source, *_ in known) else ""
+    return f"Its records are {spans}.{header}"
 
 
 def _explain_row(files: RunFiles, row: Fields) -> RowStory:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -42,6 +43,7 @@ from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
 from truegold.verifiers.columns import find_column
 from truegold.verifiers.strict_json import is_utf8, parse_json
+from truegold.verifiers.user_code import near_path
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -216,7 +218,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if not path.exists():
-        raise InputError(f"{path} does not exist.", _list_siblings(path))
+        raise InputError(f"{path} does not exist.", near_path(path) or _list_siblings(path))
     if not path.is_file():
         raise InputError(f"{path} is not a regular file.", "Write the data to a file first.")
     try:
@@ -336,6 +338,17 @@ def _fitting_share(lines: list[str], delimiter: str) -> float:
     return sum(len(fields) == len(records[0]) for fields in records) / len(records)
 
 
+def not_utf8(location: str, part: str) -> InputError:
+    """Return the error for a file in another encoding, and how it is converted. `part`: where that shows."""
+    path = Path(location)
+    target = shlex.quote(str(path.with_name(f"{path.stem}-utf8{path.suffix}")))
+    return InputError(
+        f"{location}: {part} is not UTF-8.",
+        "Convert the file, from windows-1252 or what its writer used: "
+        f"iconv -f windows-1252 -t utf-8 {shlex.quote(location)} > {target}",
+    )
+
+
 _BLANK = Reject(0, "", "", "")
 
 
@@ -347,7 +360,7 @@ def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list
     if header is None:
         raise InputError(f"{path} is empty.", "Its first line should name the columns.")
     if not all(map(is_utf8, header)):
-        raise InputError(f"{path}: its header (line {lines.line_number}) is not UTF-8.", "Convert the file with iconv.")
+        raise not_utf8(str(path), f"its header (line {lines.line_number})")
     header = [name.strip() for name in header]
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")

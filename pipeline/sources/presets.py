@@ -49,6 +49,7 @@ from truegold.pipeline.sources.presets_code import (
     livecodebench,
     mbpp,
     program_layout,
+    solution_column,
 )
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.row_builder import ROW_COLUMNS, judged_without_gold, with_row_columns
@@ -376,6 +377,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     `location` names the source in errors. Raises ConfigError for a preset that does not exist or a prompt without gold,
     InputError where the columns fit no preset or a configured one is missing.
     """
+    check_columns(config, Layout(config.columns), location, samples)
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:
@@ -461,12 +463,12 @@ def _taken_elsewhere(config: SourceConfig) -> set[str]:
 
 def _layout_without_preset(config: SourceConfig, samples: Samples) -> Layout:
     columns = config.columns
+    taken = {spec.column for _, spec in columns if spec is not None}
     if columns.tests is not None:
-        return Layout(Columns(), "code", "code")
+        return Layout(Columns(solution=solution_column(samples, taken)), "code", "code")
     if columns.gold is not None or columns.golds is not None:
         return Layout(Columns())
     without_gold = judged_without_gold(config, samples)
-    taken = {spec.column for _, spec in columns if spec is not None}
     gold = find_column("gold", samples, exclude=taken)
     if gold is not None and not all(without_gold):
         return Layout(Columns(gold=gold_spec(gold, samples)))

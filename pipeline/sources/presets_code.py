@@ -328,6 +328,16 @@ def solution_of(values: Values, *columns: str) -> str | None:
     return None
 
 
+def solution_column(samples: Samples, taken: Set[str]) -> ColumnSpec | None:
+    """Return the column of programs, by its name, where the configuration names that of the tests; None for none."""
+
+    def is_text(value: Any) -> bool:
+        return text_of(value) is not None and isinstance(value, str) and not isinstance(parse_structure(value), list)
+
+    names = (name for name in _SOLUTIONS if name not in taken and any(is_text(values.get(name)) for values in samples))
+    return next(map(_column, names), None)
+
+
 def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
     """Return the programs in Python 3 of CodeContests, which has a list of languages and one of solutions."""
     languages, programs = solutions.get("language"), solutions.get("solution")

@@ -24,35 +24,47 @@ from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.sources.columns import Layout, describe_columns, gold_spec
-from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_suffix, open_file
+from truegold.pipeline.sources.data_files import at_hand, data_files, form_by_suffix, not_utf8, open_file
 from truegold.pipeline.sources.jsonl import is_json_array, is_over_lines
-from truegold.pipeline.sources.likely_causes import MOST, SHORT_WORDS, best_verifier, ends_with
+from truegold.pipeline.sources.likely_causes import ANSWER_NAMES, MOST, SHORT_WORDS, best_verifier, ends_with
 from truegold.pipeline.sources.presets import choose_layout
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, look_ahead, readable
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import count_words
 from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
-from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.tables.rows import Row, row_place
 from truegold.pipeline.text.prose import language_of
 from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice_arguments import choice_arguments
+from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.choice_rows import LETTER
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import NAMES, Samples, spelled, text_of
-from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, with_points
+from truegold.verifiers.decimal_commas import MIN_SIGNS, CommaUse, comma_use, may_be_otherwise, with_points
 from truegold.verifiers.row_kinds import are_tests
 
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a look takes seconds."""
 SPREAD_RECORDS = 20_000
-"""The verifier is chosen by every 200th of so many records."""
+"""The verifier is chosen by 100 of so many records, or of all that a smaller file has."""
 READ_BYTES = 2**25
 """A larger file is not read to count the records of CSV, of an array, or of packed lines."""
 BLOCK = 2**20
 """The longest row that is read while records are counted."""
+OTHER_ENCODING = 0.1
+"""A file with a larger share of records that are not UTF-8 is of another encoding."""
+RISING_ROWS = 5
+"""Fewer answers may rise by chance."""
 PROBLEM_WORDS = 3
 """A text of fewer words asks nothing."""
 QUESTION_MARKS = ("?", "？", "؟")
+_ANSWERS = (
+    *(name for name in ANSWER_NAMES if name not in ("label", "target")),
+    *("Lösung", "Loesung", "Ergebnis", "Resultat", "résultat", "resultado", "risultato", "solución", "solução"),
+    *("soluzione", "uitkomst", "oplossing", "результат", "решение", "wynik", "rozwiązanie", "sonuç", "çözüm"),
+    *("解", "결과"),
+)
+"""Names of short columns that answer; some of them may as well be those of worked solutions."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +77,34 @@ class Proposal:
     records: Sequence[Record]
     rows: Sequence[Row]
     """The rows that the first records become."""
+    spread: Sequence[Row]
+    """The rows that records from all over the file become."""
     rejected: Counter[str]
     """The reasons for which others of them become no row."""
     commas: str = ""
     """The remark on golds with commas, where there is one."""
 
+    def shown_rows(self, least: int, most: int) -> list[Row]:
+        """Return rows that show the file: one of each verifier and kind of gold, and the first where these are few."""
+        kinds: dict[tuple[str, str], Row] = {}
+        for row in (*self.rows, *self.spread):
+            note = gold_note(row["gold"], "math") if row["gold"] is not None else None
+            kinds.setdefault((row["verifier"], note[0] if note else ""), row)
+        chosen = {row_place(row): row for row in list(kinds.values())[:most]}
+        for row in self.rows:
+            if len(chosen) < least:
+                chosen.setdefault(row_place(row), row)
+        return list(chosen.values())
+
     def lines(self) -> Iterator[str]:
         """Yield how many records there are, what is read as what, and what is not read."""
         yield describe_records(self.source)
-        verifiers = ", ".join(dict.fromkeys(row["verifier"] for row in self.rows))
-        yield from describe_reading(self.source, self.layout, self.records, verifiers)
+        yield from describe_reading(self.source, self.layout, self.records, [*self.rows, *self.spread])
         if self.commas:
             yield f"commas    {self.commas}"
         if self.rejected:
-            yield f"rejected  of the first {len(self.records)} records: {_counted(self.rejected)}"
+            first = len(self.rows) + self.rejected.total()
+            yield f"rejected  of the first {first} records: {_counted(self.rejected)}"
 
 
 def propose(source: FileSource) -> Proposal:
@@ -89,6 +115,9 @@ def propose(source: FileSource) -> Proposal:
     rejected: Counter[str] = Counter()
     records, location = first_records(source, rejected)
     samples = [record.values for record in records]
+    first = len(samples) + rejected.total()
+    if (encoded := rejected["invalid_utf8"]) > OTHER_ENCODING * first:
+        raise not_utf8(location, f"the text of {encoded} of the first {first} records")
     if not samples:
         raise InputError(f"{location}: none of its first records can be read: {_counted(rejected)}.")
     try:
@@ -113,7 +142,8 @@ def propose(source: FileSource) -> Proposal:
         source = source.model_copy(update={"columns": with_id})
         layout = choose_layout(source, location, samples)
     rows = _build(source, layout, records, rejected)
-    seen = _build(source, layout, spread_records(source), Counter()) if source.verifier is None else rows
+    over_file = spread_records(source)
+    seen = _build(source, layout, over_file, Counter())
     open_rows = [row for row in seen if row["verifier"] == "math" and choice_arguments(row) is None]
     golds = [row["gold"] for row in open_rows if row["gold"] is not None]
     if source.verifier is None and 2 * len(golds) > len(seen) and (best := best_verifier(golds)) not in (None, "math"):
@@ -127,25 +157,27 @@ def propose(source: FileSource) -> Proposal:
             source = source.model_copy(update={"verifier_args": {**source.verifier_args, "comma": use}})
             rows = _build(source, layout, records, Counter())
             commas = f"decimal: {gold} is read as {with_points(gold)}; answers may have a comma or a point"
-    return Proposal(source, layout, records, rows, rejected, commas)
+    spread = _build(source, layout, over_file, Counter())
+    return Proposal(source, layout, records, rows, spread, rejected, commas)
 
 
 def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
-    """Return how golds that `math` judges use commas, and one of them; None where that is plain."""
+    """Return how golds that `math` judges use commas, or points in their place, and one of them; None where plain."""
     rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
     golds = [row["gold"] or "" for row in rows]
-    with_comma = [gold for gold in golds if "," in gold]
-    if len(with_comma) < MIN_SIGNS:
+    signs = list(filter(may_be_otherwise, golds))
+    if len(signs) < MIN_SIGNS:
         return None
-    languages = Counter(language_of(row["prompt"]) for row in rows)
-    use = comma_use(golds, languages.most_common(1)[0][0])
-    return None if use is None else (use, with_comma[0])
+    problems = [row["prompt"] for row in rows]
+    use = comma_use(golds, Counter(map(language_of, problems)).most_common(1)[0][0], problems)
+    return None if use is None else (use, signs[0])
 
 
 def doubt_on_comma(gold: str) -> str:
     """Return the sentence on golds that may have decimal commas and are not read so."""
+    are = "lists or thousands" if "," in gold else "decimals"
     return (
-        f"golds such as {gold} are lists or thousands, as in English; "
+        f"golds such as {gold} are {are}, as in English; "
         f"where that is {with_points(gold)}, set data.verifier_args: {{comma: decimal}}"
     )
 
@@ -166,8 +198,16 @@ def first_records(source: FileSource, rejected: Counter[str]) -> tuple[list[Reco
 
 def spread_records(source: FileSource) -> list[Record]:
     """Return records from all over a file, which may be sorted by kind."""
-    opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
-    return readable(islice(opened.records, 0, SPREAD_RECORDS, SPREAD_RECORDS // LOOK_AHEAD))
+    path = Path(source.path).expanduser()
+    counts = (SPREAD_RECORDS, count_records(path, source.format), source.limit)
+    records = min(count for count in counts if count is not None)
+    opened = open_file(path, source.format, source.max_row_bytes)
+    return readable(islice(opened.records, 0, records, max(1, records // LOOK_AHEAD)))
+
+
+def rows_over(source: FileSource, layout: Layout) -> list[Row]:
+    """Return the rows that records from all over a file become."""
+    return _build(source, layout, spread_records(source), Counter())
 
 
 def _build(source: FileSource, layout: Layout, records: Sequence[Record], rejected: Counter[str]) -> list[Row]:
@@ -199,19 +239,32 @@ def columns_by_texts(samples: Samples) -> Columns | None:
     solutions = {name for name in long if any(quotes(name, gold) for gold in short)}
     asking = [name for name in long if 2 * sum(map(_asks, texts[name])) > len(samples)]
     candidates = asking or [name for name in long if name not in solutions]
+    programs = [name for name in varied if tests is not None and sum(map(_is_program, texts[name])) > len(samples) / 2]
+    candidates = [name for name in candidates if name not in programs] or candidates
     if not candidates:
         return None
     prompt = max(candidates, key=words)
     if tests is not None:
-        return Columns(prompt=ColumnSpec(column=prompt), tests=ColumnSpec(column=tests))
+        program = next((ColumnSpec(column=name) for name in programs if name not in (prompt, tests)), None)
+        return Columns(prompt=ColumnSpec(column=prompt), tests=ColumnSpec(column=tests), solution=program)
 
-    def gold_signs(name: str) -> tuple[bool, bool, int, bool]:
-        are_letters = all(LETTER.fullmatch(text) for text in texts[name] if text)
+    def are_letters(name: str) -> bool:
+        return all(LETTER.fullmatch(text) for text in texts[name] if text)
+
+    def is_quoted(name: str) -> bool:
+        return any(quotes(other, name) for other in long)
+
+    def numbers_rows(name: str) -> bool:
+        is_called_so = _is_called_id(name) and not are_letters(name)
+        return _count_rows(texts[name]) or (not is_quoted(name) and (is_called_so or _rise(texts[name])))
+
+    def gold_signs(name: str) -> tuple[bool, bool, bool, int, bool]:
         has_digits = any(any(map(str.isdigit, text)) for text in texts[name])
-        return any(quotes(other, name) for other in long), are_letters, len(set(texts[name])), has_digits
+        return name in answers, is_quoted(name), are_letters(name), len(set(texts[name])), has_digits
 
+    answers = spelled(_ANSWERS, names)
     golds = [name for name in short if name != prompt and len(set(texts[name])) > 1]
-    if not (golds := [name for name in golds if not _count_rows(texts[name])] or golds):
+    if not (golds := [name for name in golds if name in answers or not numbers_rows(name)] or golds):
         return None
     gold = max(golds, key=gold_signs)
     solution = next((name for name in long if name != prompt and quotes(name, gold)), None)
@@ -220,7 +273,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
 
 
 _ID_NAME = re.compile(
-    r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n)|#|序号|.*(?<=[a-z])(?:Id|ID|Nr|No)"
+    r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
 """Names that a numbering has, in lower case but for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
 
@@ -233,12 +286,21 @@ def _id_by_values(samples: Samples, layout: Layout) -> str | None:
         texts = [text_of(values.get(name)) or "" for values in samples]
         return all(map(str.isdecimal, texts)) and len(set(texts)) == len(texts) > 1
 
-    for name in dict.fromkeys(name for values in samples for name in values):
-        plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
-        is_called_so = any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
-        if name not in taken and is_called_so and numbers(name):
-            return name
-    return None
+    columns = dict.fromkeys(name for values in samples for name in values)
+    return next((name for name in columns if name not in taken and _is_called_id(name) and numbers(name)), None)
+
+
+def _is_called_id(name: str) -> bool:
+    """Say whether a column is called like a numbering."""
+    plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
+    return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
+
+
+_PROGRAM = re.compile(r"^\s*(?:def|class) \w+[^\n]*:|^(?:from|import) \w+", re.MULTILINE)
+
+
+def _is_program(text: str) -> bool:
+    return _PROGRAM.search(text) is not None
 
 
 def _asks(text: str) -> bool:
@@ -246,9 +308,15 @@ def _asks(text: str) -> bool:
 
 
 def _count_rows(texts: Sequence[str]) -> bool:
-    """Say whether a column numbers the rows."""
+    """Say whether a column numbers the rows without a gap."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
+
+
+def _rise(texts: Sequence[str]) -> bool:
+    """Say whether a column has whole numbers that rise from row to row, in rows enough."""
+    numbers = [int(text) for text in texts if text.isdecimal()]
+    return len(texts) == len(numbers) >= RISING_ROWS and all(before < after for before, after in pairwise(numbers))
 
 
 def describe_records(source: FileSource) -> str:
@@ -260,10 +328,9 @@ def describe_records(source: FileSource) -> str:
 
 
 def describe_reading(
-    source: FileSource, layout: Layout, records: Sequence[Record], verifier: str | None = None
+    source: FileSource, layout: Layout, records: Sequence[Record], rows: Sequence[Row]
 ) -> Iterator[str]:
-    """Yield which columns of a file are read as what, and those that are not used. `verifier`: who judges the rows, if
-    that is known of them."""
+    """Yield which columns of a file are read as what, who judges its `rows`, and the columns that are not used."""
     named = {role: spec for role, spec in layout.columns if spec is not None}
     present = {name for record in records for name in record.values}
     columns = {role: spec.column for role, spec in named.items()}
@@ -276,7 +343,8 @@ def describe_reading(
     ]
     taken = sorted(layout.uses & present - {spec.column for spec in named.values()})
     roles += [f"{', '.join(taken)} as {layout.domain}"] if taken else []
-    yield f"columns   {'; '.join(roles)}; verifier {verifier or source.verifier or layout.verifier}"
+    verifiers = ", ".join(dict.fromkeys(row["verifier"] for row in rows))
+    yield f"columns   {'; '.join(roles)}; verifier {verifiers or source.verifier or layout.verifier}"
     if unused := unused_columns(source, layout, records):
         yield f"unused    {describe_unused(unused)}"
 

@@ -131,7 +131,8 @@ def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]
 
 REMEDIES = {
     "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
-    "verifier of all rows: --set data.verifier=NAME, or --verifier NAME."
+    "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
+    "invalid_utf8": "Convert the file: iconv -f windows-1252 -t utf-8 FILE > NEW_FILE, or from what its writer used.",
 }
 """The remedies if no record can be used, by the reason of the first, where its detail does not say it."""
 

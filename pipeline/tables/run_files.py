@@ -18,6 +18,7 @@ from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.rows import KEY, count_rows
 from truegold.verifiers import InputError
+from truegold.verifiers.user_code import near_path
 
 KEY_TYPES = {"id": pl.String, "source": pl.String, "source_row": pl.Int64}
 """The types of the columns of KEY."""
@@ -155,8 +156,10 @@ def read_manifest(run_dir: Path) -> list[str]:
     damaged."""
     manifest = run_dir / "manifest.json"
     if not manifest.is_file():
+        near = None if run_dir.exists() else near_path(run_dir)
         raise InputError(
-            f"{run_dir} is not a run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
+            f"{run_dir} is not a run of truegold: it has no manifest.json.",
+            near or "Give the run's folder, such as runs/NAME.",
         )
     try:
         return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]

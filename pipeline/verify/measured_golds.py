@@ -45,6 +45,8 @@ _EVERYDAY = frozenset(
 """Dimensions in which word problems of schools count: m^2 and m^3 are none of them, but rare there."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
+_GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+"""Thousands, as many languages write them: fractions that are all of this form are not computed."""
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
 _AMOUNT = re.compile(
     r"(?<![\d.])\d[\d.]{0,15}"
@@ -76,6 +78,8 @@ class MeasuredTally:
     """Golds with a point behind which not all is zero."""
     computed: int = 0
     """Golds with three decimals and more, not all of them zero."""
+    ungrouped: int = 0
+    """Fractions that are not written as thousands may be: 1.250."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:
@@ -86,6 +90,7 @@ class MeasuredTally:
         if (fraction := _FRACTION.fullmatch(gold.strip())) is not None:
             self.fractions += 1
             self.computed += fraction[2] is not None
+            self.ungrouped += _GROUPED.fullmatch(gold.strip()) is None
             self.example = self.example or (f"{gold[:EXAMPLE_CHARS]!r}" if fraction[2] else "")
         sign = find_sign(gold)
         if sign is None and (_POINT.search(gold) is None or (sign := find_sign(prompt)) is None):
@@ -99,6 +104,7 @@ class MeasuredTally:
         self.measured += other.measured
         self.fractions += other.fractions
         self.computed += other.computed
+        self.ungrouped += other.ungrouped
         self.example = self.example or other.example
 
     @property
@@ -106,7 +112,8 @@ class MeasuredTally:
         """Whether enough golds look measured or computed for a proposal."""
         is_computed = self.fractions >= MIN_FRACTIONS * self.golds and self.computed >= MIN_COMPUTED * self.fractions
         is_measured = self.measured >= MIN_SHARE * self.golds
-        return (self.measured >= MIN_ROWS and is_measured) or (self.computed >= MIN_ROWS and is_computed)
+        is_computed = is_computed and self.computed >= MIN_ROWS and self.ungrouped > 0
+        return (self.measured >= MIN_ROWS and is_measured) or is_computed
 
     @property
     def count_and_kind(self) -> str:

@@ -160,6 +160,39 @@ def test_columns_are_found_by_their_texts_in_any_language(
     assert (found.prompt.column, found.gold.column) == expected
 
 
+@pytest.mark.parametrize("answer", ["Antwort", "Wert"])
+@pytest.mark.parametrize("numbers", [[1, 2, 4, 5, 6, 9, 10, 12], [11, 21, 25, 3, 8, 17, 2, 30]])
+def test_a_running_number_with_gaps_or_out_of_order_is_no_gold(answer: str, numbers: list[int]) -> None:
+    prices = ["2,25", "2,25", "4,70", "5,95", "14,10", "2,25", "7,80", "15"]
+    samples = [
+        {"Frage": f"Was kosten {n} Brötchen zu je 75 Cent?", answer: price, "Nr": n}
+        for n, price in zip(numbers, prices, strict=True)
+    ]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.gold is not None
+    assert found.gold.column == answer
+
+
+def test_rising_numbers_of_any_name_are_no_gold_where_another_column_answers() -> None:
+    samples = [{"Aufgabe": f"Was ist {n} mal 3?", "Blatt": n * n, "Wert": n % 5 * 3} for n in range(4, 12)]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.gold is not None
+    assert found.gold.column == "Wert"
+
+
+@pytest.mark.parametrize(
+    "name", ["Lösung", "LOSUNG", "Réponse", "solución", "risposta", "Ответ", "sonuç", "答え", "정답"]
+)
+def test_a_column_called_answer_in_other_languages_is_gold(name: str) -> None:
+    samples = [{"q1": f"Item {n}: what holds here?", "x": n * 7 % 11, name: n % 3} for n in range(8)]
+    found = columns_by_texts(samples)
+    assert found is not None
+    assert found.gold is not None
+    assert found.gold.column == name
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -257,3 +290,84 @@ def test_golds_that_may_be_thousands_are_said_and_not_guessed(tmp_path: Path) ->
     output = run_command("init", "preise.csv", cwd=tmp_path).stdout
     assert "where that is 1.150, set data.verifier_args: {comma: decimal}" in output
     assert "verifier_args" not in yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]
+
+
+def test_points_before_thousands_are_proposed_as_such_where_problems_have_them(tmp_path: Path) -> None:
+    rows = [f"Wie viele Schrauben sind in {n} Kisten zu je 1.250 Stück?;{n}.{n}50" for n in range(2, 9)]
+    (tmp_path / "mengen.csv").write_text("\n".join(["Aufgabe;Ergebnis", *rows]))
+    output = run_command("init", "mengen.csv", cwd=tmp_path).stdout
+    assert "commas    decimal: 2.250 is read as 2250" in output
+    assert yaml.safe_load((tmp_path / "run.yaml").read_text())["data"]["verifier_args"] == {"comma": "decimal"}
+
+
+def test_points_before_thousands_are_said_where_problems_have_none(tmp_path: Path) -> None:
+    prices(tmp_path / "mengen.csv", [f"{number}.150" for number in range(1, 15)])
+    output = run_command("look", "mengen.csv", cwd=tmp_path)
+    assert (
+        "golds such as 1.150 are decimals, as in English; where that is 1150, set data.verifier_args" in output.stdout
+    )
+    assert "rounding: measured" not in output.stderr
+
+
+def test_a_file_in_another_encoding_is_converted_first(tmp_path: Path) -> None:
+    rows = [f"Was kosten {n} Brötchen?;{n},25;{n}" for n in range(1, 9)]
+    (tmp_path / "alt.csv").write_text("\n".join(["Frage;Antwort;Nr", *rows, "Was ist 1 + 1?;2;9"]), "cp1252")
+    done = run_command("init", "alt.csv", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "alt.csv: the text of 8 of the first 9 records is not UTF-8." in done.stderr
+    assert "iconv -f windows-1252 -t utf-8 alt.csv > alt-utf8.csv" in done.stderr
+    assert not (tmp_path / "run.yaml").exists()
+
+
+def test_a_row_of_each_kind_is_shown_of_a_file_that_is_sorted(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"question": f"What is {n} + {n}?", "answer": 2 * n} for n in range(300)]
+    rows += [{"question": f"Which is {n}?\nA. {n}\nB. {n + 1}\nC. {n + 5}", "answer": "A"} for n in range(100)]
+    write_lines(tmp_path / "sorted.jsonl", rows)
+    output = run_command("init", "sorted.jsonl", cwd=tmp_path).stdout
+    assert "verifier math, choice\n" in output
+    assert "sorted.jsonl:301\n  prompt    Which is 0?" in output
+    assert "verifier math, choice\n" in run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path).stdout
+
+
+def test_a_misspelt_column_of_tests_keeps_its_solutions(tmp_path: Path) -> None:
+    data = mbpp(tmp_path)
+    text = (tmp_path / data).read_text()
+    (tmp_path / data).write_text(text.replace('"test_list"', '"test_lst"'))
+    output = run_command("init", data, cwd=tmp_path).stdout
+    assert "columns   prompt text; solution code; id task_id; tests test_lst; verifier code" in output
+    assert "own solution passes" in output
+    (tmp_path / "named.yaml").write_text(f"data: {{path: {data}, columns: {{prompt: text, tests: test_lst}}}}")
+    assert "solution code" in run_command("curate", "named.yaml", "--dry-run", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("look preise.csv --prompt-column Afugabe", "no column 'Afugabe' (columns.prompt). Did you mean 'Aufgabe'?"),
+        ("init preise.csv --gold-column Ergebniss", "no column 'Ergebniss' (columns.gold). Did you mean 'Ergebnis'?"),
+        ("verify --input told.jsonl --output v.csv --response-column respons", "Did you mean 'response'?"),
+        ("export preisse.csv --format trl --out out", "Did you mean 'preise.csv'?"),
+        ("export runs/preis --format trl --out out", "Did you mean 'runs/preise'?"),
+        ("report runs/preis", "Did you mean 'runs/preise'?"),
+        ("curate preise.yml", "Did you mean 'preise.yaml'?"),
+        ("curate preise.yaml", "comma is 'dezimal', expected one of auto, decimal, answers.\n"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(arguments: str, line: str, tmp_path: Path) -> None:
+    prices(tmp_path / "preise.csv", [f"{number},5" for number in range(1, 9)])
+    write_lines(tmp_path / "told.jsonl", [{"question": "1 + 1?", "gold": "2", "response": "2"}])
+    (tmp_path / "runs" / "preise").mkdir(parents=True)
+    (tmp_path / "preise.yaml").write_text(
+        "data: {path: preise.csv, columns: {prompt: Aufgabe, gold: Ergebnis}, verifier_args: {comma: dezimal}}"
+    )
+    done = run_command(*arguments.split(), cwd=tmp_path)
+    assert done.returncode != 0
+    assert line in done.stderr
+
+
+def test_the_header_of_a_csv_file_is_no_row(tmp_path: Path) -> None:
+    prices(tmp_path / "preise.csv", [f"{number},5" for number in range(1, 9)])
+    run_command("init", "preise.csv", cwd=tmp_path)
+    run_command("curate", "run.yaml", "--engine", "local", cwd=tmp_path)
+    told = run_command("explain", "preise.csv:1", cwd=tmp_path)
+    assert "Its records are preise.csv:2 to preise.csv:9. Line 1 of CSV names the columns." in told.stderr

@@ -164,7 +164,7 @@ def test_a_value_of_set_is_understood_as_in_yaml(change: str, value: int | None)
         ("curate run.yaml --engine prefct", "'prefct' is not one of 'prefect', 'local'"),
         ("curate table.xlsx", "table.xlsx is not a text: it has the character '\\x03'"),
         ("curate list.yaml", "list.yaml holds a list, not settings by name"),
-        ("curate train.jsnl", "train.jsnl does not exist. Data files in that folder: "),
+        ("curate train.jsnl", "train.jsnl does not exist. Did you mean 'train.jsonl'?"),
         ("curate folder", "folder is a directory without data files"),
         ("run run.yaml --set model.path=./none --set train.steps=1", "model.path: ./none does not exist"),
     ],

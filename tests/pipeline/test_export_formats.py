@@ -107,6 +107,17 @@ def test_licence_and_origin_of_each_row_travel(tmp_path: Path) -> None:
     assert yaml.safe_load(head)["license"] == "other" and "| mit | 2 |" in body and "| cc-by-4.0 | 1 |" in body
 
 
+def test_a_row_keeps_its_own_ability(tmp_path: Path) -> None:
+    records: list[dict[str, object]] = [
+        {"prompt": f"What is {n} + 1?", "reward_model": {"ground_truth": str(n + 1)}, "ability": ability}
+        for n, ability in enumerate(["geometry", None])
+    ]
+    first = export(write_lines(tmp_path / "set.jsonl", records), "verl", tmp_path / "first")
+    second = export(next(iter(first.splits)), "verl", tmp_path / "second")
+    for written in (first, second):
+        assert pl.read_parquet(next(iter(written.splits)))["ability"].to_list() == ["geometry", "math"]
+
+
 def test_a_row_that_was_edited_since_is_another_row(tmp_path: Path) -> None:
     data = write_lines(tmp_path / "set.jsonl", RECORDS)
     (path,) = export(data, "openrlhf", tmp_path / "out").splits

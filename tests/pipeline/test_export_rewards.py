@@ -322,11 +322,11 @@ def output_of(*arguments: str) -> str:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("trl", "2 of 3 rows accept several golds or have options of their verifier, which TRL's own accuracy_reward"),
-        ("verl", "2 of 3 rows accept several golds or have options of their verifier, which compute_score.py reads"),
+        ("trl", "2 of 3 rows have tests, several golds or options of their verifier, which TRL's own accuracy_reward"),
+        ("verl", "2 of 3 rows have tests, several golds or options of their verifier, which compute_score.py reads"),
         ("open-instruct", "2 of 3 rows say `dataset: truegold`, for which open-instruct pays nothing unless"),
-        ("inspect", "1 of 3 rows have options of their verifier, which inspect's own scorers do not read"),
-        ("nemo-gym", "2 of 3 rows accept several golds or have options of their verifier, which math_with_judge"),
+        ("inspect", "1 of 3 rows have tests or options of their verifier, which inspect's own scorers do not read"),
+        ("nemo-gym", "2 of 3 rows have tests, several golds or options of their verifier, which math_with_judge"),
         ("nemo-rl", "3 of 3 rows have a row as `output`, which NeMo-RL's own environments cannot read"),
         ("hf", None),
         ("openrlhf", None),
@@ -341,6 +341,14 @@ def test_the_command_says_which_rows_the_trainers_own_rewards_would_misjudge(
     lines = output_of("export", str(data), "--format", name, "--out", str(tmp_path / "out")).splitlines()
     assert len(lines) == 1 + (line is not None)
     assert line is None or lines[1].startswith(line)
+
+
+@pytest.mark.parametrize("name", ["trl", "verl", "open-instruct", "inspect", "nemo-gym", "nemo-rl"])
+def test_programs_need_truegolds_own_reward(name: str, tmp_path: Path) -> None:
+    program = {"text": "Write f.", "code": "def f(): return 1", "test_list": ["assert f() == 1"]}
+    data = write_lines(tmp_path / "set.jsonl", [program])
+    lines = output_of("export", str(data), "--format", name, "--out", str(tmp_path / "out")).splitlines()
+    assert lines[1].startswith("1 of 1 rows ")
 
 
 @pytest.mark.parametrize("name", set(WITHOUT_COMPLETIONS) - set(OF_CONVERSATIONS))

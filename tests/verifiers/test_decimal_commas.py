@@ -44,10 +44,27 @@ def test_a_decimal_comma_becomes_a_point_and_a_list_stays(written: str, pointed:
         (["2,3", "-1,4", "0,7", "2.5"], "de", None),
         (["(2,3)", "(1,4)", "(0,7)"], "de", None),
         (["3,5", "12", "7"], "de", None),
+        (["1.250", "5.200", "870", "2.170"], "de", "unclear"),
+        (["1.250", "5.200", "870", "2,5"], "de", "unclear"),
+        (["1.250", "5.200", "870", "2.170"], "en", None),
+        (["1.250", "5.200", "0.5", "2.170"], "de", None),
     ],
 )
 def test_decimals_are_told_by_golds_and_language_together(golds: list[str], language: str, use: str | None) -> None:
     assert comma_use(golds, language) == use
+
+
+@pytest.mark.parametrize(
+    ("problem", "use"),
+    [
+        ("Wie viele Schrauben sind das in 1.250 Kisten?", "decimal"),
+        ("Was kosten sie zu je 0,75 Euro?", "decimal"),
+        ("Was kosten sie zu je 0.75 Euro?", "unclear"),
+        ("Was kosten sie am 12.05. und am 13.05.2024?", "unclear"),
+    ],
+)
+def test_points_before_thousands_are_told_by_the_problems(problem: str, use: str) -> None:
+    assert comma_use(["1.250", "5.200", "870", "2.170"], "de", [problem] * 4) == use
 
 
 @pytest.mark.parametrize("option", ["decimal", "answers"])

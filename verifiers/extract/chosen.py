@@ -226,7 +226,7 @@ _ROLES = frozenset(
     "writer poet artist painter composer inventor scientist discoverer founder director actor singer king queen "
     "president winner language currency company animal plant bird word colour color material".split()
 )
-"""What a question asks for, which its answer may be said to be where the question is not known."""
+"""Words for the thing asked, which an answer may name if the question is not known."""
 _NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就即便也")
 _SUBJECT_WORD = re.compile(r"['’]s\b|[^\W\d_]+(?:-[^\W\d_]+)*")
 _STEM_LETTERS = 4

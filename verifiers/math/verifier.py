@@ -636,7 +636,7 @@ class MathVerifier:
         try:
             parse_policy(info)
         except ConfigError as error:
-            raise BadOption(error.message) from error
+            raise BadOption(error.message.removeprefix("math verifier: ").removesuffix(".")) from error
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         r"""Return a perfect response for `gold`: gold in a `\boxed`."""
