@@ -331,8 +331,8 @@ def test_options_are_proposed_where_golds_look_measured_and_only_there(tmp_path)
 @pytest.mark.parametrize(("comma", "proposes"), [("decimal", False), ("answers", True), ("auto", True)])
 def test_thousands_of_a_source_with_decimal_commas_are_no_decimals(comma: str, proposes: bool) -> None:
     counted = ProposalBySource()
-    for n in range(1, 25):
-        counted.add(make(f"{n}.250", verifier_args=json.dumps({"comma": comma})))
+    for gold in (*(f"{n}.250" for n in range(1, 25)), "1024.125"):
+        counted.add(make(gold, verifier_args=json.dumps({"comma": comma})))
     assert bool(counted.as_json()) is proposes
 
 
