@@ -124,7 +124,7 @@ def count_rows_by_end(files: RunFiles) -> Account:
 
 
 def _restored(passage: Passage, dropped: Mapping[str, Mapping[str, int]]) -> int:
-    """Return how many rows that a stage has dropped a reviewer has brought back."""
+    """Return the number of rows that were dropped by a stage and brought back by a reviewer."""
     return sum(passage.lost.values()) - sum(dropped.get(passage.stage, {}).values())
 
 

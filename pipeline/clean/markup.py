@@ -104,7 +104,11 @@ def repair_commands(text: str) -> str:
 
 
 def halve_backslashes(text: str) -> str:
-    r"""Return the text with single backslashes, where all stand twice or `\\` precedes a command and ends no row."""
+    r"""Return the text with doubled backslashes halved.
+
+    All are halved if every run of backslashes in the text has an even length, and a command follows one. Otherwise `\\`
+    is halved before a command only, and nowhere in a text that has environments with rows.
+    """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text
     runs = {len(match[0]) for match in _RUN.finditer(text)}

@@ -25,7 +25,7 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
 BYTES_A_TOKEN = 4
-"""The bytes that count as a token where tokens are not counted."""
+"""Bytes per token, to estimate the length of a text without a tokenizer."""
 ID_CHARS = 32
 """The hexadecimal digits of a prompt's id."""
 
@@ -231,7 +231,11 @@ def ask_pairs(
     encoder: PromptEncoder,
     config: AskedModelConfig,
 ) -> list[tuple[str | None, str | None] | None]:
-    """Return the replies to both prompts of each question; None for no question, and for one that leaves no room."""
+    """Return the replies to both prompts of each question.
+
+    The entry is None for a question that is None, and for one whose prompts leave no room for a reply in the model's
+    context.
+    """
     encoded = {n: [encoder.encode(text) for text in texts] for n, texts in enumerate(questions) if texts is not None}
     fitting = {n: pair for n, pair in encoded.items() if max(map(len, pair)) < engine.max_model_len}
     prompts = [prompt for pair in fitting.values() for prompt in pair]

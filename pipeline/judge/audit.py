@@ -6,7 +6,7 @@
         judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
 
 It is not known whether an unread response is right. Each of the policy's is therefore put to the judge with the gold of
-another row, which its own gold does not equal and which does not stand at its end: to pay that is wrong. Where the file
+another row, which differs from its own gold and does not stand at its end: calling it right is a mistake. Where the file
 says which responses are wrong (a column `correct`), those keep their own gold. The hostile ones (`attacks.toml`) are
 made of the same golds: denials, several answers, text to the judge, and begging for the gold.
 
@@ -48,7 +48,7 @@ ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attac
 UNREAD = Verdict(0.0, Reason.UNREAD)
 """The verdict of the rules on all responses of an audit."""
 SILENT = 2
-"""The fields of an opinion that was not heard: of what is never sent to a model nothing is shown."""
+"""The number of fields in an opinion without a reply: a response that is never sent to the model has no more."""
 FAR_APART = 97
 """The rows between a response and the gold that it is put to the judge with, at first."""
 

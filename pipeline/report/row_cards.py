@@ -6,6 +6,7 @@ All tables are read once for the rows of the page. JSON of stages and verifiers 
 
     {"measured": {"precision": 0.86, "right": 28, "rows": 43, "corpora": 7}, "options": "A and C"}
         [["measured", "right in 28 of 43 rows of 7 corpora, 86 % of a corpus in the mean"], ["options", "A and C"]]
+        28 of 43 is the share over all rows; 86 % is the mean of the shares of the 7 corpora.
     {"rung": "exact", "gold": "1/2", "answer": "0.5", "form": "boxed"}
         {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
 """
@@ -99,7 +100,7 @@ def middle_cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return visible(text)
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
-    # Texts that are cut off need no changes.
+    # Only the parts that are shown are made visible: the rest may be long.
     return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
 
 
@@ -171,7 +172,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
 
 
 def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return the classes of answers of each row; the last stage that counted them counts."""
+    """Return the classes of answers of each row, as the last stage that wrote them for the row counted them."""
     answers: dict[RowKey, list[Fields]] = {}
     for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
         counted = group_by_row(fetch(table, keys, ["kind", "spellings", "votes", "systems"]))

@@ -1,11 +1,11 @@
-"""A report that may be given away: without the texts of the rows, or with what names somebody taken out of them.
+"""A report that may be given away: the texts of its rows are left out, or personal data is removed from them.
 
     left out    prompt "(42 characters)"                      numbers, reasons, verdicts and where rows ended stay
     redacted    prompt "[name 1] writes to [e-mail] ..."      without addresses, keys and names (`Redactor`)
 
-The page is made from a copy of the run in a temporary folder that holds nothing else: columns are copied because they
-are known to hold no text, so that a column that is new to this file is left out and not forgotten. Ids of rows stay:
-who has a problem can tell whether it was in the data.
+The page is made from a copy of the run in a temporary folder that holds nothing else: columns without text
+are copied from an allowlist, so that a new column is left out until it is listed here. Ids of rows stay, so a reader
+who knows a problem can tell whether it was in the data.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ class Redactor:
 
     @classmethod
     def for_texts(cls, texts: Iterable[str]) -> Redactor:
-        """Return one that knows the names in these texts.
+        """Return a redactor that knows the names in these texts.
 
-        A word is one where it stands inside of a sentence with a capital, or acts as a person does; unless the texts
-        have it without a capital as well ("He begins", "he begins") and it does not do both.
+        A word is a name if it is capitalised inside a sentence, or acts as a person does. If the texts also have it in
+        lower case ("He begins", "he begins"), both must hold.
         """
         persons: dict[str, None] = {}
         inside: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Files on disk: written whole or not at all, read up to a kill, told apart by digests; errors are one line.
+"""Helpers for files: atomic writes, reading of files that a killed process left unfinished, digests, and disk errors.
 
     with written_aside(path) as aside: ...    writes PATH.tmp and renames it at the end
     DigestCache(path).path(folder)            32 hex digits over a folder, remembered by size and modification time
@@ -63,8 +63,8 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
     """Turn what the system says against writing below `folder` into a SetupError of one line; other errors pass.
 
     Every command and every stage works inside of it. A library may wrap the error of the system in one of its kinds, or
-    give a text alone, so that the causes of an error are looked at too. An error that came up while another one was
-    handled is a bug of its own, unless the disk was full then.
+    give a text alone, so that the causes of an error are looked at too. An error that was raised in a handler of
+    another error (`__context__`) passes as a bug, unless the disk was full.
     """
     try:
         yield

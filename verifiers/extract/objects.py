@@ -81,9 +81,10 @@ def answer_in_json(text: str) -> str | None:
 
 
 def answer_in_box(text: str) -> str | None:
-    """Return the answer of an object that LaTeX typesets in a box, or None if it is none, empty where it has none.
+    """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    An object in braces that names no answer may itself be one.
+    The answer is empty for an object without braces that names no answer. One with braces returns None in this case,
+    because it may be the answer itself.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None

@@ -44,7 +44,7 @@ _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Words that are one letter away from a number word, and real."""
 _SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
 _TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
-"""The one slip of a short number word that is a word as well: people do not tow several of something."""
+"""Matches `tow` for `two` before a plural. The verb `to tow` rarely has a plural object without an article."""
 _MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
 """Letters and digits in one word: "f1ve"."""
 _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
@@ -120,7 +120,7 @@ def _short_slips() -> dict[str, str]:
 
 
 _SHORT_SLIPS = _short_slips()
-"""Other slips of short number words are words themselves too often."""
+"""Maps a misspelling of a short number word to the word: `tow` is missing because it is a word itself (`_TOW`)."""
 
 
 @detector("garbled_number", version="4", languages=("en",))

@@ -134,8 +134,7 @@ def _cheapest_first(state: VetState) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """The mutants (programs with a planted fault) that were run, those that pass all cases, and the number that
-    counts."""
+    """The result of running mutants, which are worked solutions with a planted fault, on a suite."""
 
     tried: int = 0
     """The mutants that were tried."""

@@ -69,7 +69,7 @@ class InputComparison:
         self.answers = answers
         """Each input with what the worked solution gives."""
         self.is_telling = len(answers) >= least
-        """Whether there are enough inputs for the agreement of two programs to say something."""
+        """Whether there are enough inputs to conclude from equal results that two programs are equivalent."""
         self.likely: set[int] = set(range(len(answers)))
         """The inputs whose answers are like those that the tests show."""
         self._state, self._limits = state, limits
