@@ -43,7 +43,7 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a normal text, single Chinese characters among them; numbers and commands are none."""
+    """Return the words of a normal text, single Chinese characters among them; numbers and commands are left out."""
     return _WORD.findall(_LATEX_COMMAND.sub(" ", text))
 
 

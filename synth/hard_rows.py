@@ -72,7 +72,7 @@ class Attempt:
     kept: bool = False
     """Whether it is a positive."""
     dropped: str | None = None
-    """Why it is none though it is right."""
+    """Why a right attempt is not a positive."""
     uses: int = 0
     """How many attempts have gone on from it."""
 

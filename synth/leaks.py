@@ -74,7 +74,7 @@ class LeakReason(StrEnum):
     IMPLAUSIBLE = "implausible"
     """It is too improbable behind the bare prompt."""
     UNCONFIRMED = "unconfirmed"
-    """Its answer can be guessed, and the row's right samples on the bare prompt are no more than chance."""
+    """Its answer can be guessed, and the row's right samples on the bare prompt are not more than chance."""
     NEAR_COPY = "near_copy"
     """The row has nearly the same positive already."""
     OVER_SHARE = "over_share"

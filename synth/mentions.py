@@ -8,9 +8,9 @@
     "The waiter gets the tip."                         nothing: the problem speaks of a tip
     "Okay, let me re-read the problem."                nothing: models begin like that
 
-Words that the problem itself uses are no mention. Talk of a correction ("this time", "not forgetting the 5") counts
-only where the output has not derived anything yet that it could be about. The patterns stand in `mentions.toml`; which
-of them a policy uses without any context is for `habits.py`.
+Words that the problem itself uses do not count as a mention. Talk of a correction ("this time", "not forgetting the 5")
+counts only where the output has not derived anything yet that it could be about. The patterns stand in `mentions.toml`;
+which of them a policy uses without any context is for `habits.py`.
 """
 
 from __future__ import annotations

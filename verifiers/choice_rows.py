@@ -186,7 +186,7 @@ def _is_closed(text: str) -> bool:
 
 
 def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
-    """Return the columns of options that the first records have, or None if they are no questions of choice."""
+    """Return the columns of options that the first records have, or None if they are not multiple-choice questions."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
     known = spelled(LISTS, filled)
     lists = [name for name in known if any(len(read_slots(values.get(name))) > 1 for values in samples)]

@@ -48,7 +48,7 @@ _RUN = re.compile(r"\\+")
 _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_text("utf-8").split())
 """Commands of LaTeX whose names are words."""
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
-"""Commands whose names are no words, so that two backslashes before one are never the end of a row and a word."""
+"""Commands whose names are not words, so that two backslashes before one are never the end of a row and a word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
 r"""A command behind two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
@@ -137,7 +137,7 @@ def restore_backslashes(text: str) -> str:
         return text
     if DELIMITED.search(text):
         return DELIMITED.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
-    # A text without words that are no commands is a formula itself, such as a gold.
+    # A text in which all words are commands is a formula itself, such as a gold.
     if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
         return _LOST.sub(r"\\\g<0>", text)
     return text

@@ -86,7 +86,7 @@ FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the p
 def hold_rows(rows: Rows) -> Rows:
     """Return rows that can be read more than once: what can only be walked through once becomes a list.
 
-    Raises InputError if `rows` are no rows.
+    Raises InputError if `rows` cannot be read as rows.
     """
     if isinstance(rows, str | Path | pl.DataFrame | pl.LazyFrame) or _package(rows) == "pandas":
         return rows

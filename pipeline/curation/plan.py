@@ -424,7 +424,7 @@ def _source(
     """Return what has to be run before `ingest`, and the source or sources and files that it reads."""
     data = config.data
     if isinstance(data, tuple):
-        # Shares of the selection are none of ingest's business, and no reason to read everything again.
+        # Shares of the selection do not concern ingest, and do not make it read everything again.
         sources = tuple(source.model_copy(update={"quota": None, "weight": None}) for source in data)
         return [], SeveralSources(sources=sources), _listed_files(data)
     files: dict[str, Path | Output] = {}

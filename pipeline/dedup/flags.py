@@ -53,7 +53,7 @@ class Conflict:
     """How each gold is written first, by its key."""
     _counts: Counter[int] = field(default_factory=Counter)
     _others: int = 0
-    """Rows whose gold is none of the first MAX_SHOWN."""
+    """Rows whose gold is not among the first MAX_SHOWN."""
 
     def add(self, name: str | int, prompt: str, gold: str | None, key: int) -> None:
         """Take in one more row, which is called `name`; `key` is equal for golds that are the same."""

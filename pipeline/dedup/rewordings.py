@@ -76,7 +76,7 @@ class DedupOutcome:
     capped: Marks
     """Whether it goes because its template has enough instances."""
     evidence: dict[int, str]
-    """JSON for rows that go and are no copies, by position."""
+    """Maps the position of a row that is dropped, but is not a copy, to its JSON."""
     translations: Sequence[Translation] = ()
     """Pairs that an encoder proposed and the reading confirmed; both rows stay."""
     overruled: Marks | None = None

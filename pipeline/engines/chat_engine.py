@@ -186,7 +186,7 @@ class ChatEngine:
 
 
 def read_chat_reply(content: bytes) -> ChatReply:
-    """Return the reply of a server. Raises Unsound for what is none."""
+    """Return the reply of a server. Raises Unsound if it is not a chat reply."""
     reply = read_json(content)
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None

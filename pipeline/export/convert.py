@@ -465,7 +465,7 @@ def tables_of(
 ) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and how many records could not become rows, by reason.
 
-    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError if
+    Files other than truegold's own tables are read as `source` says, into the folder `scratch`. Raises InputError if
     there is no set, or more of it is rejected than `bounds` allow.
     """
     if finished := finished_tables(data):

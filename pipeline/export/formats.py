@@ -103,7 +103,7 @@ class ExportRow:
 
     @property
     def options(self) -> list[str]:
-        """The options of its verifier, by which a trainer's own rewards do not judge. Tests are none."""
+        """The options of its verifier, which a trainer's own rewards ignore. Tests are not among them."""
         return [name for name in self.arguments if name != OTHER_GOLDS] if self.row["gold"] is not None else []
 
     @property

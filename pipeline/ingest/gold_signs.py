@@ -151,7 +151,7 @@ def lost_parts(gold: str, prompt: str, solution: str) -> bool:
 
 
 def language_of_golds(golds: Sequence[str], languages: Counter[str]) -> str | None:
-    """Return the language of golds that is none of the prompts', told alike by the golds of both halves."""
+    """Return the language of the golds if prompts do not use it and both halves of the golds agree on it."""
     languages_of_halves = {language_of(" ".join(golds[start::2])) for start in (0, 1)}
     (language, *others) = languages_of_halves
     return None if others or language == UNKNOWN or language in languages else language

@@ -48,7 +48,7 @@ MAX_CHARS = 4_000
 MIN_ROWS, MIN_SHARE = 3, 0.02
 """The fewest rows that make a fact, and their least share of those that could show the fault."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
-"""Facts that are no chance in any row: a small share is told too."""
+"""Facts that are never due to chance, so that a small share of rows is reported too."""
 MIN_REPEATED = 3
 """The fewest solutions that are the same but for their golds in a source where they only repeat them."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10

@@ -6,7 +6,7 @@
         judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
 
 It is not known whether an unread response is right. Each of the policy's is therefore put to the judge with the gold of
-another row, which differs from its own gold and does not stand at its end: calling it right is a mistake. Where the file
+another row, which differs from its own gold and does not stand at its end: to call it right is a mistake. If the file
 says which responses are wrong (a column `correct`), those keep their own gold. The hostile ones (`attacks.toml`) are
 made of the same golds: denials, several answers, text to the judge, and begging for the gold.
 

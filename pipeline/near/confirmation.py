@@ -9,7 +9,7 @@
     unknown      `Cuts.drop`                                         one row goes
     different    `Cuts.conflict`                                     both stay, flagged for review
 
-Different golds are no evidence on the texts, because wrong labels are what we look for. But in a corpus with many
+Different golds are not evidence on the texts, because wrong labels are what we look for. But in a corpus with many
 similar problems a pair with different golds needs a higher probability. Chinese school books, for example, ask many
 questions about one story (CHINESE_CONFLICT).
 

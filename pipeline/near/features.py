@@ -38,7 +38,7 @@ Traits = npt.NDArray[np.uint8]
 WORDLIKE = np.uint8(1)
 """The trait of words and numbers of any kind."""
 CONTENT = np.uint8(2)
-"""The trait of words that are no stopwords, and of Chinese characters."""
+"""The trait of Chinese characters, and of words other than stopwords."""
 HAN = np.uint8(4)
 """The trait of Chinese characters."""
 MARK = np.uint8(8)
@@ -74,7 +74,7 @@ TYPICAL_BYTES = 500
 ASKED = 2
 """The value of a word that the question has."""
 STRONG = 0.35
-"""Quantities of a smaller weight are no reason to compare: a rewording may drop them."""
+"""Quantities of a smaller weight do not make texts be compared: a rewording may drop them."""
 FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
 """A quantity and a content word are neighbours if they are at most so many tokens apart."""
@@ -437,7 +437,8 @@ def _to_set(row: arrays.Codes, feature: arrays.Codes, rows: int) -> csr_array:
 
 
 def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, rows: int) -> csr_array:
-    """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative features are none."""
+    """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative numbers are not
+    features."""
     used = feature >= 0
     table = _to_table(row[used], feature[used], np.where(asked[used], ASKED_FLAG, 1), rows)
     table.data = np.where(table.data >= ASKED_FLAG, ASKED, 1).astype(np.int8)

@@ -1,4 +1,4 @@
-"""Audits the verifiers that are no built-in ones before a profile pays samples by them.
+"""Audits verifiers that are not built in before a profile judges samples with them.
 
     checks.py:loose    pays 37 of 40 right answers and 33 of 41 wrong ones   J .12 (-.05 to .29)   warned of
     checks.py:swapped  pays 2 of 40 right answers and 39 of 41 wrong ones    J -.90 (-.96 to -.77) refused

@@ -345,5 +345,5 @@ def _score(value: Any) -> float | None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number; NaN is none, which TRL writes for None."""
+    """Return whether it is a number other than NaN, which TRL writes for None."""
     return isinstance(value, int | float) and not math.isnan(value)

@@ -76,7 +76,7 @@ class GoldReading:
 def with_gold(row: Row, gold: str | None) -> Row:
     """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one.
 
-    Where tests judge, with the reviewer's cases among them; BadSuite where they are no cases.
+    If tests judge the row, the reviewer's gold is cases to add to them. Raises BadSuite if it cannot be read as cases.
     """
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     if not takes_gold(row):

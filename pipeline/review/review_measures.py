@@ -15,7 +15,7 @@ Two reviewers agree as far as Cohen's kappa says (Cohen 1960, "A coefficient of 
     ada keep       20         5      agreed 35 of 50 = .70; by chance 25/50 * 30/50 + 25/50 * 20/50 = .50
     ada drop       10        15      kappa = (.70 - .50) / (1 - .50) = .40
 
-The categories are keep, drop, fix and unsure; two fixes with different golds are no agreement, and count as one
+The categories are keep, drop, fix and unsure; two fixes with different golds do not agree, and count as one
 category when chance is reckoned.
 """
 

@@ -8,9 +8,9 @@ fingerprints of the verifiers that it uses. `run_stage` works in `.partial/NAME-
 stage may take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
 `.superseded/NAME-KEY` and comes back from there with its configuration.
 
-Settings that a stage declares as `tunable` are no part of the key of unfinished work: with a lower learning rate a
-training goes on where it stopped. A finished stage's key has them all. Settings that are `aims` are no part of that
-one: a profile that was drawn for a selection of 1,000 rows serves one of 2,000, too.
+Settings that a stage declares as `tunable` are not part of the key of unfinished work: with a lower learning rate a
+training goes on where it stopped. A finished stage's key has them all. Settings that are `aims` are not part of it
+either: a profile that was drawn for a selection of 1,000 rows serves one of 2,000, too.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ MAX_ROW_BYTES = 64 * 2**20
 """Commands on one file read no longer line into memory; a run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
-"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are no text."""
+"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are not text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
@@ -403,7 +403,7 @@ single one."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file; raise InputError if it is none."""
+    """Open a Parquet file; raise InputError if it is not one."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:

@@ -5,7 +5,7 @@ The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {
 Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in place of lines, one object over several
 lines, a last line without an end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and
 Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all
-other lines, would turn those beyond 64 bits into floats). Blank lines are no rows.
+other lines, would turn those beyond 64 bits into floats). Blank lines are skipped.
 UTF-16 is read where the file begins with its mark.
 """
 
@@ -136,7 +136,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
 
 
 def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """Yield the records of a JSON Lines file; a blank line is none."""
+    """Yield the records of a JSON Lines file; blank lines are skipped."""
     _refuse_other_formats(path)
     if is_json_array(path):
         for line in _read_array(path, max_row_bytes):

@@ -8,8 +8,8 @@
     a verifier of one's own that reads boxes    checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
 
 A cause is said where it holds for eight of ten rows that are looked at. A verifier that compares texts reads anything;
-it is named only for short golds that no other one reads. Placeholders (`N/A`, `see solution`) are no golds and do not
-count. What is advised works when it is typed.
+it is named only for short golds that no other one reads. Placeholders (`N/A`, `see solution`) are not golds and do
+not count. What is advised works when it is typed.
 """
 
 from __future__ import annotations

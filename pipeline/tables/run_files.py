@@ -29,7 +29,7 @@ UNFINISHED = "unfinished_training"
 """The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
-"""Why rows leave that wait for a person: drops that follow from flags and are no findings of their own."""
+"""The reasons of rows that are held for a person: these drops follow from flags and are not findings themselves."""
 
 AFTER_TRAINING = "profile_after"
 """The stage whose flags come too late to hold a row back."""

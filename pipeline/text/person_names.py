@@ -26,7 +26,7 @@ NO_PERSONS = frozenset(
     " July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Celsius"
     " Fahrenheit Kelvin Earth Mars Venus Jupiter Saturn Roman Arabic Find Let Suppose Given Compute".split()
 )
-"""Words with a capital that are no persons."""
+"""Capitalised words that do not name a person."""
 NEAR_COPY = 0.7
 """Overlap of all words from which two texts count as near copies of each other."""
 MOST_NAMES = 8

@@ -42,7 +42,7 @@ MAX_CHARS = 4_000
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions in which word problems of schools count: m^2 and m^3 are none of them, but rare there."""
+"""Dimensions in which word problems of schools count: m^2 and m^3 are left out because they are rare there."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")

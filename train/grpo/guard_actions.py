@@ -155,7 +155,7 @@ class Responder:
         They are dead where the evaluation raises a hard alarm, and where the last steps were not finite. Without an
         evaluation, a guard that would have raised one had the run gone on (`unfinished`) is enough. With one it is not:
         the evaluation measures the last weights themselves, while the last batches were sampled by weights before them.
-        Weights that do not move are no better for it.
+        Weights that do not change are not better for it.
         """
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
@@ -388,7 +388,7 @@ class Responder:
         self._trainer.update_sampler()
         self.watch.start_over()
         self._rolled_back = (step, target, alarm.metric)
-        # Evaluations of discarded weights are no baseline for those to come.
+        # Evaluations of discarded weights are not a baseline for later ones.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
         self.watch.series[HELDOUT] = Series()
         for evaluated, (rate, error) in self._heldout.items():

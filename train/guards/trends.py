@@ -8,7 +8,7 @@
 Two tests decide. Theil and Sen's slope sees a slow move of any shape, and is deaf to single outliers; a change
 point (the split with the greatest difference of means, in standard errors) sees a sudden one, also near the end. Noise
 is taken from the differences of neighbours, and both tests are widened by how long it lasts, so that batches of unlike
-difficulty are no trend.
+difficulty are not taken for a trend.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class OptimizerStates:
 
     def _storages(self) -> list[tuple[torch.UntypedStorage, bool]]:
         """Return the storages of all states on this device, with whether gradients alone are in there. The model's own
-        weights are none of them."""
+        weights are left out."""
         module = self._engine.module
         weights = chain(module.parameters(), module.buffers())
         # Under ZeRO 3 a weight is empty, and the rank's share of it is in `ds_tensor`.

@@ -46,7 +46,7 @@ holds more memory than its logits."""
 
 
 def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """Load the checkpoint in folder `model`. Raises SetupError if it is none.
+    """Load the checkpoint in folder `model`. Raises SetupError if it is not a checkpoint.
 
     settings: DeepSpeed's configuration. Where `is_sharded` holds of it, every rank calls this, and keeps its share of
     each layer as that is read: none holds the whole model.

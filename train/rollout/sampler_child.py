@@ -56,7 +56,7 @@ from truegold.verifiers.sandbox.errors import TruegoldError
 ALIVE_EVERY_S = 60.0
 """How often a stream says that it goes on, whether anything is finished or not."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""Variables by which a process knows that it is one of several ranks. The sampler is none of them."""
+"""Variables by which a process knows that it is one of several ranks. The sampler is not a rank."""
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,7 @@ def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[st
 
 
 def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
-    """Return the tools of what should be an environment. Raises ConfigError if it is none."""
+    """Return the tools of an environment. Raises ConfigError if the object is not an environment."""
     hint = "See docs/how-to/train-on-dialogues.md for what an environment is."
     try:
         missing = [name for name in ("reset", "step") if not callable(getattr(environment, name, None))]

@@ -170,7 +170,7 @@ class Recording:
                 ) from error
 
     def _add(self, line: str) -> None:
-        """Add an episode. Raises TypeError or ValueError for what is none."""
+        """Add an episode. Raises TypeError or ValueError if the line is not an episode."""
         episode = json.loads(line)
         if not isinstance(episode, dict):
             raise TypeError(f"it is a {type(episode).__name__}, not an object")

@@ -91,7 +91,7 @@ class RowTruth:
     verifier_args: str = "{}"
     problem: str | None = None
     unread: str | None = None
-    """Why what stands in place of gold is none, or None if it is one."""
+    """Why the value in place of gold cannot be read as a gold, or None if it can."""
     is_foreign: bool = False
     """Whether the row is of a kind, or of a data set, that the trainer's own scorer judges."""
 

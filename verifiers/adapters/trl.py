@@ -79,9 +79,9 @@ _DEFAULT = TruegoldReward()
 
 
 def _by_row(name: str, values: Any, completions: int) -> Any:
-    """Return a column with an entry for each completion, which a text or number that stands alone is for all of them.
+    """Return a column with an entry for each completion. A single text or number is repeated for all of them.
 
-    Raises ConfigError if a column is none of this batch: TRL hands each with an entry for every completion.
+    Raises ConfigError if a column is not of this batch: TRL hands each with an entry for every completion.
     """
     if isinstance(values, str | Number) or getattr(values, "shape", None) == ():
         return [values] * completions

@@ -422,7 +422,7 @@ class Letter(Form):
 
 @dataclass(frozen=True, slots=True)
 class WordForm(Form):
-    """One to three words that are no mathematics."""
+    """One to three words that are not mathematics."""
 
     word: str
     kind: ClassVar[str] = "word"

@@ -75,7 +75,7 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def checker_of(spec: str | Mapping[str, Json]) -> Checker:
-    """Return the checker that a text or an object names. Raises `BadSuite` if that is none, or a program."""
+    """Return the checker that a text or an object names. Raises `BadSuite` if it is unknown, or a program."""
     kind, options = read_spec(spec, "checker")
     if kind == "program":
         raise BadSuite("checker is a program, which has to be run")
@@ -106,7 +106,8 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` if it is none."""
+    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` if it is not a
+    checker."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():

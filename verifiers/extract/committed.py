@@ -161,7 +161,7 @@ _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer"
 MAX_BOXES = 16
 """The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
-"""More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
+"""More braces and commands than this are not an answer. Stops boxes with hundreds of thousands of braces."""
 MAX_DENIAL_CHARS = 160
 """Characters before and after a box that are searched for words that deny it."""
 MAX_OPTION_CHARS = 40

@@ -1,13 +1,13 @@
 r"""Reads the answer from sentences that repeat the problem, and removes sentences that explain the answer.
 
     response                                                            result
-    Nike had current assets of $16,525 million at the end of 2019.      Nike had current assets of $16,525 million at the
-                                                                        end of X., where the problem names 2019
+    Nike had current assets of $16,525 million at the end of 2019.      ... $16,525 million at the end of X., if the
+                                                                        problem names 2019
     The ratio is 1.73. This is calculated by dividing 26 by 15.         The ratio is 1.73.
     The ratio is 26/15. This is found to be 1.73.                       unchanged: the last sentence has a result
     There are three objects left on the table.                          There are 3 objects left on the table.
     还剩四分之三。                                         还剩 3/4。
-    Crimson is not the minimum.                                         no, where the problem asks "Is Crimson the minimum?"
+    Crimson is not the minimum.                                         no, for "Is Crimson the minimum?"
 
 A number is recognised only as the problem spells it: `two thousand` does not match 2,000.
 """

@@ -78,7 +78,7 @@ _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.
 _ABOUT = re.compile(rf"(?:[,\s]*(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*){{1,4}}")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _LABELLED_TEXT = re.compile(r"[A-J]\.\s+(\S[^.!?\n]{0,80})\.?")
-"""B. Rome: a letter and the text of its option, which are no two sentences."""
+"""B. Rome: a letter and the text of its option, which are one sentence."""
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
 MAX_RETRACTION_CHARS = 400

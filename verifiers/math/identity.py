@@ -152,7 +152,7 @@ def same_growth(gold: Node, answer: Node) -> bool:
         return False
     names = symbols(gold_term)
     if mark.name in _FREQUENCIES and not names <= _SIZE_LETTERS:
-        return False  # \\omega t and \\omega/9 are no growth.
+        return False  # \\omega t and \\omega/9 are not growth.
     ratios: list[mpfr] = []
     for size in _SIZES:
         point = {name: Num(mpq(size)) for name in names}

@@ -27,7 +27,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 
 REMEMBERED_PROBLEMS = 1_024
 MAX_QUANTITY_CHARS = 40
-"""Longer golds are no number with a letter."""
+"""Longer golds are not a number with a letter."""
 _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 """The T of a gold of `5T`."""
 _IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")

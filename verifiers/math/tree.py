@@ -257,7 +257,7 @@ class Family(Node):
 
 @dataclass(slots=True, eq=False)
 class Text(Node):
-    """Words that are no mathematics, in lower case."""
+    """Words that are not mathematics, in lower case."""
 
     words: tuple[str, ...]
 

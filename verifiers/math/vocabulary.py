@@ -57,7 +57,7 @@ COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
     TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),
 )  # fmt: skip
-"""All commands that the reader knows. They tell `\\\\frac`, a command with a doubled backslash, from `\\\\x`, a new row."""
+"""All commands that the reader knows. They tell `\\\\frac`, whose backslash is doubled, from `\\\\x`, a new row."""
 
 _COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
     **{name: ("big", text) for name, text in _BIG_OPERATORS.items()},
@@ -98,7 +98,8 @@ SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in sign
 }
 """Maps a character to the text that is read in its place: ≤ to `\\le`, α to `\\alpha`."""
 BOUNDS, LABELS = spellings(_TABLES["bounds"]), spellings(_TABLES["labels"])
-"""Maps a phrase before a bound to its relation (`at least` to `\\ge`), and a label to its usual form (`minimum` to `min`)."""
+"""Maps a phrase before a bound to its relation (`at least` to `\\ge`), and a label to its short form (`minimum` to
+`min`)."""
 HALVES_OF_DAY = spellings(_TABLES["halves_of_day"])
 """Maps a Chinese word for a part of the day to `am` or `pm`."""
 HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]

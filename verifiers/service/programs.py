@@ -7,7 +7,8 @@ SandboxFusion:
 
 Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. Its wall time may be
 `BUSY_S` longer, for a core to become free. A program that exceeds its wall time gets TimeLimitExceeded if it computed
-for a quarter of its timeout, else SandboxError. If the request runs out of time first, the answer is `Unjudged`. Requests for fetched files or `args` are answered with a SandboxError.
+for a quarter of its timeout, else SandboxError. If the request runs out of time first, the answer is `Unjudged`.
+Requests for fetched files or `args` are answered with a SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` ask:
 

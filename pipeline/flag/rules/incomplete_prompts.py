@@ -92,7 +92,7 @@ _HAS_DRAWING = re.compile(
 """A drawing or a table that the text has itself."""
 MAX_CELL_CHARS = 30
 MAX_ROW_CHARS = 150
-"""Longer parts of a line are no cells, and longer lines no rows."""
+"""Longer parts of a line are not cells, and longer lines are not rows."""
 _ENUMERATED = re.compile(r"(?:\(?(?:[A-Ja-j]|\d{1,2}|[ivxIVX]{1,4})[.)、:：]|[（(][A-J\d]{1,2}[）)]|[①-⑳])")
 """The start of an option or of a part of a problem, which is not a row of a table."""
 _LABELLED_ROW = re.compile(

@@ -139,7 +139,7 @@ def garbled_number(row: Row) -> list[Finding]:
 
 
 def _with_letters(prose: str, prompt: str) -> Iterator[str]:
-    """Yield number words with digits in them, and numbers with letters that are no symbols of the prompt."""
+    """Yield number words with digits in them, and numbers with letters that are not symbols of the prompt."""
     for match in _MIXED.finditer(prose):
         if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
             yield match[0]

@@ -80,7 +80,7 @@ MAX_COMPARED_CHARS = 2**20
 MIN_TEXT_CHARS = 3
 """Single words that differ are alike only from this length on, and only if both have the same length."""
 MIN_DISTINCT = 3
-"""With this many different values in an output, the same values in another order are no accident."""
+"""With this many different values in an output, the same values in another order are not an accident."""
 Line = Sequence[str]
 """The words of a line of output."""
 

@@ -313,7 +313,7 @@ def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
 
 
 def _read_arguments(text: str) -> Arguments | None:
-    """Return the positional arguments of a call as values; None where they are none, or are named."""
+    """Return the positional arguments of a call as values; None if they are not values, or are named."""
     if len(text) > MAX_INPUT_CHARS:
         return None
     try:

@@ -86,7 +86,8 @@ MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that no list knows are words."""
 MAX_FUNCTION_LETTERS = 6
 _COUNTS = re.compile(r":?\s+\d")
-"""The blank and the figure behind the verb of `Es sind 24` and `They cost 24`, which are no sine and no cosine."""
+"""The blank and the figure behind the verb of `Es sind 24` and `They cost 24`, which are neither a sine nor a
+cosine."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
@@ -106,7 +107,7 @@ MAX_TOKENS = 1_500
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
 """Letters with accents, which belong to the word around them."""
 _MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
-"""Vowel signs of Arabic, Indic scripts and Thai, which are no letters on their own."""
+"""Vowel signs of Arabic, Indic scripts and Thai, which are not letters on their own."""
 _TOKEN = re.compile(
     rf"(?P<letters>[A-Za-z]+(?![A-Za-z{_LATIN}]))|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
     rf"|(?P<foreign>[A-Za-z]*[{_LATIN}][A-Za-z{_LATIN}]*|[^\x00-\x7f\W\d_](?:[^\x00-\x7f\W\d_]|[{_MARKS_OF_LETTERS}])*)"

@@ -434,7 +434,8 @@ class ArgumentUse:
         return None if compared.isdisjoint(variables | result_names) else "identity"
 
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
-        """Return whether the contents of variables are tested after a statement, and are no result's expected value."""
+        """Return whether the contents of variables are tested after a statement, other than as the expected value of a
+        result."""
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
             inner = later.body if isinstance(later, ast.With) else [later]

@@ -5,7 +5,7 @@
     Array("float64", (2, 2), [[..]])   a numpy array, where numpy is not to be loaded
     Instance("ListNode", {...})        an object of a class whose fields are known, where the class is not
 
-These are no dataclasses: every sandboxed process would carry along what those import.
+These are not dataclasses: every sandboxed process would carry along what those import.
 """
 
 from __future__ import annotations
