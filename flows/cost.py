@@ -54,7 +54,7 @@ class StageCost:
     """Whether parts of its rows are worked on by as many processes as there are cores."""
 
     def seconds(self, rows: int, cores: int = 1) -> float:
-        """Return the time for so many rows on so many cores."""
+        """Return the time for a number of rows on a number of cores."""
         return self.start_s + self.row_s * rows / (cores if self.by_part else 1)
 
 

@@ -48,7 +48,7 @@ def words(text: str) -> list[str]:
 
 
 def runs(of_words: list[str], length: int) -> set[tuple[str, ...]]:
-    """Return all runs of so many words."""
+    """Return all runs of this many words."""
     return {tuple(of_words[start : start + length]) for start in range(len(of_words) - length + 1)}
 
 

@@ -147,7 +147,7 @@ def is_guessable(row: Row) -> bool:
 
 
 def tail_probability(right: int, tries: int, rate: float) -> float:
-    """Return how probable so many right tries or more are, where each is right at this rate."""
+    """Return the probability of this many right tries or more, if each is right at this rate."""
     wrong = 1 - rate
     return math.fsum(math.comb(tries, n) * rate**n * wrong ** (tries - n) for n in range(right, tries + 1))
 

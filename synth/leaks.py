@@ -34,10 +34,10 @@ _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
 """A sentence of guidance with fewer words cannot be quoted, and a problem with fewer words is in no language."""
 COMPUTING_TIMES = 2
-"""A run of words from a sentence of guidance that computes something has to be so many times longer to be a quotation:
-two derivations of the same are much alike."""
+"""A run of words from a sentence of guidance that computes something has to be this many times longer to be a
+quotation: two derivations of the same are much alike."""
 MIN_STEMS = 3
-"""A sentence is retold only where so many of its meanings come again which the problem does not explain."""
+"""A sentence is retold only where this many of its meanings come again which the problem does not explain."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 """Six English words in a row: "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4

@@ -38,7 +38,7 @@ needs if there are too few samples of the policy to compare with."""
 RAREST = math.log(0.001)
 """A right answer to a row that hardly ever passes is rare: its sequence may be less probable by this factor besides."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""With enough of them, so many are scored, and this share of them may be less probable."""
+"""With enough of them, this many are scored, and this share of them may be less probable."""
 
 
 @dataclass

@@ -233,7 +233,7 @@ def _are_letters(answer: str | None, samples: Samples) -> bool:
 
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
-    """Tell whether a column other than gold has letters or indices of so many options."""
+    """Tell whether a column other than gold has letters or indices of this many options."""
     if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("target")]:
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]

@@ -357,8 +357,8 @@ class ProfileConfig(VerdictConfig):
     """The share of rows without a right sample that selection takes at most; `select.zero_share` where it is left
     out."""
     budget_tokens: int | None = Field(default=None, ge=1)
-    """No sample starts after so many sampled tokens. Running samples are finished. Rows without a sample are dropped as
-    `not_sampled`."""
+    """No sample starts after this many sampled tokens. Running samples are finished. Rows without a sample are dropped
+    as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The temperature of sampling, as training will have it."""
     top_p: float = Field(default=1.0, gt=0, le=1)

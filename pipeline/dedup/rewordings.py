@@ -51,7 +51,7 @@ COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
 """Rows that are read at a time."""
 SHARED_OPTIONS_ROWS = 4
-"""Options are common if so many questions have them."""
+"""Options are common if this many questions have them."""
 
 
 class Translation(NamedTuple):

@@ -313,7 +313,7 @@ class VllmEngine:
 
 
 def _set_threads(configured: int | None, beside_trainer: bool) -> str:
-    """Have torch and vLLM compute with so many threads from now on, and return a line on how many these are and why.
+    """Have torch and vLLM compute with this many threads from now on, and return a line on how many these are and why.
 
         2 cores, nothing else runs        ->  2
         2 cores, 7 processes want to run  ->  1

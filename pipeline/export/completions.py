@@ -53,7 +53,7 @@ class CompletionChoice:
     """How many completions of a row are taken, and of which."""
 
     per_row: int = 1
-    """At most so many of either kind."""
+    """At most this many of either kind."""
     seed: int = 0
     origins: Sequence[str] = BEFORE_TRAINING
     """Stages, as in ORIGINS."""

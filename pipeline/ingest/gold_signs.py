@@ -6,7 +6,7 @@ r"""Signs of how a gold came to be, read from one row: compared with its solutio
     lost_parts("x = 4", "Solve ...", "So x = 4 and y = 3.")   True
     told_behind_question("... How many? Control: 84.", "84")  "Control: 84."
 
-Each sign may be chance in one row; `source_facts` says where so many rows show it that it is not.
+Each sign may be chance in one row; `source_facts` says whether too many rows show it for that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ END_CHARS = 80
 """The end of a solution, where its answer stands."""
 NEAR_END = 40
 LAST_NUMBERS = 2
-"""The answer is one of so many numbers at the end: "which makes 38 in 6 years"."""
+"""The answer is one of the last numbers, this many: "which makes 38 in 6 years"."""
 
 _FIGURE = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?/\s?\d+)?")
 _FINAL = re.compile(rf"\([^()]{{1,40}}\)|\[[^\[\]]{{1,40}}\]|{_FIGURE.pattern}")

@@ -83,7 +83,7 @@ def ingest(
     progress: Progress,
     part_rows: int = PartsConfig().rows,
 ) -> StageReport:
-    """Read the sources (and their held-out files) into `rows.parquet`, in parts of so many rows, and `rejects.jsonl`.
+    """Read the sources (and their held-out files) into `rows.parquet`, in parts of this many rows, and `rejects.jsonl`.
 
     The stages after it keep the parts, so that they are cut here for a whole run.
     """

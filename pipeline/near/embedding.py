@@ -38,7 +38,7 @@ Encoder = Callable[[Sequence[str]], Floats]
 MIN_COMMON_NUMBERS = 2
 """Fewer numbers in common are met by accident."""
 MAX_ONE_SIDED = 1
-"""So many numbers may be words on one side: `half`, 一半."""
+"""The most numbers that may be written as words on one side: `half`, 一半."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ CHUNK = 20_000
 CUT_BATCH = 40_000
 """Texts of up to TYPICAL_BYTES that are cut at a time; of longer texts fewer."""
 TYPICAL_BYTES = 500
-"""A longer text counts as several texts, one for each so many bytes."""
+"""A longer text counts as several texts, one for every this many bytes."""
 
 ASKED = 2
 """The value of a word that the question has."""
@@ -77,7 +77,7 @@ STRONG = 0.35
 """Quantities of a smaller weight do not make texts be compared: a rewording may drop them."""
 FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
-"""A quantity and a content word are neighbours if they are at most so many tokens apart."""
+"""A quantity and a content word are neighbours if they are at most this many tokens apart."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """Takes the tokens of a chunk: the text and a hash of each token, ascending by text, and the number of texts."""

@@ -70,7 +70,7 @@ class DrawPlan(Protocol):
         """Return at most `count` samples to draw next."""
 
     def spend(self, request: RowRequest, tokens: int) -> None:
-        """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
+        """Record that a sample with this number of tokens was drawn, whose verdict is not known yet."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
         """Take in the verdict on a sample, or None if samples are not judged."""

@@ -22,7 +22,7 @@ from truegold.verifiers.registry import BUILT_IN
 
 GOLDS = 20
 SECONDS = 30.0
-"""An audit of so many golds takes so long at most: some 1,500 verdicts, where they are quick."""
+"""An audit of this many golds takes so long at most: some 1,500 verdicts, where they are quick."""
 MOST_GAMED = 0.05
 """The greatest paid share of responses that commit to nothing; where more are paid, a policy learns to write them."""
 

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUP_ROWS = 256
 GROUP_TOKENS = 2**17
-"""A row group, which is read as a whole, has so many samples at most, or ends with the one that reaches so many
+"""A row group, which is read as a whole, has this many samples at most, or ends with the one that reaches this many
 tokens."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
@@ -38,7 +38,7 @@ SPREAD = 0x9E3779B97F4A7C15
 """An odd number by which the samples of a prompt come to lie apart in the order of keys."""
 ALL_BITS = 2**64 - 1
 MERGED_AT_A_TIME = 256
-"""Indexes are merged in so many steps."""
+"""Indexes are merged in this many steps."""
 
 PART_SCHEMA = pa.schema(
     [

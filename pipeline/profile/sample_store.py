@@ -34,7 +34,7 @@ from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
 PART_BYTES = 256 * 2**20
-"""Samples become a part when there are so many, or when their lines have so many bytes."""
+"""Samples become a part when there are this many, or when their lines have this many bytes."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:

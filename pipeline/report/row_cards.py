@@ -83,7 +83,7 @@ CUTS = (
     (2_000, TextCuts(prompt=4_000, completion=2_000, samples=8)),
     (12_000, TextCuts(prompt=2_000, completion=600, samples=4)),
 )
-"""The cuts for a page of up to so many rows."""
+"""The cuts for a page of up to this many rows."""
 FEWEST = TextCuts(prompt=800, completion=300, samples=2)
 """The cuts for a page of more."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
@@ -91,7 +91,7 @@ WHOLE = TextCuts(*[sys.maxsize] * 5)
 
 
 def cuts_for(rows: int) -> TextCuts:
-    """Return the cuts for a page of so many rows."""
+    """Return the cuts for a page of this many rows."""
     return next((cuts for most, cuts in CUTS if rows <= most), FEWEST)
 
 
@@ -143,7 +143,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def judged_by(row: Mapping[str, Any], chars: int) -> Fields:
-    """Return the `tests` of a row, so many characters of them, or the `settings` of its verifier."""
+    """Return the beginning of the `tests` of a row, or the `settings` of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
         return {"tests": shown_tests(row["verifier_args"], chars)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}

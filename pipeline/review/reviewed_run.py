@@ -286,7 +286,8 @@ class ReviewQueue:
 
 
 def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) -> ReviewQueue:
-    """Return so many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's rows."""
+    """Return this many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's
+    rows."""
     population = run.rows.select(KEY)
     if among == "flagged":
         tables = run.files.tables(FLAGS_FILE, (*BEFORE_SETTLE, "profile"))

@@ -46,7 +46,7 @@ from truegold.verifiers.row_kinds import are_tests
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a look takes seconds."""
 SPREAD_RECORDS = 20_000
-"""The verifier is chosen by 100 of so many records, or of all that a smaller file has."""
+"""The verifier is chosen by 100 of the first records, this many, or of all that a smaller file has."""
 READ_BYTES = 2**25
 """A larger file is not read to count the records of CSV, of an array, or of packed lines."""
 BLOCK = 2**20

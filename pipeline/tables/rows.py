@@ -262,7 +262,7 @@ class TableWriter:
 
 
 class PartsWriter:
-    """Writes dicts to a table in parts of so many rows, as a file where they fit into one. A context manager.
+    """Writes dicts to a table in parts of this many rows, as a file where they fit into one. A context manager.
 
     A part ends before as well where its texts come to PART_BYTES.
     """

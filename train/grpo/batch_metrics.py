@@ -143,7 +143,7 @@ def _passed(score: float | None) -> float | None:
 
 
 def _deviation(values: Sequence[float | None]) -> float | None:
-    """Return the standard deviation of what is known; None of fewer than two values."""
+    """Return the standard deviation of the known values, or None if fewer than two are known."""
     known = [value for value in values if value is not None]
     return stdev(known) if len(known) > 1 else None
 

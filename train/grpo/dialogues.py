@@ -90,7 +90,7 @@ class DialogueGroups(SampledGroups):
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row; what is measured of these episodes is let go."""
+        """Return this many scores of each held-out row; what is measured of these episodes is let go."""
         completions = self._play(rows, positions, samples, -1 - self.rollout.version, sampling)
         self.metrics.pop()
         return [completion.score for completion in completions]

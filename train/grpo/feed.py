@@ -283,13 +283,13 @@ HOPELESS_MEMORY = 0.99
 DRIFT_PER_STEP = 0.1
 """The standard deviation of a step's drift, in log-odds."""
 RECENT_GROUPS = 150.0
-"""The moments of all pass rates come from about so many last groups."""
+"""The moments of all pass rates come from about this many last groups."""
 RATIO_GROUPS = 40.0
 """How many groups weigh against a step's own in the ratio that predicted shares are multiplied by."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The least and the greatest such ratio."""
 MOST_STRENGTH = 200.0
-"""A pass rate counts as known from at most so many samples, because the policy changes."""
+"""A pass rate counts as known from at most this many samples, because the policy changes."""
 MOST_COMPONENTS = 4
 """Components of a profile's posterior that are carried on; neighbours become one."""
 FURTHEST = 5.0

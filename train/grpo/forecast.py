@@ -38,7 +38,7 @@ UNRELATED = (0.01, 0.03, 0.1, 0.2)
 SPREAD_STRENGTH = 2.0
 """The strength of the Beta distribution of such pass rates."""
 MOST_STRENGTH = 50.0
-"""No pass rate is taken for better known than by so many samples."""
+"""No pass rate is taken for better known than by this many samples."""
 LATER = 4.0
 """If a change at a later step explains so much more, it was the policy that changed."""
 Z_999 = 3.29

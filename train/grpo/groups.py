@@ -334,8 +334,8 @@ class SampledGroups:
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many correctness scores of each held-out row, in order. positions: the positions of the rows among
-        all held-out rows."""
+        """Return this many correctness scores of each held-out row, in order. positions: the positions of the rows
+        among all held-out rows."""
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
         with interruptible():

@@ -219,7 +219,7 @@ class Responder:
         )
 
     def remember(self, step: int) -> None:
-        """Store the present state for the checkpoint of so many finished steps."""
+        """Store the present state for the checkpoint of this many finished steps."""
         state = {**self._trainer.state(), "guards": self.state()}
         self._finished = (step, pickle.dumps((state, generator_states())))
         self._updates = self._trainer.updater.steps

@@ -38,7 +38,7 @@ def show_completions(out_dir: Path, step: int, config: ShownConfig, log: Metrics
 
 
 def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
-    """Return so many completions of a step's file at most, right and other ones in turn."""
+    """Return this many completions of a step's file at most, right and other ones in turn."""
     sampled = pl.read_parquet(path, columns=list(COLUMNS))
     is_right = sampled["score"].eq_missing(1.0)
     right, others = (sampled.filter(kind).head(most).to_dicts() for kind in (is_right, ~is_right))

@@ -33,7 +33,7 @@ REWORDED_SHOWN = 5
 """Held-out rows that are named of those that are trained on in other words."""
 
 PROBE_POOL = 256
-"""The probe's prompts are chosen among those of so many rows."""
+"""The probe's prompts are chosen among those of this many rows."""
 
 
 @stage_function(version=15, isolated=True, judges="rows", tunable=TUNABLE_GRPO)

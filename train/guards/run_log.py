@@ -60,9 +60,9 @@ WIDEST = 0.55
 GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
 """Columns that say nothing of who wrote them."""
 FEWEST_NAMES = 3
-"""A file without steps is a log if at least so many of its columns are metrics."""
+"""A file without steps is a log if at least this many of its columns are metrics."""
 FILLED = 4
-"""A row of NaN with at least so many names is left out. With fewer names, the NaN were logged."""
+"""A row of NaN with at least this many names is left out. With fewer names, the NaN were logged."""
 MOST_REPEATS = 4
 """A log that repeats a step more often than this has a line for each rollout, not for each step."""
 

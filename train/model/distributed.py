@@ -197,9 +197,9 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
 
 
 ANNOUNCE_S = 5.0
-"""A wait is announced after so many seconds; a build takes half a minute."""
+"""A wait is announced after this many seconds; a build takes half a minute."""
 PATIENCE_S = 300.0
-"""A wait is given up after so many seconds."""
+"""A wait is given up after this many seconds."""
 POLL_S = 0.1
 
 

@@ -498,8 +498,8 @@ class TrainingEngine:
             )
 
     def checkpoint_bytes(self) -> int:
-        """Return how many bytes DeepSpeed's part of a checkpoint takes, of all ranks: the weights, and of what is
-        trained both moments and, where the optimizer has one of its own, the float32 copy."""
+        """Return how many bytes DeepSpeed's part of a checkpoint takes, of all ranks: the weights, and for
+        trained weights both moments and, where the optimizer has one of its own, the float32 copy."""
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (
             12 if self._engine.zero_optimization() else 8

@@ -132,7 +132,7 @@ def render_model_card(card: ModelCard, license_: str | None = None) -> str:
 
 
 def render_weights_card(config: GrpoConfig, step: int) -> str:
-    """Return the card of weights on the way, after so many steps."""
+    """Return the card of weights on the way, after this many steps."""
     head = {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": list(TAGS)}
     settings = "".join(f"| {name} | {value} |\n" for name, value in _settings(config.model_dump(mode="json"), {}))
     return (

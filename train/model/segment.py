@@ -78,7 +78,7 @@ class Segment:
 
     @property
     def stretches(self) -> Versions:
-        """The stretches of what is the policy's own, also where it is all of one version."""
+        """The stretches that the policy has written, also where it is all of one version."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 

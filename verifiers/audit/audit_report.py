@@ -208,7 +208,7 @@ def audit(
 ) -> AuditReport:
     """Measure a verifier, given by name or as an object, on gold answers.
 
-    info: what the verifier gets as `info`, for all golds alike. limit: of more distinct golds so many are drawn, the
+    info: what the verifier gets as `info`, for all golds alike. limit: the most distinct golds that are drawn, the
     same ones for the same `seed`. cpu_s, wall_s: what one verdict may cost before it counts as undecided.
     gold_response: a template of the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found.
     seconds: where all would take longer, fewer golds and answers are drawn. on_verdicts: is called with the verdicts so
@@ -253,7 +253,8 @@ def _draw(golds: list[str], limit: int, seed: int) -> list[str]:
 
 
 def _fit(golds: list[str], verdicts: float, seed: int) -> tuple[list[str], int | None]:
-    """Return the golds for which so many verdicts are enough, and how many answers of each; None for all of them."""
+    """Return the golds for which this number of verdicts is enough, and how many answers of each; None for all of
+    them."""
     if sum(1 + _count_trials(gold) for gold in golds) <= verdicts:
         return golds, None
     most = max(FEWEST_TRIALS, int(verdicts / len(golds)) - 1)

@@ -126,8 +126,8 @@ def check(
 
     verifier: a name as in a config, or an object. golds: answers it is made for; without them standard ones are tried.
     info: what it gets as `info`. cpu_s, wall_s, memory_bytes: what one verdict may cost. gold_response: a template of
-    the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found. seconds: what is not begun
-    after so many is left out. on_verdicts: is called with the verdicts so far and about how many there will be.
+    the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found. seconds: checks that have
+    not begun by then are left out. on_verdicts: is called with the verdicts so far and about how many there will be.
     """
     load(verifier)
     count = VerdictCount(on_verdicts)

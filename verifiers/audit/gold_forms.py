@@ -67,7 +67,7 @@ def exact_decimal(value: Fraction) -> str | None:
 
 
 def fixed(value: Fraction, decimals: int) -> str:
-    """Rounded to so many decimals, halves away from zero."""
+    """Rounded to this many decimals, halves away from zero."""
     scaled = abs(value) * 10**decimals
     digits = str((scaled + Fraction(1, 2)).__floor__()).rjust(decimals + 1, "0")
     minus = sign(value) if digits.strip("0") else ""
@@ -479,7 +479,7 @@ def shift(form: Scalar) -> str:
 
 
 def move(form: Scalar, steps: int) -> str:
-    """The value so many whole steps further up."""
+    """The value that many whole steps higher."""
     return latex(form.value + steps) if isinstance(form, Rational) else f"{form}{steps:+d}"
 
 

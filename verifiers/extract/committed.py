@@ -258,7 +258,7 @@ _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(
 """A line of one part: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 MAX_PART_LINES_CHARS = 1_000
-"""Numbered parts are searched in so many characters at the end of a text."""
+"""Numbered parts are searched in this many characters at the end of a text."""
 
 
 def final_part(response: str) -> str:

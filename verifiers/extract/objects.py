@@ -24,7 +24,7 @@ from truegold.verifiers.extract.stated_values import PATTERNS
 MAX_CHARS = 20_000
 """Longer objects are not read, and only so much of the end of a response is searched for one."""
 MAX_NESTING = 3
-"""An answer inside of so many objects is still read."""
+"""The depth of nested objects at which an answer is still read."""
 MAX_OBJECTS = 8
 """Objects of a response that are read at most. Stops thousands that are opened and never closed."""
 

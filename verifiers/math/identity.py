@@ -39,10 +39,10 @@ from truegold.verifiers.math.tree import (
 )
 
 CONSTANT_BITS = 320
-"""Two constants are compared once, to so many bits. They do not agree by chance to 95 digits."""
+"""Two constants are compared once, to this many bits. They do not agree by chance to 95 digits."""
 
 POINT_BITS = 128
-"""Expressions are compared at several points, to so many bits at each."""
+"""Expressions are compared at several points, to this many bits at each."""
 
 MAX_BITS = 1_600
 """The precision in bits for a second comparison, if the difference is lost in rounding."""

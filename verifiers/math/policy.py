@@ -67,7 +67,7 @@ class Policy:
     or a unit is a measured number, and an answer of two figures or more may differ by a hundredth of it; a whole gold
     of three digits is answered by a decimal that rounds to it, a fraction or a root by a decimal of three figures."""
     decimals: int | None = None
-    """Numbers must agree only to so many decimals."""
+    """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
     """Numbers may differ by this relative error."""
     answer_digits: int | None = None
@@ -202,7 +202,7 @@ def seconds_left() -> float:
 
 
 def digit_steps(bits: int) -> int:
-    """Return the steps of one operation on rationals of so many bits, including their common divisor."""
+    """Return the steps of one operation on rationals of this many bits, including their common divisor."""
     return 1 + bits * bits // 1_000_000
 
 

@@ -16,7 +16,7 @@ IDLE_S = 5.0
 """Seconds that a program may spend waiting, for input that never comes or asleep. Stops `sleep(10**6)`."""
 
 WALL_FACTOR = 20.0
-"""The clock may run so many times what a program may take by itself, so that the machine may be busy."""
+"""The clock may run this many times what a program may take by itself, so that the machine may be busy."""
 
 BOX_MB = 64
 """Megabytes that a program may write to its working folder."""

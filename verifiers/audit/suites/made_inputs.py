@@ -40,7 +40,7 @@ EQUAL_SHARE = 0.2
 """The share of inputs in which two numbers may be made equal."""
 
 MIN_PAIRS = 3
-"""So many different pairs of numbers show how they go together; of (0, 0) and (1, 1) nothing is learnt."""
+"""The different pairs of numbers that show how they go together; (0, 0) and (1, 1) alone do not."""
 
 ROOM = 3
 """The least widening of the range of whole numbers."""

@@ -42,7 +42,7 @@ def read_inputs(texts: Sequence[str]) -> tuple[list[tuple[Value, ...]], Callable
 def _read_lines(
     inputs: Sequence[_Lines], count: int
 ) -> tuple[list[tuple[Value, ...]], Callable[[Sequence[Value]], str]]:
-    """Return the values of inputs of so many lines, and what writes them."""
+    """Return the values of inputs of this many lines, and what writes them."""
     widths = [{len(lines[index]) for lines in inputs} for index in range(count)]
     # A line has as many words in every input, or is a list.
     fixed = [width.pop() if len(width) == 1 else None for width in widths]

@@ -32,7 +32,7 @@ MAX_VALUES = 64
 """The most values within one period. Stops steps that have only a tiny common part."""
 _MAX_DENOMINATOR = 1_000
 _GRAIN = 1 << 150
-"""Two values are the same within a period where they agree to so many parts of it."""
+"""Two values are the same within a period where they agree to this many parts of it."""
 
 
 class _Repeating(NamedTuple):

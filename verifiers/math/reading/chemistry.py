@@ -157,5 +157,5 @@ def _nuclide(text: str) -> Key | None:
 
 
 def has_protons(symbol: str, protons: str | None) -> bool:
-    """Tell whether an element has so many protons, where their number is written."""
+    """Tell whether the number of protons is right for the element, if it is written."""
     return symbol in ELEMENTS and protons in (None, str(ELEMENTS[symbol]))

@@ -29,7 +29,7 @@ FILE = "tests.py"
 """The name that test code is compiled under."""
 
 HELD = "__held__"
-"""The name of what is called behind each assertion that held."""
+"""The name of the function that is called after each assertion that held."""
 
 RAN = "__ran__"
 """The name of what stands for the outcome of a runner."""

@@ -42,9 +42,9 @@ class TypeForm(NamedTuple):
     parts: Callable[[Value], Value]
     """Returns what an object is sent as: a text, a list of values, or pairs."""
     make: Callable[..., Value]
-    """Returns the object of its parts; of what is mutable an empty one, of its head where it has one."""
+    """Builds the object from its parts. A mutable object is built empty, from its head if it has one."""
     fill: Callable[[Value, Value], None] | None = None
-    """Puts parts into an empty object of what is mutable."""
+    """Puts the parts into an empty mutable object."""
     head: str = ""
     """The attribute that goes before the parts."""
     is_text: bool = False
