@@ -46,7 +46,7 @@ GROWING_S = 60
 """A file that grows, such as the log of new samples, is published again after so long."""
 
 Index = dict[str, list[int]]
-"""Bytes and modification time of files, by their paths in the run's folder."""
+"""Maps the path of a file in the run's folder to its size in bytes and its modification time."""
 
 _published: set[Path] = set()
 """The runs that this process publishes."""

@@ -255,7 +255,7 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
 
 
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
-    """Return the share that reviewers found wrong of the rows without a flag, by the ledger of `settle`."""
+    """Return the share that reviewers found wrong of the rows without a flag, according to the ledger of `settle`."""
     if ledger is None:
         return NOT_ESTIMATED
     decisions = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))

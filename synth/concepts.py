@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
 """A word such as don't, or a single Chinese character."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
 _LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
-"""`text{apples}` behind a backslash, of which the text is kept."""
+"""`text{apples}` after a backslash, of which the text is kept."""
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(

@@ -72,7 +72,7 @@ class LeakReason(StrEnum):
     ANSWER_FIRST = "answer_first"
     """It states its answer, and derives it afterwards."""
     IMPLAUSIBLE = "implausible"
-    """It is too improbable behind the bare prompt."""
+    """It is too improbable after the bare prompt."""
     UNCONFIRMED = "unconfirmed"
     """Its answer can be guessed, and the row's right samples on the bare prompt are not more than chance."""
     NEAR_COPY = "near_copy"

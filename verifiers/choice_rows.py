@@ -126,7 +126,7 @@ def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | N
 
 
 def lettered(texts: Sequence[str]) -> str:
-    """Return options as lines behind their letters."""
+    """Return options as lines after their letters."""
     return "\n".join(f"{chr(ord('A') + position)}. {text}" for position, text in enumerate(texts))
 
 
@@ -144,7 +144,7 @@ def with_options(question: str | None, texts: Sequence[str]) -> str | None:
 
 
 def _listed_in(text: str) -> list[str]:
-    """Return the options that a text lists, each behind its letter; two need a line each."""
+    """Return the options that a text lists, each after its letter; two need a line each."""
     if (shown := find_options(text)) is not None:
         return list(shown.texts)
     lines = [line.strip() for line in text.split("\n") if line.strip()]

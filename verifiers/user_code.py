@@ -80,7 +80,7 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 
 
 def near_path(path: Path) -> str | None:
-    """Return a hint with the path beside this one, which does not exist, that is nearest; None if none is near."""
+    """Return a hint with the existing path that is nearest to this one, which does not exist; None if none is near."""
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     name = close_match(path.name, (other.name for other in beside))
     return f"Did you mean {str(path.parent / name)!r}?" if name is not None else None

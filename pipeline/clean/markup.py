@@ -50,7 +50,7 @@ _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_te
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
 """Commands whose names are not words, so that two backslashes before one are never the end of a row and a word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
-r"""A command behind two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
+r"""A command after two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
 
 _ARGUMENT = r"\{(?:[^{}]|\{[^{}]{1,40}\}){1,60}\}"
@@ -120,7 +120,7 @@ def halve_backslashes(text: str) -> str:
 
 
 def _is_command(match: re.Match[str]) -> bool:
-    """Say whether the letters behind two backslashes begin with a command: `fracx` does. A word needs its brace."""
+    """Say whether the letters after two backslashes begin with a command: `fracx` does. A word needs its brace."""
     letters = match[1]
     if match[2] and letters in COMMANDS:
         return True

@@ -76,7 +76,7 @@ class StageConfig(BaseModel):
     )
 
     moved: ClassVar[Mapping[str, str]] = {}
-    """Settings that this section once had, with their new spelling, counted from this section; behind a slash, from the
+    """Settings that this section once had, with their new spelling, counted from this section; after a slash, from the
     whole configuration."""
     in_list: ClassVar[bool] = False
     """Whether the section is an element of a list that may stand in place of one section."""

@@ -262,7 +262,7 @@ class WellPosedConfig(AskedModelConfig):
     or the `asked_model.json` of an earlier run with the same model and prompts. Without it, flags have no
     confidence."""
     prior: float = Field(default=0.05, gt=0, lt=1)
-    """The share of ill-posed rows that is expected before the model is heard."""
+    """The share of ill-posed rows that is expected before the model is asked."""
     blocks: tuple[Fault, ...] = ()
     """Kinds of flags that hold a row back for review, if their measured confidence is at least .9."""
 
@@ -488,13 +488,13 @@ class TargetName(StrEnum):
     """Histograms of pass rates with a name."""
 
     BALANCED = "balanced"
-    """Four bands of equal width, as many rows of each."""
+    """Four bands of equal width, with the same number of rows from each."""
     OPEN_R1 = "open-r1"
     """Pass rates of .1 to .6, as open-r1's filter keeps them."""
     SKYWORK = "skywork"
     """1 to 15 failures of 16, as Skywork-OR1 keeps them."""
     CURRICULUM = "curriculum"
-    """Three bands, as many rows of each, easy ones first in selected.parquet."""
+    """Three bands with the same number of rows from each, easy ones first in selected.parquet."""
 
 
 TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {

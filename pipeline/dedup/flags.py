@@ -50,7 +50,7 @@ class Conflict:
     texts: list[dict[str, str]] = field(default_factory=list)
     """Prompt and gold of each of `rows`, so that a reader of one row's flag sees what it contradicts."""
     _golds: dict[int, str] = field(default_factory=dict)
-    """How each gold is written first, by its key."""
+    """Maps the key of a gold to its first spelling."""
     _counts: Counter[int] = field(default_factory=Counter)
     _others: int = 0
     """Rows whose gold is not among the first MAX_SHOWN."""

@@ -117,7 +117,7 @@ class Engine(Protocol):
 def score(
     engine: Engine, prompts: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]
 ) -> list[tuple[float, ...]]:
-    """Return the natural-log probability of each output's tokens behind its prompt, at temperature 1.
+    """Return the natural-log probability of each output's tokens after its prompt, at temperature 1.
 
     The engine reads the output as a part of the prompt, and samples one token, which is ignored; an output that leaves
     no room for it loses its last ones.

@@ -122,7 +122,7 @@ class ByteEncoder:
         self.vocabulary = self.END + 1
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the bytes of the user message, behind its context; the configuration's system message is left out."""
+        """Return the bytes of the user message, after its context; the configuration's system message is left out."""
         user = self._chat.user.replace("{prompt}", problem)
         return list((write_out([*context, Message(role="user", content=user)]) if context else user).encode())
 

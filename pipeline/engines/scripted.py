@@ -108,7 +108,7 @@ class RepliesEngine:
         self._replies = replies
         self._replayed: set[str] = set()
         self.missing: dict[str, str] = {}
-        """The prompts without a reply, by their ids."""
+        """Maps the id of a prompt without a reply to the prompt."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
@@ -185,7 +185,7 @@ def name_model(path: Path, model: str | None = None) -> str:
 
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
-    """Return the replies of `model`, by the ids of their prompts. Raises as `read_replies` and `name_model`."""
+    """Return a mapping of prompt ids to the replies of `model`. Raises as `read_replies` and `name_model`."""
     return read_replies(path).get(name_model(path, model), {})
 
 

@@ -201,7 +201,7 @@ class VllmEngine:
     def lengths(self) -> dict[int, int]:
         """Return how many tokens each request of the stream has that is being sampled, by its `sample`."""
         states = self.llm.llm_engine.output_processor.request_states.values()
-        # vLLM has request ids of its own behind those that it was given.
+        # vLLM has request ids of its own after those that it was given.
         lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
         return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 

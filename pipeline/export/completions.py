@@ -36,7 +36,7 @@ ORIGINS = {
     "train": "train/completions/step-*.parquet",
     "profile_after": "profile_after/samples.parquet",
 }
-"""The tables of a run that hold completions, by the stage that drew them."""
+"""Maps a stage to the table of the completions that it has drawn."""
 BEFORE_TRAINING = ("profile", "synth")
 
 
@@ -61,7 +61,7 @@ class CompletionChoice:
 
 @dataclass
 class RunCompletions:
-    """The completions that were taken, by the id of their row."""
+    """Maps the id of a row to the completions that were taken."""
 
     chat: ChatConfig
     """The chat around the problem when they were drawn."""

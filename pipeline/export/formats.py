@@ -3,7 +3,7 @@
     ExportRow(row, flags=("yes_no_answer",)).golds          ("1/2", "0.5")
     FORMATS["trl"].record(export_row, 0)                    {"prompt": [...], "solution": "\\\\boxed{72}", ...}
 
-A format also says what a record must look like, and who reads it at the target. `convert` writes and checks files.
+A format also checks records, and names the component of the target that reads them. `convert` writes and checks files.
 """
 
 from __future__ import annotations

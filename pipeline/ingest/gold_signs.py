@@ -108,7 +108,7 @@ def ends_with(solution: str, gold: str) -> bool:
 
 
 def told_behind_question(prompt: str, gold: str) -> str | None:
-    """Return the sentences behind the question of a prompt where they have gold."""
+    """Return the sentences after the question of a prompt where they have gold."""
     if not gold or len(gold) > MAX_GOLD or gold not in prompt or find_options(prompt) is not None:
         return None
     if worded_options(prompt, gold) is not None:

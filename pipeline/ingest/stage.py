@@ -70,7 +70,7 @@ from truegold.verifiers.columns import Values
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
 SORTED_IDS = 2_000_000
-"""About as many identifiers are sorted at a time."""
+"""The approximate number of identifiers that are sorted at a time."""
 SOURCE_FACTS = "source_facts"
 """The name in the stage's record of what sources tell on themselves."""
 

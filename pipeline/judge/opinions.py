@@ -70,7 +70,7 @@ class SecondOpinion:
         self.by = config.model.name if config.model is not None else fingerprint(str(config.verifier))
         self._batches = BatchVerifier(1)
         self.counts: dict[str, Counter[str]] = {}
-        """The verdicts that are right, wrong and undecided in this opinion, by the rule's reason."""
+        """Maps the rule's reason to the numbers of verdicts that are right, wrong and undecided in this opinion."""
 
     def __call__(self, items_asked: Sequence[Item], verdicts: Sequence[Verdict], asks: Asks = is_open) -> list[Verdict]:
         """Return the verdicts, the open ones with the second opinion in their evidence."""
@@ -132,7 +132,7 @@ def verify_and_hear(
     opinion: SecondOpinion | None,
     asks: Asks = is_open,
 ) -> Generator[Verdict, None, None]:
-    """Yield the verdicts of `verify_all` in order, the open ones with the second opinion, if there is one to hear."""
+    """Yield the verdicts of `verify_all` in order, the open ones with a second opinion, if one is configured."""
     if opinion is None:
         yield from verify_all(rows)
         return

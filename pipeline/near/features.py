@@ -409,7 +409,7 @@ def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _sentence_starts(traits: Traits, first: arrays.Ints, last: arrays.Ints) -> arrays.Ints:
-    """Return where sentences begin that end at `last`: behind the mark before it (2 in "3. x?"), else at `first`."""
+    """Return where sentences begin that end at `last`: after the mark before it (2 in "3. x?"), else at `first`."""
     marks = np.flatnonzero(traits & MARK)
     if not len(marks):
         return first

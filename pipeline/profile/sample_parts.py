@@ -144,7 +144,7 @@ class SampleParts:
         return _Group(token_ids, logprobs, table["finish_reason"].to_pylist(), table["counted"].to_pylist())
 
     def _make_index(self, part_index: int) -> _Index:
-        """Return the index of a part, by its keys."""
+        """Return the index of a part, which maps keys to places."""
         file = self._open_file(part_index)
         keys: list[Array] = []
         for group in range(file.num_row_groups):

@@ -41,7 +41,7 @@ class SavedRule:
     strata: Mapping[Cell, StratumKey]
     """The stratum of each source and domain."""
     planned: Mapping[int, int]
-    """How many samples each row of the pilot gets, by the number of the row in its file."""
+    """Maps the number of a row of the pilot in its file to the number of its samples."""
     training_rows: int
 
     def write(self, path: Path) -> None:

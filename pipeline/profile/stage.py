@@ -216,8 +216,8 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
     """Return what is known of the problems of one split, by the tables in `out_dir`.
 
-    same_samples: whether all problems got as many samples; else observed pass rates are biased, and the means of the
-    posteriors are taken.
+    same_samples: whether all problems got the same number of samples; else observed pass rates are biased, and the
+    means of the posteriors are taken.
     """
     numbers = pl.exclude("id", "source", "pass_at", "posterior", "majority_answer")
     problems = pl.scan_parquet(out_dir / "profile.parquet").filter(split=split).select(numbers).collect()

@@ -72,7 +72,7 @@ class RunOrigin:
 
 @dataclass(frozen=True)
 class StageLine:
-    """One stage, by its record."""
+    """One stage as its record describes it."""
 
     name: str
     seconds: float

@@ -106,7 +106,7 @@ class Redactor:
         return cls(name for name in known if name.lower() not in lower or name in both)
 
     def __call__(self, text: str) -> str:
-        """Return a text without what names somebody or opens something."""
+        """Return a text without personal names, addresses and keys."""
         for replacement, pattern in _PATTERNS:
             text = pattern.sub(replacement, text)
         return _CAPITALISED.sub(lambda match: self._names.get(match[0], match[0]), text) if self._names else text

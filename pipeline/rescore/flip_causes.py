@@ -6,7 +6,7 @@ r"""Names for what flips have in common: how answer and gold differ, or how the 
     paid, gold 7, answer 17                     gold within the answer
     paid, gold 7, two boxes                     hedged: several boxes
 
-A name is made of texts alone. It groups flips for a reader and says nothing about who is right.
+A name is made of texts alone. It groups flips for a reader and does not say which verifier is right.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from truegold.verifiers.audit.form_reader import form_of
 MAX_CHARS = 400
 """A gold or an answer of more characters is compared by its end."""
 LONG_TAIL_CHARS = 25
-"""The most characters behind an answer that may close a formula; more text is words."""
+"""The most characters after an answer that may close a formula; more text is words."""
 NEAR = 0.01
 """Numbers that differ by a smaller share look rounded."""
 

@@ -47,7 +47,7 @@ _REMEDIES = {
 SAMPLED_ABOVE = 512 * 2**20
 """A file of a folder is sampled where it is larger than this many bytes."""
 SAMPLE = 4 * 2**20
-"""This many bytes are read of its head, and as many of its tail."""
+"""The bytes that are read of its head, and of its tail."""
 
 
 def cache_folder(name: str) -> Path:

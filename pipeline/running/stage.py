@@ -51,7 +51,7 @@ REPLIES = "replies"
 """The folder in a store with the replies of models that are paid for."""
 
 Inputs = Mapping[str, "Path | Output"]
-"""The inputs of a stage, by the names that its function knows them by."""
+"""Maps the names of parameters of the stage's function to its inputs."""
 
 _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
 """The version of each stage function, whether it is isolated, what it judges, and its store."""
@@ -94,7 +94,7 @@ class Stage:
     config: BaseModel
     """Its settings, which are part of the cache key."""
     inputs: Inputs = field(default_factory=dict)
-    """The files that it reads, by the names that its function knows."""
+    """Maps the names of parameters of its function to the files that it reads."""
     isolated: bool = False
     """Whether the stage runs in another process, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
     this one."""

@@ -101,7 +101,7 @@ NO_ROWS: Array = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates as they were chosen, by the numbers of their rows."""
+    """The chosen candidates, sorted by the number of their row."""
 
     selected: Array
     reserve: Array
@@ -296,7 +296,7 @@ def solve_counts(
     """Return how many rows to take of each cell.
 
     With `most`, that many rows are taken, or all that the limit allows: demands that cannot be met are missed by as
-    little as possible. Without, all demands are met, by the largest selection that can.
+    little as possible. Without it, the largest selection that meets all demands is taken.
     """
     limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
     others = sum(available) - sum(limit.rows)

@@ -318,7 +318,7 @@ def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> Colu
 
 
 def column_paths(samples: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the columns, and behind a struct's name the paths of its parts: `q`, `q.text`."""
+    """Return the names of the columns, and after a struct's name the paths of its parts: `q`, `q.text`."""
     paths: dict[str, None] = {}
 
     def add(values: Mapping[str, Any], prefix: str, depth: int) -> None:

@@ -44,7 +44,7 @@ ANOTHER_ANSWER = "7919"
 CODE = "code"
 _NUMERAL = re.compile(r"-?\d+(?:\.\d{3})*(?:[.,]\d+)?(?:/\d+)?")
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
-"""The names of golds, by the types of `gold_types`."""
+"""Maps a type of `gold_types` to the name of such golds."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
 ANSWER_NAMES = (
     *NAMES["gold"],

@@ -39,7 +39,7 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
-"""The most checkpoints of a model. Its steps are divided so that each has about as many samples."""
+"""The most checkpoints of a model. Its steps are divided into stretches with about the same number of samples."""
 NO_STEP = -1
 """The step of a sample that names none."""
 

@@ -26,7 +26,7 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match
 
 FAMILIES: Mapping[str, str] = tomllib.loads(files("truegold.train.grpo").joinpath("families.toml").read_text("utf-8"))
-"""Reports on families of models, by the model_type of their configuration."""
+"""Maps the model_type of a configuration to a report on this family of models."""
 
 
 def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:

@@ -163,7 +163,7 @@ class Pipeline:
     """How many rows each draw from the feed took that other ranks have not made yet."""
     next_key: int = 0
     asked: dict[int, RequestedGroup] = field(default_factory=dict)
-    """Groups that are not done, by their key."""
+    """Maps a key to a group that is not done."""
     ready: list[RequestedGroup] = field(default_factory=list)
     """Finished groups, in the order in which they finished."""
     step: int = 0

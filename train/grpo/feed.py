@@ -104,7 +104,7 @@ class Feed:
         self._skipped = 0
         """Rows that came up in the step and were not taken."""
         self._draws: list[Draw] = []
-        """The step's, by the number of the group."""
+        """Maps the number of a group of the step to its draw."""
         self._unjudged: dict[int, int] = {}
         """The number of a row's latest groups that could not be judged."""
 
@@ -150,7 +150,7 @@ class Feed:
         return metrics
 
     def drawn_ids(self) -> list[str]:
-        """Return the ids of the rows of the step's groups, by the number of the group."""
+        """Return a mapping of the step's group numbers to the ids of their rows."""
         return [self._pool[draw.index]["id"] for draw in self._draws]
 
     def first_rows(self, count: int) -> list[Row]:

@@ -36,7 +36,7 @@ from truegold.train.model.saved_states import asked_for, checkpoint_steps, gener
 from truegold.verifiers import GuardError
 
 QUARANTINE = "quarantine"
-"""In the stage's folder: the completions of the batches behind alarms."""
+"""In the stage's folder: the completions of the batches that raised alarms."""
 MOST_SKIPS = 3
 """The most steps that are left out. The next such alarm rolls the run back."""
 ROLL_BACK_RATE = 4
@@ -212,7 +212,7 @@ class Responder:
     ) -> None:
         config = self._trainer.config
         card = render_weights_card(config, step) if config.saves(step) else None
-        # Behind the last step nothing is trained any more.
+        # After the last step nothing is trained any more.
         optimizer = counts and step < config.steps
         self._engine.save(
             self._checkpoints, step, state, kept, random_states, counts=counts, optimizer=optimizer, card=card

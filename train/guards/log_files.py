@@ -29,7 +29,7 @@ LONGEST_CELL = 2**31 - 1
 """Characters of a cell in a table: the texts of completions may stand next to the metrics."""
 csv.field_size_limit(LONGEST_CELL)
 Entry = dict[str, float]
-"""Numbers of one entry, by the names of their columns."""
+"""Maps the name of a column to the number in this entry."""
 
 STEP_NAMES = (
     *(

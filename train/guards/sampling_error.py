@@ -67,8 +67,8 @@ class LastingChange:
 def find_shift(
     guard: MetricGuard, first: Sequence[StepMean], last: Sequence[StepMean], windows: Sequence[int]
 ) -> LastingChange | None:
-    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise, or None if there
-    is none.
+    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise, or
+    None.
 
     first: the steps of the start. last: the last ones, the present one included.
     """

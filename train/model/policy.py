@@ -497,7 +497,7 @@ class PrefixCache(DynamicCache):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Return a layer's keys and values behind those of the prompts."""
+        """Return a layer's keys and values after those of the prompts."""
         keys, values = (held[self._prompt_index] for held in self._layers_held[layer_idx])
         return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
 

@@ -138,7 +138,7 @@ class Outbox:
         self._thread.start()
 
     def send(self, *message: object) -> None:
-        """Send a message behind those before it."""
+        """Send a message after those before it."""
         self._messages.put(message)
 
     def close(self) -> None:

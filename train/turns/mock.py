@@ -46,7 +46,7 @@ DONE = "done"
 UNKNOWN = "Nothing is known of what this does here."
 """The answer to an action that was not recorded, where the policy is `error`."""
 State = tuple[str, ...]
-"""The id of the row, and behind it all actions so far."""
+"""The id of the row, and after it all actions so far."""
 
 
 class UnknownActionError(LookupError):

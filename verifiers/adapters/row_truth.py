@@ -251,7 +251,7 @@ def _structure(columns: Mapping[str, Any], name: str | None) -> Any:
 
 
 def answer_in(gold: str, is_working: bool = False) -> str:
-    """Return the answer in a gold that may be a worked solution: behind its last `####`, or in its last box.
+    """Return the answer in a gold that may be a worked solution: after its last `####`, or in its last box.
 
     A box counts where the column is one of solutions.
     """

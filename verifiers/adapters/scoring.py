@@ -179,7 +179,7 @@ def unread_share(verdicts: Sequence[Verdict]) -> float:
 
 
 def problem_text(prompt: Any) -> str | None:
-    """Return a prompt as one text: of messages the only one, or all of them, each behind its speaker."""
+    """Return a prompt as one text: of messages the only one, or all of them, each after its speaker."""
     if isinstance(prompt, str):
         return prompt
     messages = [
@@ -229,7 +229,7 @@ class _Tokens(NamedTuple):
 
 
 _LONGEST = 64
-"""Characters of a special token with blanks behind it, at most."""
+"""Characters of a special token with blanks after it, at most."""
 _FAMILIES = (
     _Tokens(
         r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return)\|>",

@@ -8,7 +8,7 @@ something else. The completions table gets the columns `truegold_reason` and `tr
 `truegold/masked_share`, and a warning names the reason and an example. TRL names rewards by `__name__` and pickles them
 for its asynchronous trainer.
 
-Gold stands in any column that `ingest` finds it in: the hub's GSM8K (`answer`, behind `####`) and MATH (`solution`, in
+Gold stands in any column that `ingest` finds it in: the hub's GSM8K (`answer`, after `####`) and MATH (`solution`, in
 its box) are read as they lie there.
 """
 

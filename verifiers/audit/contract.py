@@ -95,7 +95,7 @@ class _Session:
     probe: VerifierProbe
     new_probe: Callable[[], VerifierProbe]
     end: float
-    """When nothing more is begun, by the monotonic clock."""
+    """The time on the monotonic clock after which no check begins."""
     golds: list[str] = field(default_factory=list)
     """Golds that the verifier judges."""
     failures: list[str] = field(default_factory=list)

@@ -314,7 +314,7 @@ class Quantity(Form):
     """2 or 3 where the unit is squared or cubed."""
 
     def spell_amount(self, value: Fraction) -> str:
-        """Another number with as many decimals as this one has."""
+        """Another number with the same number of decimals."""
         return fixed(value, self.amount.decimals) if self.amount.kind == "decimal" else latex(value)
 
     def attach_unit(self, amount: str) -> str:

@@ -484,4 +484,4 @@ CONDITIONS: dict[str, Callable[[Any], object]] = {
     "one sign only": lambda form: form.offset.approx > 0,
     "negated": lambda form: not forms.is_negation(form.word),
 }
-"""Conditions on the form, by the name of a rule whose templates need one."""
+"""Maps the name of a rule to the condition that its templates put on the form."""

@@ -313,7 +313,7 @@ def absolute_error(expected: float) -> float:
 
 
 def same_integer(expected: str, got: str) -> bool:
-    """Return whether two integers differ at most in a plus sign, the sign of zero, or zeros behind a decimal point."""
+    """Return whether two integers differ at most in a plus sign, the sign of zero, or zeros after a decimal point."""
     if _WHOLE_DECIMAL.fullmatch(got) and expected.lstrip("+-").isdecimal():
         got = got.partition(".")[0]
         if expected == got:

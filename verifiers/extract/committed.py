@@ -521,8 +521,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     """Return the answer that `response` commits to, or None. problem: its text, so that its numbers are not taken as an
     answer.
 
-    several: gold has several answers. Boxes that stand together are then its parts. If it is a number, as many boxes
-    anywhere in the response are its parts.
+    several: gold has several answers. Boxes that stand together are then its parts. If it is a number, that many
+    boxes anywhere in the response are its parts.
     """
     parts = answering_parts(response)
     for part in parts:
@@ -625,7 +625,7 @@ def _in_json(part: str) -> Committed | None:
 
 
 def _in_numbered_lines(part: str, several: int) -> str | None:
-    """Return the last lines where they number as many parts as gold has, alone or behind an announcement.
+    """Return the last lines where they number as many parts as gold has, alone or after an announcement.
 
     The answers are:            a line that announces; `The values that fail are:` does not
     (a) 900

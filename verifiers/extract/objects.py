@@ -124,7 +124,7 @@ class Stated(NamedTuple):
 
     text: str
     behind: str
-    """The text behind the last object."""
+    """The text after the last object."""
 
 
 def answer_at_end(text: str) -> Stated | None:

@@ -37,7 +37,7 @@ A response that announces nothing answers by what its last line concludes (`last
 At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
 lines further up, lines of code and of tables.
 
-An answer may be taken back behind its announcement (`retraction`):
+An answer may be taken back after its announcement (`retraction`):
 
     Answer: 5? No: 6                           6
     The answer is 12? No, wait: 13.            13
@@ -253,7 +253,7 @@ def _without_strays(text: str) -> str:
 
 
 def retraction(tail: str, answer: str | None) -> str | None:
-    """Return what the text behind an answer puts in its place.
+    """Return what the text after an answer puts in its place.
 
     None: it takes nothing back. An empty text: it takes the answer back and names no other.
     """
@@ -294,7 +294,7 @@ def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
 
 
 def is_withdrawn(tail: str, answer: str) -> bool:
-    """Return whether the text behind an answer takes it back at once, or thinks anew and comes to none, or gives up."""
+    """Return whether the text after an answer takes it back at once, or thinks anew and comes to none, or gives up."""
     if not tail.strip(_ENDING):
         return False
     near = tail[:MAX_RETRACTION_CHARS]
@@ -399,7 +399,7 @@ def _is_quoted(line: str, start: int, end: int) -> bool:
 
 
 def after_a(line: str) -> str | None:
-    """Return what stands behind the `A:` of a line, or None."""
+    """Return what stands after the `A:` of a line, or None."""
     match = _LAST_LINE_A.fullmatch(line[: stated_values.MAX_LINE_CHARS])
     return match.group(1) if match else None
 

@@ -1,4 +1,4 @@
-r"""Tells an answer that was not read from no answer, by the end of a response.
+r"""Tells unread answers from missing ones by the end of a response.
 
     We add them up. Together seventy-two dollars it is.    `ends_with_value`: an answer may stand there
     <respuesta>72</respuesta>                              the same

@@ -103,7 +103,7 @@ POWERS_BEFORE, POWERS_BEHIND = (
     {word: power for power, words in enumerate(_TABLES["words"][side], 2) for word in words.split()}
     for side in ("before", "behind")
 )
-"""Words that make a power of the unit behind them (`square`) and before them (`squared`)."""
+"""Words that make a power of the unit after them (`square`) and before them (`squared`)."""
 _ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
 """Angles in radians: a number, and the power of pi that it is multiplied by."""
 _IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})

@@ -76,7 +76,7 @@ class Policy:
     """convert: a unit that one side leaves out is understood, another one is converted (5 cm is 50 mm) or else wrong.
     strict: where gold has a unit, the answer needs one. ignore: only the numbers count."""
     letters: Literal["auto", "units", "variables"] = "auto"
-    """The meaning of the letter in a gold of `5T`. auto: a unit behind a blank (`5 T`), and where the answer has a
+    """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`), and where the answer has a
     unit; else a variable. units: a unit in any case, so that 5 answers. variables: a variable in any case."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so a bare gold of 50 is not 50%; gold with a percent sign may be answered without it.

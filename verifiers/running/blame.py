@@ -40,7 +40,7 @@ AVOIDABLE = "avoidable"
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
-"""Wrong answers to a row, and gold where the row has one, by the form of response."""
+"""Maps a form of response to wrong answers to a row, and to its gold if it has one."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:

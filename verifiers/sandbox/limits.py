@@ -48,7 +48,7 @@ class Limits:
     memory_mb: int = 1024
     """Resident memory of all its processes."""
     output_mb: float = 16.0
-    """Megabytes that the program may write to stdout, and as many again to stderr."""
+    """Megabytes that the program may write to stdout, and the same to stderr."""
     compile_cpu_s: float = 60.0
     """CPU seconds for compiling, in languages that are compiled."""
     threads: int = 128

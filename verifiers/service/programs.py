@@ -116,7 +116,7 @@ class Allowance:
     request_s: float
     """Seconds that a request may take, in the queue and at work."""
     end: float
-    """When they are over, by the monotonic clock."""
+    """The times on the monotonic clock at which they end."""
 
     def seconds_left(self) -> float:
         """Return the seconds that are left. Raises Unjudged if none are."""

@@ -44,7 +44,7 @@ _NEGATIVE_COUNT = re.compile(
     r"(?P<noun>[a-z]{2,})",
     re.IGNORECASE,
 )
-"""A negative number of things behind a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
+"""A negative number of things after a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
 _MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
 """Measures that a story may have below zero."""
 

@@ -53,7 +53,7 @@ _DIGITS_WITH_LETTERS = re.compile(
     r"(?<![\w.\\$])(?!1[4-8]O\b|1(?:2[3-9]|3[0-5])I\b)"
     r"(?:\d+[OI](?=\s+[a-z]+s\b)|(?<=[-+*/=←] )\d+O(?!\()|\d+[OIl]\d+|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])"
 )
-"""Letters among digits, or behind them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
+"""Letters among digits, or after them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
 isotopes such as 18O and 131I, to litres ("2l") and to multiples of an identity ("3I")."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 

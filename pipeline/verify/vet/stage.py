@@ -363,7 +363,8 @@ def _vet_row(row: Row, programs: int, options: VetOptions) -> dict[str, Any]:
 
 
 def programs_of(row: Row, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return up to `limit` worked solutions, the row's first, and as many wrong programs, all without repetitions."""
+    """Return up to `limit` worked solutions, the row's first, and up to `limit` wrong programs, all without
+    repetitions."""
     meta = json.loads(row["meta"] or "{}")
     references = [row["solution"] or "", *_programs(meta.get("solutions"))]
     return _first_distinct(references, limit), _first_distinct(_programs(meta.get("incorrect_solutions")), limit)

@@ -324,7 +324,7 @@ _ADVICE = {
     "FileNotFoundError": "give the files that it needs with the tests, or correct the solution or the tests",
     "": "correct the solution or the tests",
 }
-"""Advice to a person, by the error that a solution ends with."""
+"""Maps the error that a solution ends with to advice."""
 
 
 def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:

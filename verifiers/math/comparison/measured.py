@@ -48,7 +48,7 @@ class Spelled(NamedTuple):
 
     @property
     def figures(self) -> int:
-        """The significant figures; those of a whole number end before its zeros, unless a unit stands behind it."""
+        """The significant figures; those of a whole number end before its zeros, unless a unit stands after it."""
         return len(str(int(abs(self.value) / self.last)))
 
 

@@ -80,13 +80,13 @@ NUMERAL = (
 )
 """Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
 INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
-"""An integer that nothing behind it can make longer, which most numbers are."""
+"""An integer that nothing after it can make longer, which most numbers are."""
 _DIGITS = re.compile(r"\d+")
 MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that no list knows are words."""
 MAX_FUNCTION_LETTERS = 6
 _COUNTS = re.compile(r":?\s+\d")
-"""The blank and the figure behind the verb of `Es sind 24` and `They cost 24`, which are neither a sine nor a
+"""The blank and the figure after the verb of `Es sind 24` and `They cost 24`, which are neither a sine nor a
 cosine."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 FOREIGN_CONNECTIVES = {
@@ -168,7 +168,7 @@ class Lexeme(NamedTuple):
     value: mpq = mpq(0)
     """The value of a number; 0 for any other token."""
     decimals: int | None = None
-    """How many digits stood behind the point of a number."""
+    """How many digits stood after the point of a number."""
     last_power: int | None = None
     """The power of ten that the last digit of `5.99e24` counts."""
 
@@ -309,7 +309,7 @@ def _is_word(run: str, lower: str) -> bool:
 
 
 def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
-    """Add the parts of `sinx`, `piR`, `xyz` or the `orx` behind a value; return False for any other run."""
+    """Add the parts of `sinx`, `piR`, `xyz` or the `orx` after a value; return False for any other run."""
     head, last = run[:-1], run[-1]
     if head == "pi" or (2 <= len(head) <= MAX_FUNCTION_LETTERS and head in FUNCTIONS):
         known = plain_token("const", "pi", spaced) if head == "pi" else plain_token("func", FUNCTIONS[head], spaced)

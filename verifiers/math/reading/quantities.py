@@ -271,7 +271,7 @@ def _continues_symbol(first: Lexeme, text: str, token: Lexeme) -> bool:
 
 
 def _ends_of_fraction(tokens: list[Lexeme], start: int) -> tuple[int, int] | None:
-    """Return where the two groups in braces behind `\\frac` end."""
+    """Return where the two groups in braces after `\\frac` end."""
     ends: list[int] = []
     depth = 0
     for index in range(start, len(tokens)):

@@ -23,7 +23,7 @@ from ..program import MODULE
 from ..wire.foreign_values import Value
 
 UNIT = "__unit__"
-"""The name of what makes the `with` block around a unit, by its index."""
+"""The name of the function that takes the index of a unit and returns the context manager around it."""
 
 FILE = "tests.py"
 """The name that test code is compiled under."""
@@ -309,7 +309,7 @@ def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
 
 
 def _note_held(tree: ast.Module) -> None:
-    """Put a call behind each assertion, which is only reached where it held."""
+    """Put a call after each assertion, which is only reached where it held."""
     for node in list(ast.walk(tree)):
         for name in ("body", "orelse", "finalbody"):
             if isinstance(block := getattr(node, name, None), list):

@@ -202,7 +202,7 @@ _LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array
 
 
 class _SharedContainers:
-    """One side's containers, by the index that encode and decode name them by."""
+    """One side's containers; encode and decode refer to them by index."""
 
     def __init__(
         self, encode: Callable[[Value, dict[int, int]], Json], decode: Callable[[Json, Sequence[Value]], Value]

@@ -21,7 +21,7 @@ Value = Any
 """A value of a program or of its tests, which may be anything."""
 
 Codecs = Mapping[str, Sequence[str]]
-"""The names of the attributes that make up an instance, by the name of the class."""
+"""Maps the name of a class to the attributes that make up an instance."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""

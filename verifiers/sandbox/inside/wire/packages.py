@@ -300,7 +300,7 @@ _KINDS: Mapping[Json, tuple[str, Callable[[Value, _Part], Json], Callable[..., V
         lambda re, part, pattern, flags: re.compile(part(pattern), flags),
     ),
 }
-"""The module of each class, and how its values become JSON and are made of it, by the name of the class."""
+"""Maps the name of a class to its module, to the function that encodes its values, and to the one that decodes them."""
 
 _ROOTS = frozenset(module.partition(".")[0] for module, _, _ in _KINDS.values()) - {"numpy"}
 _OF_ARRAYS = frozenset({"numpy", "pandas", "scipy.sparse", "torch"})
