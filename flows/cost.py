@@ -69,7 +69,7 @@ class MeasuredCosts:
 
 @dataclass(frozen=True)
 class JobSize:
-    """The size of a job and of what it runs on."""
+    """The size of a job and of the machine that it runs on."""
 
     rows: int
     samples: int

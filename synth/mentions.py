@@ -1,4 +1,5 @@
-"""Finds where an output speaks of what only its context had: an earlier attempt, feedback, a hint, or who gave it.
+"""Finds where an output mentions something that only its context had: an earlier attempt, feedback, a hint, or who gave
+it.
 
     "As the hint says, subtract last."                 the hint
     "My previous answer of 12 forgot the 5."           an attempt
@@ -106,7 +107,7 @@ _DIGIT = re.compile(r"[\d$\\]")
 
 
 def find_openings(parts: Sequence[str], known: str) -> list[Mention]:
-    """Return openings that speak of what went before: sentences without a number, a formula or a word of the problem,
+    """Return openings that mention an earlier text: sentences without a number, a formula or a word of the problem,
     which are about something else.
 
         "It was not accepted, hence a different route. 12+9=21 ..."     yes

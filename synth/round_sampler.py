@@ -97,7 +97,7 @@ class RoundSampler:
         self._numbers: defaultdict[tuple[str, str], int] = defaultdict(int)
         """How many samples of a prompt were asked for, by store and prompt."""
         self._scores: dict[str, tuple[float, ...]] = {}
-        """Maps the keys of a prompt and an output to the log-probabilities of the output after the prompt."""
+        """Maps the joint key of a prompt and an output to the log-probabilities of the output after the prompt."""
         self._score_log = RecordLog(self._scratch / f"scores-{digest_json([str(model), engine.model_dump()])[:8]}")
         for _, record in self._score_log.scan():
             self._scores[record["key"]] = tuple(record["logprobs"])

@@ -207,7 +207,7 @@ def make_config(function: str, path: Path, source: Mapping[str, Any], sections: 
 
 
 def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> None:
-    """Raise ConfigError for a name that is not known; `statement` says of what there is none by that name."""
+    """Raise ConfigError for a name that is not known; `statement` says which kind of thing the name is unknown for."""
     known = list(known)
     for name in names:
         if name not in known:
@@ -252,7 +252,8 @@ def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any
 
 @contextmanager
 def named_in_errors(files: Mapping[Path, str]) -> Iterator[None]:
-    """Call files in errors by what the user handed over: `against[0]`, not the temporary file that holds it."""
+    """Let errors name what the user passed instead of a temporary file: `against[0]`, not the temporary file that holds
+    it."""
     try:
         yield
     except TruegoldError as error:
@@ -532,7 +533,7 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
 
 
 def _labels(rows: Rows, path: Path, name: str) -> dict[Path, str]:
-    """Return by what name errors call the file of these rows, where the user has not made it."""
+    """Return the name that errors use for the file of these rows, if the user has not made the file."""
     return {} if isinstance(rows, str | Path) else {path: name}
 
 

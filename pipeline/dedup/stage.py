@@ -91,7 +91,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
 
 @dataclass(frozen=True)
 class _Decided:
-    """Maps the position of a row, in any part, to the decision about it."""
+    """The decisions about the rows of all parts, which are given by their positions."""
 
     outcome: DedupOutcome
     kept_rows: _KeptRows

@@ -58,7 +58,7 @@ ROUNDED_UP = 0.5
 
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]
-"""vLLM's tags of what it wakes."""
+"""vLLM's tags of the memory that it wakes."""
 
 
 class VllmEngine:

@@ -61,14 +61,14 @@ class CompletionChoice:
 
 @dataclass
 class RunCompletions:
-    """Maps the id of a row to the completions that were taken."""
+    """The completions that were taken from a run, for each row."""
 
     chat: ChatConfig
     """The chat around the problem when they were drawn."""
     right: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     wrong: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
-    """Completions that are neither, by what they are: `cut`, `unjudged`, `unread`."""
+    """Numbers of other completions, by kind: `cut`, `unjudged`, `unread`."""
 
 
 def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:

@@ -95,7 +95,7 @@ class Written:
     first_rejects: list[dict[str, Any]] = field(default_factory=list)
     """The first of them of each reason, as `ingest` writes it."""
     incomplete: Counter[str] = field(default_factory=Counter)
-    """Rows without the needed completions, by what they lack."""
+    """The numbers of rows without the needed completions, by the kind that is missing."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
     """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
     notes: list[str] = field(default_factory=list)

@@ -45,7 +45,7 @@ _UNIT_NAMED = re.compile(
     r"|多少|几|\bratio\b|\bprobability\b|\b(?:number|value|measure)\s+of\s+[a-z]+s\b",
     re.IGNORECASE,
 )
-"""Questions that name the unit of what they ask for, or ask for a number without one."""
+"""Questions that name the unit of the answer, or ask for a number without a unit."""
 _AMOUNT = re.compile(r"(?<![\d.])\d[\d.,]*\s?([A-Za-zµμΩ°]{1,12})|[$€£¥]\s?\d|\d\s?°|\bangle\b", re.IGNORECASE)
 _PART = re.compile(
     r"(?P<bracket>\([a1i]\))|(?P<index>[a-zA-Z])_?\{?[1₁]\}?\s*[=:]|(?P<letter>[a-zA-Z])\s*="

@@ -35,7 +35,7 @@ _EVENT = re.compile(
     rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
     re.IGNORECASE,
 )
-"""A verb, or the end of what it governs; not "gets on" or "finds out"."""
+"""A verb, or the end of its object; not "gets on" or "finds out"."""
 _AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
 """A count, such as "1,200"; not "$5", "x2" or "3cm"."""
 _DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}

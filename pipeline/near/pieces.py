@@ -257,7 +257,7 @@ def _word_token(form: str) -> ReadToken | None:
 
 @lru_cache(2**14)
 def read_formula(text: str) -> ReadFormula:
-    """Read what stands between two dollar signs."""
+    """Read the text between two dollar signs."""
     tokens: list[ReadToken] = []
     for form in _SYMBOLS.findall(text):
         if form[0] == "\\":

@@ -47,7 +47,7 @@ class SamplingCost:
     finished: int = 0
     """The samples of rows that were handed in to be judged: drawn, kept, or another row's with the same prompt."""
     tokens: int = 0
-    """The sampled tokens of those that were drawn."""
+    """The sampled tokens of the drawn samples."""
     seconds: float = 0.0
     """The time between the first request and the last completion."""
     engine: dict[str, Any] = field(default_factory=dict)

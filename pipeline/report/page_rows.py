@@ -296,7 +296,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
 
 
 def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
-    """Return the length of those texts of a row that the page cuts."""
+    """Return the lengths of the texts of a row that the page cuts."""
     limits = {"prompt": cuts.prompt, "gold": GOLD_CHARS, "suggestion": GOLD_CHARS, "solution": cuts.prompt}
     return {name: len(row[name]) for name, limit in limits.items() if row[name] and len(row[name]) > limit}
 

@@ -38,7 +38,7 @@ from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
-"""The parts that are taken out of texts: patterns of keys, and others with what stands in their place (`[e-mail]`)."""
+"""The parts that are taken out of texts: patterns of keys, and other patterns with their replacement (`[e-mail]`)."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 """The replacement and the pattern of each of them."""
@@ -54,7 +54,7 @@ KEPT_COLUMNS = frozenset(
     "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
     " by outcome strategy dropped decision role system systems when group name against against_id cluster".split()
 )
-"""The columns of tables, by name, whose texts say nothing of what stands in the rows."""
+"""The names of table columns whose texts do not come from the rows."""
 JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
 """The columns that hold JSON objects, whose texts are filtered one by one."""
 KEPT_EVIDENCE = frozenset(
@@ -71,7 +71,7 @@ _OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
 """A key of truegold's own, such as `kept_id`; other keys may be texts of the data."""
 
 TextFilter = Callable[[str], str]
-"""Returns what stands in a shared report in place of a text."""
+"""Returns the replacement for a text in a shared report."""
 
 
 class Redactor:

@@ -81,7 +81,7 @@ PAID, REFUSED, BETWEEN = "paid", "refused", "between"
 
 
 def with_causes(flips: pl.DataFrame) -> pl.DataFrame:
-    """Return the flips with their kind and the name of what they have in common with others (`cause`)."""
+    """Return the flips with their kind and the name of their `cause`, which they share with others."""
     records = flips.to_dicts()
     kinds = pl.Series("kind", list(map(kind_of, records)), dtype=pl.String)
     return flips.with_columns(kinds, pl.Series("cause", list(map(name_cause, records)), dtype=pl.String))
@@ -186,7 +186,7 @@ def _standing(flip: Fields) -> str:
 
 
 def _silence(flip: Fields) -> str:
-    """Return what stands in a response out of which A took no one answer."""
+    """Return a description of a response from which A took no single answer."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
     thoughts, mark, spoken = completion.rpartition("</think>")
     holds_gold = bool(gold) and gold in spoken

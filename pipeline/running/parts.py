@@ -99,7 +99,7 @@ class Part:
 
     @property
     def scratch(self) -> Path:
-        """The folder of what only unfinished work on this part needs."""
+        """The folder of files that only unfinished work on this part needs."""
         folder = self.out_dir / SCRATCH / f"{self.index:05d}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder

@@ -101,7 +101,7 @@ NO_ROWS: Array = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen candidates, sorted by the number of their row."""
+    """The chosen candidates, as the numbers of their rows."""
 
     selected: Array
     reserve: Array

@@ -463,7 +463,7 @@ def split_names(path: Path, folder: Path) -> tuple[Path, Path]:
 def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]:
     """Write the records of a file that stay, and those that are dropped, in the file's own form; return the two files.
 
-    `dropped` has the row numbers of those. Lines stay as they are; the header of CSV stands in both files.
+    `dropped` has their row numbers. Lines stay as they are; the header of CSV stands in both files.
     """
     path = at_hand(path)
     form, packing = form_by_suffix(path), packing_of(path)

@@ -172,7 +172,7 @@ _ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
 def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
     """Yield the entries of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held.
 
-    What stands between objects is an entry of its own unless it is a comma or blank. Raises InputError if the array
+    Text between objects is an entry of its own unless it is a comma or blank. Raises InputError if the array
     does not end, or something follows it.
     """
     cutter = _ArrayCutter(max_bytes)
@@ -255,7 +255,7 @@ class _ArrayCutter:
 
 
 def _stray(text: bytes | bytearray) -> bytes:
-    """Return what stands between objects of an array, commas and blanks aside."""
+    """Return the text between objects of an array, without commas and blanks."""
     return bytes(text).removeprefix(BOM).strip(b" \t\r\n,")
 
 

@@ -161,7 +161,8 @@ def check_readable(source: Source, first_records: Sequence[Record | Reject]) -> 
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what a library says is wrong, without a full stop; its type where it says nothing."""
+    """Return the first line of a library's error message, without a full stop, or the type of an error without a
+    message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 

@@ -104,7 +104,7 @@ class Feed:
         self._skipped = 0
         """Rows that came up in the step and were not taken."""
         self._draws: list[Draw] = []
-        """Maps the number of a group of the step to its draw."""
+        """The draws of the step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
         """The number of a row's latest groups that could not be judged."""
 
@@ -150,7 +150,7 @@ class Feed:
         return metrics
 
     def drawn_ids(self) -> list[str]:
-        """Return a mapping of the step's group numbers to the ids of their rows."""
+        """Return the id of each group's row, in the order of the step's groups."""
         return [self._pool[draw.index]["id"] for draw in self._draws]
 
     def first_rows(self, count: int) -> list[Row]:
@@ -175,7 +175,7 @@ class Feed:
         self._draws = list(draws)
 
     def learn(self, drawn: Sequence[tuple[Draw, GroupScore]]) -> None:
-        """Learn from groups of what their rows' pass rates are."""
+        """Update the pass rates of rows from their groups."""
         self._posteriors.observe(
             [draw.index for draw, _ in drawn],
             [score.right for _, score in drawn],

@@ -95,7 +95,7 @@ class Responder:
         self._finished: tuple[int, bytes] | None = None
         """The number of finished steps, and the state for their checkpoint apart from weights and optimizer."""
         self._updates = 0
-        """The optimizer steps of those."""
+        """Their optimizer steps."""
         self._spoilt_since: int | None = None
         """The first of the last steps in a row that were left out as not finite."""
         trainer.may_train = self.may_train

@@ -175,7 +175,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
 
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:
-    """Take one step, with what stands before and after it. Raises EndAsked if a signal has asked for the end."""
+    """Take one step, with the work before and after it. Raises EndAsked if a signal has asked for the end."""
     from truegold.train.grpo.shown_completions import show_completions
     from truegold.train.model.distributed import rank
     from truegold.train.model.ending import end_if_asked

@@ -147,7 +147,7 @@ def find_outliers(values: Sequence[float], direction: int) -> list[int]:
 
 
 def running_median(series: Floats) -> Floats:
-    """Return for each value the median of those around it."""
+    """Return for each value the median of the values around it."""
     return np.asarray(median_filter(series, size=2 * AROUND + 1, mode="reflect"), dtype=float)
 
 

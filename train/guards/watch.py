@@ -56,7 +56,7 @@ class Alarm:
     threshold: float
     """The value from which the guard finds it wrong."""
     since: int
-    """The first step of those in a row."""
+    """The first of these consecutive steps."""
     causes: str
     remedy: str
 

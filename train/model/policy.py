@@ -3,8 +3,8 @@
     log-probabilities, entropies = PolicyModel(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
 
 The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
-chunk of tokens at a time, recomputed in the backward pass. What stands between hidden states and logits is different in
-every family, and there will be others, so that no list of configuration fields is kept here:
+chunk of tokens at a time, recomputed in the backward pass. The step from hidden states to logits is different in every
+family, and there will be others, so that no list of configuration fields is kept here:
 
     Llama, Qwen, Mistral         head(hidden)
     Gemma 2, 3n, 4               c tanh(head(hidden) / c), c the configuration's final_logit_softcapping

@@ -211,7 +211,7 @@ def _read_step(step: object, label: str) -> tuple[str, Reply | Done]:
 
 
 def _field(values: Mapping[str, Any], name: str, label: str, kinds: tuple[type, ...], expected: str) -> Any:
-    """Return a field of one of the kinds. label: what stands before its name in a mistake."""
+    """Return a field of one of the kinds. label: the text before its name in an error."""
     if name not in values:
         raise TypeError(f"{label}{name} is missing")
     if type(values[name]) not in kinds:

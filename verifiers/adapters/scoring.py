@@ -50,7 +50,8 @@ class Scorer:
     verifier: str | None = None
     """The verifier of all rows; each row's own where not given."""
     unjudged: float | None = None
-    """The reward of what could not be judged. None leaves it out where the trainer can, and is an error elsewhere."""
+    """The reward of completions that could not be judged. None leaves it out where the trainer can, and is an error
+    elsewhere."""
     workers: int = 0
     """Processes; 0 takes one per core."""
     deadline_s: float = DEADLINE_S

@@ -180,7 +180,7 @@ def _change_brackets(form: forms.MatrixForm) -> list[str]:
 
 
 def _array(rows: Iterable[Iterable[object]], columns: str, brackets: str) -> str:
-    """An array in brackets; what stands in the braces says how its columns are set."""
+    """An array in brackets; the braces say how its columns are set."""
     return f"\\left{brackets[0]}\\begin{{array}}{{{columns}}} {forms.rows_of(rows)} \\end{{array}}\\right{brackets[1]}"
 
 

@@ -230,7 +230,7 @@ _NO_SPACE = re.compile(r"\S")
 
 
 def tokens(text: str) -> Iterator[list[str]]:
-    """Yield what stands between white space, a chunk at a time."""
+    """Yield the words between white space, a chunk at a time."""
     start = 0
     while start < len(text):
         space = _SPACE.search(text, start + CHUNK_CHARS)

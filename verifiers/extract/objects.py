@@ -56,7 +56,7 @@ _KEYS = (
     frozenset({"final", "result", "output", "solution", "choice", "option", "selectedoption", "correctoption"}),
     _DECIMALS,
 )
-"""Names of what holds the answer, the clearest first."""
+"""Names of fields that hold the answer, the clearest first."""
 _JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
 _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 

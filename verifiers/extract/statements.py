@@ -399,7 +399,7 @@ def _is_quoted(line: str, start: int, end: int) -> bool:
 
 
 def after_a(line: str) -> str | None:
-    """Return what stands after the `A:` of a line, or None."""
+    """Return the text after the `A:` of a line, or None."""
     match = _LAST_LINE_A.fullmatch(line[: stated_values.MAX_LINE_CHARS])
     return match.group(1) if match else None
 

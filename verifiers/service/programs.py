@@ -116,7 +116,7 @@ class Allowance:
     request_s: float
     """Seconds that a request may take, in the queue and at work."""
     end: float
-    """The times on the monotonic clock at which they end."""
+    """The time on the monotonic clock at which these seconds are over."""
 
     def seconds_left(self) -> float:
         """Return the seconds that are left. Raises Unjudged if none are."""

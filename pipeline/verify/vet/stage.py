@@ -403,7 +403,7 @@ class _Output:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows by what was done to them, and why: `drop:needs_checker`."""
+        """Rows by outcome, and the reason: `drop:needs_checker`."""
         return dict(self._ledger.counts)
 
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:

@@ -53,7 +53,7 @@ Arguments = tuple[Any, ...]
 T = TypeVar("T")
 
 _Feature = tuple[str, int]
-"""`value` of a number or `length` of what has one, and the argument's position."""
+"""`value` of a number or `length` of a container, and the argument's position."""
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 

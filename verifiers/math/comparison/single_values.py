@@ -179,8 +179,8 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
 
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
-    """Tell whether `value`, rounded to the digits of `decimal`, equals it. cut: it may also be cut off instead of
-    rounded."""
+    """Tell whether `value` rounds to `decimal`, at the digits of `decimal`. cut: it may also be cut off instead
+    of rounded."""
     if (exact := real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)

@@ -224,7 +224,7 @@ class Grammar(Cursor):
         return self._read_below(total) if self.next_is("op") else total
 
     def _read_below(self, above: Node) -> Node:
-        """Read what stands after `\\over` and `\\choose`, which take all of their group."""
+        """Read the text after `\\over` and `\\choose`, which take all of their group."""
         if self.take_if("op", "over"):
             self.enter()
             node: Node = Mul((above, Pow(self.read_sum(), MINUS_ONE)))
@@ -415,7 +415,7 @@ class Grammar(Cursor):
         return Sym(f"{base.name}{index}{primes}")
 
     def read_script(self) -> Node:
-        """Read what stands after ^ or _: a group in braces, or one atom with its sign."""
+        """Read an exponent or an index after ^ or _: a group in braces, or one atom with its sign."""
         token = self.tokens[self.position]
         if token[0] == "op" and token[1] in _SIGNS:
             self.position += 1
@@ -447,7 +447,7 @@ class Grammar(Cursor):
                 return node
 
     def read_atom(self) -> Node:
-        """Read a number, a name, a command or what stands in brackets."""
+        """Read a number, a name, a command or a group in brackets."""
         # Every number and name passes here, so this does what `enter` does without calling it.
         self.depth += 1
         if self.depth > MAX_DEPTH:

@@ -7,7 +7,7 @@
 
 A unit is a statement, of the module or of its `check(candidate)`, that asserts something: it holds an `assert`, a
 `raise`, a call of something with "assert" in its name, or one of a function of the test code that does such a thing.
-What stands under `if __name__ == "__main__":` and asserts is part of the module.
+Assertions under `if __name__ == "__main__":` are part of the module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HELD = "__held__"
 """The name of the function that is called after each assertion that held."""
 
 RAN = "__ran__"
-"""The name of what stands for the outcome of a runner."""
+"""The name of the object that stands for the outcome of a runner."""
 
 CHECK = "check"
 SHOWN_CHARS = 300
@@ -198,7 +198,7 @@ class _StatusCheck(ast.NodeTransformer):
     """Puts a check of the exit status in the place of a last statement that leaves, and in the branches of an `if`."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Return what stands in the place of a statement."""
+        """Return the statements that replace a statement."""
         status = _exit_of(node) if isinstance(node, ast.stmt) else None
         if status is None:
             return super().generic_visit(node) if isinstance(node, ast.If) else node

@@ -230,7 +230,7 @@ class _SharedContainers:
             self._last_texts[index] = b""
 
     def changes(self) -> list[Json]:
-        """Return the contents of what has changed since the last time: pairs of index and contents."""
+        """Return the contents of objects that changed since the last time: pairs of index and contents."""
         changed = []
         for index, value in enumerate(self.objects):
             data = self.encode(contents(value, {}), self.indices)

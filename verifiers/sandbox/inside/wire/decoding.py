@@ -96,7 +96,7 @@ class Decoder:
         return None
 
     def make_iterated(self, elements: list[Value], kind: str) -> Value:
-        """Return what stands for an iterator of this kind."""
+        """Return the object that stands for an iterator of this kind."""
         return Iterated(elements, kind)
 
     def make_named_tuple(self, elements: tuple[Value, ...], data: dict[str, Json]) -> Value:

@@ -164,4 +164,4 @@ FORMS: Mapping[str, TypeForm] = {"opaque" if form.kind is Opaque else form.kind.
 """The form of each tag."""
 
 MUTABLE: Mapping[type, TypeForm] = {form.kind: form for form in _FORMS if form.fill is not None}
-"""The forms of what can be changed in place."""
+"""The forms of mutable values."""
