@@ -96,7 +96,7 @@ def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
     limit, rounds = FIRST_ROWS, list[_Round]()
     with tempfile.TemporaryDirectory(prefix="truegold-probe-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # The first time pays for imports.
+        # The first run includes the time of imports.
         _curate(config, limit // GROWTH, Path(folder) / "warm-up")
         while True:
             started = time.monotonic()

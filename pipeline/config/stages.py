@@ -181,11 +181,11 @@ class GraderConfig(StageConfig):
 
 
 class AuditedOpinionConfig(OpinionConfig):
-    """A second opinion that a training pays by."""
+    """A second opinion that may raise scores in a training."""
 
     audit: str
-    """The audit.json of `truegold verifiers audit-judge`, with nothing paid, about this very opinion and the verifiers
-    as they are."""
+    """The audit.json of `truegold verifiers audit-judge`, in which no wrong response was called right, about this very
+    opinion and the verifiers as they are."""
 
 
 class VerifyGoldConfig(VerdictConfig):

@@ -47,7 +47,7 @@ class Replica:
         self._sampling: SamplingParams | None = None
 
     def work(self, requests: list[tuple[int, Request]], sampling: SamplingParams) -> list[tuple[int, Completion]]:
-        """Take requests, sample for a while, and return a mapping of the callers' numbers to finished completions."""
+        """Take requests, sample for a while, and return the finished completions with the callers' numbers."""
         self._todo.extend(requests)
         self._outstanding.update((request, index) for index, request in requests)
         if self._stream is None or sampling != self._sampling:

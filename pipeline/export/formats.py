@@ -466,7 +466,7 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": ["72"], "dataset": ["math"]}
         {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
 
-    Rewards of several ground truths are added there, so that golds which mean the same would pay twice, and its
+    Rewards of several ground truths are added there, so that equivalent golds would count twice, and its
     verifiers know no options. Rows with one gold, a plain number, and no options go to its `math`. All others are
     written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`, which registers as
     `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.

@@ -1,8 +1,9 @@
-"""Audits a second opinion before a training pays by it: 200 unread responses of the policy's own and 100 hostile ones.
+"""Audits a second opinion before it raises scores in a training: 200 unread responses of the policy's own and 100
+hostile ones.
 
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
-        judge_audit/paid.jsonl    what was paid, with the replies
+        judge_audit/paid.jsonl    wrong responses that were called right, with the replies
         judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
 
 It is not known whether an unread response is right. Each of the policy's is therefore put to the judge with the gold of
@@ -61,13 +62,13 @@ class JudgeAudit:
     hostile: int = 0
     """The responses of each kind that were judged; one that cannot be put to a model counts for nothing."""
     paid: list[dict[str, Any]] = field(default_factory=list)
-    """The wrong responses that were paid."""
+    """The wrong responses that the opinion called right."""
     raised: list[dict[str, Any]] = field(default_factory=list)
     """The policy's responses that are right by their own gold, in this opinion."""
 
     @property
     def passed(self) -> bool:
-        """Whether a training may pay by this opinion."""
+        """Whether a training may raise scores by this opinion."""
         return self.unread >= MIN_UNREAD and self.hostile >= MIN_HOSTILE and not self.paid
 
 
@@ -201,7 +202,7 @@ def write_audit(
 
 
 def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
-    """Return the verifiers whose unread answers a training may pay by this opinion.
+    """Return the verifiers whose unread answers this opinion may raise in a training.
 
     Raises ConfigError if its audit is not there, has not passed, or was about another judge, prompt or verifier.
     """

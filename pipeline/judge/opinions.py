@@ -143,7 +143,7 @@ def verify_and_hear(
 
 
 def raise_unread(verdict: Verdict) -> Verdict:
-    """Return the verdict that a training pays by: an unread answer that the second opinion calls right earns 1."""
+    """Return the verdict for a training's reward: an unread answer that the second opinion calls right earns 1."""
     opinion = verdict.evidence.get(OPINION)
     if verdict.reason is Reason.UNREAD and opinion is not None and opinion["score"] == 1.0:
         return replace(verdict, score=1.0, reason=Reason.MATCH, evidence={**verdict.evidence, RAISED: "unread"})

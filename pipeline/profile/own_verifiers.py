@@ -24,7 +24,7 @@ GOLDS = 20
 SECONDS = 30.0
 """An audit of this many golds takes so long at most: some 1,500 verdicts, where they are quick."""
 MOST_GAMED = 0.05
-"""The greatest paid share of responses that commit to nothing; where more are paid, a policy learns to write them."""
+"""The largest share of responses without an answer that may be accepted; above it a policy learns to write them."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:

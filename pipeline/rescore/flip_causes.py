@@ -207,7 +207,7 @@ def _first_that_holds(signs: Mapping[str, bool]) -> str | None:
 
 
 def _relation(gold: str, answer: str, completion: str) -> str:
-    """Return how a wrong answer that was paid is related to gold."""
+    """Return how a wrong answer that was scored as right is related to gold."""
     gold, answer = gold.strip(), answer.strip()
     gold_value, answer_value = _value(gold), _value(answer)
     are_numbers = False

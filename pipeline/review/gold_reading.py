@@ -2,7 +2,7 @@
 
     gold 26 -> 28     read as 28; 3 of 20 samples passed, 17 do now: those that answered 28
 
-A gold that its verifier cannot pay is not applied by `settle`, and the reviewer is told at once.
+`settle` does not apply a gold for which the verifier accepts no answer, and the reviewer is told at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class GoldReading:
     """The effects that a new gold would have."""
 
     readable: bool | None
-    """Whether the verifier can pay it, or None if the verifier judges no golds."""
+    """Whether the verifier accepts an answer for it, or None if the verifier does not use golds."""
     reading: str | None = None
     """The gold as the verifier reads it."""
     verdict: str | None = None

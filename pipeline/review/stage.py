@@ -149,7 +149,7 @@ def _settle_part(
             standing = review.standings.get(key, UNDECIDED)
             reasons = blocking.get(key, [])
             if (fault := review.unpayable.get(key)) is not None and (fix := standing.agreed) is not None:
-                # Its verifier could not pay any answer for the new gold.
+                # Its verifier accepts no answer for the new gold.
                 unpayable = {"reviewers": fix.reviewers, "gold": fix.gold, "fault": fault["reason"]}
                 ledger.drop(row, "fix_unpayable", flags=reasons, **unpayable)
                 continue

@@ -3,8 +3,8 @@
     GRPOTrainer(model, reward_funcs=[TruegoldReward()], train_dataset=load_dataset("out", split="train"), ...)
     trl grpo --reward_funcs truegold.verifiers.adapters.trl.truegold ...
 
-A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)` pays
-something else. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
+A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)`
+gives 0 instead. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
 `truegold/masked_share`, and a warning names the reason and an example. TRL names rewards by `__name__` and pickles them
 for its asynchronous trainer.
 

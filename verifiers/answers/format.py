@@ -275,7 +275,7 @@ def _encoded(tokenizer: Any, text: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class LengthVerifier(AnswerVerifier):
-    """Pays for responses up to a length, and less for each character or token beyond.
+    """Scores responses by length: full up to a limit, and less for each character or token beyond.
 
     Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit` (`tokens` where
     `length` is given, else `chars`).

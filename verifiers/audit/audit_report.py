@@ -107,7 +107,8 @@ def speed_of(seconds: Sequence[float]) -> Speed:
 
 @dataclass(frozen=True, slots=True)
 class Youden:
-    """Youden's J, the share of right answers paid less that of wrong ones paid (Youden 1950, Cancer 3, p. 32).
+    """Youden's J, the share of right answers that are accepted minus the share of wrong ones (Youden 1950, Cancer 3, p.
+    32).
 
     How fast a policy learns from a verifier depends on J alone (arXiv 2601.04411).
     """
@@ -179,7 +180,7 @@ class AuditReport:
 
     @property
     def gamed(self) -> Rate:
-        """Gaming responses paid."""
+        """Gaming responses that were accepted."""
         return _total(self.gaming)
 
     @property

@@ -34,8 +34,8 @@ A response that announces nothing answers by what its last line concludes (`last
     x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
     So there is no solution.        no solution
 
-At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
-lines further up, lines of code and of tables.
+At most one value is read, from a line that the response cannot choose, so naming several values earns nothing. Not
+covered: lines further up, lines of code and of tables.
 
 An answer may be taken back after its announcement (`retraction`):
 

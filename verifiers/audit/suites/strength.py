@@ -1,6 +1,6 @@
 """The third step of a vetting: runs wrong programs on the tests, and counts those that the tests catch.
 
-Null programs solve nothing (`null_programs`); tests that pay one of them pay for nothing.
+Null programs solve nothing (`null_programs`); tests that one of them passes test nothing.
 
 Of the planted faults that survive, those that the tests should have caught are told from those that do what the worked
 solution does by further inputs (`witnesses`): a fault that agrees with the solution on all of them is taken to do what

@@ -55,7 +55,7 @@ class CaseAttempt:
     """A text or a value, or None if it is not known."""
     cpu_s: float | None = None
     stderr: str = ""
-    """The end of its output."""
+    """The end of its output to stderr."""
 
     @property
     def timed_out(self) -> bool:

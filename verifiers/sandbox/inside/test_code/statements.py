@@ -198,7 +198,7 @@ class _StatusCheck(ast.NodeTransformer):
     """Puts a check of the exit status in the place of a last statement that leaves, and in the branches of an `if`."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Return the statements that replace a statement."""
+        """Return the replacement of a node, or the node itself."""
         status = _exit_of(node) if isinstance(node, ast.stmt) else None
         if status is None:
             return super().generic_visit(node) if isinstance(node, ast.If) else node
