@@ -87,7 +87,7 @@ class TokenBudget:
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:
-        """Return the attempts of the next round, the most promising ones first; none where the budget is spent.
+        """Return the attempts of the next round, the most promising ones first; none if the budget is spent.
 
         impossible: by row, strategies whose prompt leaves the model no room.
         """

@@ -20,7 +20,7 @@ BANNED = re.compile(
 )
 """Turns that stand for plainer ones, such as `is no number` for `is not a
 number`."""
-RIDDLES = re.compile(r"(?<![Tt]here )\b(?:are no(?! longer)|(?:is|are) none)\b|\bof what is\b|\b[Ss]o many\b")
+RIDDLES = re.compile(r"(?<![Tt]here\s)\b(?:are no(?! longer)|(?:is|are) none)\b|\bof what is\b|\b[Ss]o many\b")
 """Further turns that docstrings and comments avoid."""
 OPENINGS = re.compile(r"(?:What|Which|Who|Where|From|Those that|That which)\b")
 """First words of a docstring that names its subject last."""

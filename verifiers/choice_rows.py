@@ -333,7 +333,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _labels(value: Any) -> list[str]:
-    """Return the labels that a column gives its options, such as 1 to 4; none where it gives none."""
+    """Return the labels that a column gives its options, such as 1 to 4; empty if it gives no labels."""
     structure = parse_literal(value)
     if isinstance(structure, Mapping):
         labels = structure.get("label", structure.get("labels"))
@@ -348,7 +348,7 @@ def _labels(value: Any) -> list[str]:
 
 
 def _positions(answer: Any, slots: Slots, first: int | None, labels: Sequence[str]) -> list[int]:
-    """Return the places of the right options, from 0; none where the answer names none."""
+    """Return the places of the right options, from 0; empty if the answer does not name an option."""
     entries = answer if isinstance(answer, list | tuple) else [answer]
     positions = [position for entry in entries if (position := _position(entry, slots, first, labels)) is not None]
     return sorted(set(positions)) if len(positions) == len(entries) else []

@@ -155,7 +155,7 @@ def boxed_spans(text: str) -> list[tuple[int, int]]:
 
     It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
     """
-    # Each open brace is the position where the content of its box starts, or None where it opens no box.
+    # Each open brace is the position where the content of its box starts, or None if it opens no box.
     open_braces: list[int | None] = []
     spans: list[tuple[int, int]] = []
     for token in _BOXED.finditer(text):

@@ -76,7 +76,7 @@ def may_be_otherwise(gold: str) -> bool:
 
 
 def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:
-    """Say how the golds of a column use commas, where their problems are in this language; None where that is plain.
+    """Say how the golds of a column use commas, where their problems are in this language; None if that is plain.
 
     "decimal" where several golds have decimals after a comma that cannot be thousands, or points before thousands as
     their problems have them, and none says otherwise by a list or by a point before decimals. "unclear" where that

@@ -164,7 +164,7 @@ class Gated:
         return self.rows + (self.rejected.total() if check is Check.UNUSABLE else 0)
 
     def allowance(self, check: Check) -> str:
-        """Return how many rows may violate a check, in words: `2 rows may`, `5 % may`; empty for none."""
+        """Return how many rows may violate a check, in words: `2 rows may`, `5 % may`; empty if no row may."""
         bound = self.bounds.get(check, 0)
         if isinstance(bound, float):
             return f"{100 * bound:g} % may"

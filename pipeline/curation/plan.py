@@ -128,7 +128,7 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
 def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
     """Return the verifier of the file's rows, and which of `verifier` and `verifier_args` rows have of their own.
 
-    The verifier is None where the file has no record that can be read, which `ingest` explains.
+    The verifier is None if the file has no record that can be read, which `ingest` explains.
     """
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]

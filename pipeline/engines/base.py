@@ -18,7 +18,7 @@ LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
 32, has a multiple between 49 and 64, so that these sixteen lengths are enough, which vLLM tries after each token."""
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
-"""Returns at most this many requests that are to be sampled next; none where there may be some later, None at the
+"""Returns at most this many requests that are to be sampled next; an empty list if there may be some later, None at the
 end."""
 
 POLL_S = 0.005

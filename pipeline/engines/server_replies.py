@@ -263,7 +263,7 @@ def _logprobs(choice: dict[str, Any], count: int) -> tuple[float, ...]:
 
 
 def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...]:
-    """Return the log-probability of each token of the prompt but the first; none where the server gives none."""
+    """Return the log-probability of each token of the prompt but the first; empty if the server does not send them."""
     if values is None:
         return ()
     if not isinstance(values, list) or len(values) != len(prompt):

@@ -261,7 +261,7 @@ def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
 
 
 def _day_of_set(out_dir: Path) -> str | None:
-    """Return when the set in a folder was written; None where there is none."""
+    """Return when the set in a folder was written, or None if the folder has no set."""
     card = out_dir / "README.md"
     return f"{datetime.fromtimestamp(card.stat().st_mtime):%Y-%m-%d %H:%M}" if card.is_file() else None
 

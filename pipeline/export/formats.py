@@ -117,7 +117,7 @@ class ExportRow:
         return {**self.origin_columns, "truegold": self.carried}
 
     def own_value(self, name: str) -> Any:
-        """Return what the row had in a column of its own, or in `extra_info`; None where it had none."""
+        """Return what the row had in a column of its own, or in `extra_info`; None if it had neither."""
         struct = self.meta.get("extra_info")
         return struct[name] if isinstance(struct, dict) and struct.get(name) is not None else self.meta.get(name)
 

@@ -293,7 +293,7 @@ def _link_neighbours(
 
 
 def _read_answers(row: Mapping[str, Any], answers: Sequence[Fields]) -> list[Fields]:
-    """Return the readings of a row's most frequent answers; none where its verifier judges programs, or is not built
+    """Return the readings of a row's most frequent answers; none if its verifier judges programs, or is not built
     in, since the page does not run its code."""
     name = row["verifier"]
     if row["gold"] is None or name not in BUILT_IN or judges_solutions(_verifier(name)):

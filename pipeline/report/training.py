@@ -220,7 +220,7 @@ def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list
 
 
 def pack_completions(training: Path | None) -> str | None:
-    """Return the packed completions of a training's folder, or None if it has none."""
+    """Return the packed completions of a training's folder, or None if they are missing."""
     steps = _steps_of(training) if training is not None else []
     if not steps:
         return None

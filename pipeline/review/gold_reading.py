@@ -100,7 +100,7 @@ def takes_gold(row: Row) -> bool:
 
 
 def case_fault(row: Row, cases: str) -> str | None:
-    """Return why cases cannot be added to the tests of a row; None where they can."""
+    """Return why cases cannot be added to the tests of a row, or None if they can be added."""
     try:
         with_gold(row, cases)
     except BadSuite as error:

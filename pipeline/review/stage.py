@@ -244,7 +244,7 @@ def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:
 def _settle_row(
     row: Row, reasons: list[str], standing: Standing, settlement: Settlement | None, ledger: Ledger
 ) -> Row | None:
-    """Return the row as it passes, or None where it was dropped or held."""
+    """Return the row as it passes, or None if it was dropped or held."""
     for stale in standing.stale:
         known = {"decision": stale.decision, "reviewer": stale.reviewer, "seen": stale.seen}
         ledger.flag(row, "stale_decision", **known, now=content_key(row))

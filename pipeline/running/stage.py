@@ -201,7 +201,7 @@ class StageResult:
 
 
 def load_record(folder: Path) -> dict[str, Any] | None:
-    """Return a finished stage's `stage.json`, or None where the folder is not a finished stage."""
+    """Return a finished stage's `stage.json`, or None if the folder is not a finished stage."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -289,7 +289,8 @@ def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def table_digest(record: Mapping[str, Any], name: str) -> str | None:
-    """Return one digest of a table that a stage's record has, of one file or of parts, or None if it has none."""
+    """Return one digest of a table that a stage's record has, of one file or of parts, or None if the record lacks the
+    table."""
     digests = list(_digests(record, name).values())
     return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 

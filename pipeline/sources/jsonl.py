@@ -333,7 +333,7 @@ def is_over_lines(path: Path) -> bool:
 
 
 def _only_object(path: Path, max_bytes: int) -> Record | None:
-    """Return the record that is all of a file, such as one of MATH's; None where the file is more or something else."""
+    """Return the record that is all of a file, such as one of MATH's; None if the file holds anything else."""
     with open_bytes(path) as file:
         data = file.read(max_bytes + 1)
     only = _parse_line(Line(1, data.removeprefix(BOM), len(data))) if len(data) <= max_bytes else None

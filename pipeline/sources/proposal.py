@@ -162,7 +162,8 @@ def propose(source: FileSource) -> Proposal:
 
 
 def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
-    """Return how golds that `math` judges use commas, or points in their place, and one of them; None where plain."""
+    """Return how golds that `math` judges use commas, or points in their place, and one of these golds, or None if the
+    use of commas is plain."""
     rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
     golds = [row["gold"] or "" for row in rows]
     signs = list(filter(may_be_otherwise, golds))

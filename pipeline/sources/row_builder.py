@@ -418,7 +418,8 @@ class RowBuilder:
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of the row's columns, the first one first; none where its verifier needs none."""
+        """Return the accepted golds of the row's columns, the first one first; empty if its verifier does not need
+        golds."""
         arguments = {**arguments, **self.config.verifier_args}
         several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
         golds: list[str] = []

@@ -70,7 +70,7 @@ class StoryColumns:
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
 
     def whole_prompt(self, values: Values) -> str | None:
-        """Return the prompt with its other parts, or None if it has none."""
+        """Return the prompt with its other parts, or None if it has no other parts."""
         question, is_chat = read_prompt(values.get(self.prompt))
         if not isinstance(question, str):
             return None

@@ -79,7 +79,7 @@ class RunFiles:
         return {name: scan for name, scan in scans.items() if scan is not None}
 
     def path(self, stage: str, name: str) -> Path | None:
-        """Return a stage's file, or None where the run has no such stage or the stage no such file."""
+        """Return a stage's file, or None if the run has no such stage or the stage no such file."""
         if stage not in self.folders:
             return None
         path = self.folders[stage] / name

@@ -122,7 +122,7 @@ class MeasuredTally:
         return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the options that are proposed, none where the golds do not look measured, and why."""
+        """Return the options that are proposed, none if the golds do not look measured, and why."""
         counts = {"golds_with_figures": self.golds, "measured": self.measured, "computed": self.computed}
         return {
             "verifier": "math",

@@ -278,7 +278,7 @@ def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Se
 
 
 def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> list[float | None]:
-    """Return the reward of each turn, all None where the episode could not be judged."""
+    """Return the reward of each turn, all None if the episode could not be judged."""
     if final is None:
         return [None] * episode.turns
     earned = [score or 0.0 for score in episode.turn_scores]

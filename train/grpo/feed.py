@@ -297,8 +297,8 @@ FURTHEST = 5.0
 
 
 def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture | None]:
-    """Return the posterior of each problem in the profile, with few components, or None if it has none. Problems with
-    the same counts share it."""
+    """Return the posterior of each problem in the profile, with few components, or None for a problem without
+    one. Problems with the same counts share it."""
     merged: dict[tuple[tuple[float, float, float], ...], Mixture | None] = {}
     known = []
     for posterior in posteriors:

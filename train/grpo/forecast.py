@@ -49,7 +49,7 @@ class Forecast:
     """The profile's prediction of the first steps' groups, and how well it was right."""
 
     def __init__(self, known: Sequence[Mixture | None]) -> None:
-        """Begin with what the profile knows of each problem, or None if it has none."""
+        """Begin with the posterior of each problem in the profile, or with None."""
         self._is_known = np.array([mixture is not None for mixture in known])
         self._weights, a, b = stack_mixtures(known)
         self._strength = np.minimum(a + b, MOST_STRENGTH)

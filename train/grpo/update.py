@@ -42,7 +42,8 @@ class WeighedBatch:
     distilled: Tensor | None = None
     """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
     teachers: Sequence[Segment | None] = ()
-    """Each segment's output after the prompt of the policy as its own teacher (`self_teachers`); empty for none."""
+    """Each segment's output after the prompt of the policy as its own teacher (`self_teachers`); empty for a segment
+    without a teacher."""
     episode_tokens: Tensor | None = None
     """[N]: the tokens of the episode that a segment is of, where episodes count as sequences; else None."""
     episodes: int = 0

@@ -154,7 +154,7 @@ def _read_score(score: object) -> float | None:
 
 
 def read_tools(environment: Environment) -> list[dict[str, Any]]:
-    """Return the JSON schemas of an environment's tools, none where it has none. Raises AnswerError for anything else
+    """Return the JSON schemas of an environment's tools, if it has any. Raises AnswerError for anything else
     than a list of dicts."""
     tools = getattr(environment, "tools", ())
     schemas = _to_plain(tools) if _is_list(tools) else [tools]

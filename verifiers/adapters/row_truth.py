@@ -261,7 +261,7 @@ def answer_in(gold: str, is_working: bool = False) -> str:
 
 
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
-    """Return the arguments of the verifier `code` for the tests of a row, or None if it has none.
+    """Return the arguments of the verifier `code` for the tests of a row, or None if it has no tests.
 
     gold: the column of gold. Next to a gold of another kind, only assertions count as tests. Raises Unusable for tests
     that cannot be read.

@@ -110,7 +110,7 @@ class Scorer:
         return list(self._processes.verify(asked, self._tally))
 
     def paid(self, verdict: Verdict) -> float | None:
-        """Return the reward of a verdict, or None if it has none."""
+        """Return the reward of a verdict, or None if there is no reward for it."""
         return self.unjudged if verdict.score is None else verdict.score
 
     def close(self) -> None:

@@ -4,7 +4,7 @@
     same in a fresh process  picklable                 works in a thread         safe in many threads
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
-Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None where a check could not
+Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None if a check could not
 be made. Whether verdicts are right is for `audit_report.py`; what only another machine would show is not covered.
 """
 

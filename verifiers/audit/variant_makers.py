@@ -3,7 +3,7 @@
     MAKERS["x10"](form_of("180"))                   "1800"
     CONDITIONS["half line"](form_of("[-2,0]"))      true: it has a right end that can be put at infinity
 
-A maker takes a form and returns a text, a list of texts, or None where it makes nothing of it.
+A maker takes a form and returns a text, a list of texts, or None if it makes nothing of it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.languages import language_name
 
 Checker = Callable[[str, str], str | None]
-"""(expected, got) -> None where accepted, else one line that says why not."""
+"""(expected, got) -> None if accepted, else one line that says why not."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
 """Characters of a reason, and of a token in it. Stops a verdict from carrying the program's output."""

@@ -265,7 +265,7 @@ def _indent(line: str) -> str:
 
 
 def parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, or None if it has none."""
+    """Return the syntax tree of a source, or None if it does not parse."""
     try:
         return _tree(source)
     except UNREADABLE:

@@ -106,13 +106,13 @@ def find_options(prompt: str) -> Options | None:
 
 @lru_cache(maxsize=1_024)
 def option_texts(problem: str) -> tuple[str, ...]:
-    """Return the texts of a problem's options; none where its labels may be those of parts. Problems repeat."""
+    """Return the texts of a problem's options; none if its labels may be those of parts. Problems repeat."""
     options = find_options(problem)
     return () if options is None or options.may_be_parts else options.texts
 
 
 def worded_options(prompt: str, gold: str) -> tuple[str, ...] | None:
-    """Return the last list of options without letters of which one is gold, None where there is none.
+    """Return the last list of options without letters of which one is gold, None if there is none.
 
     Gold has to be words: numbers and formulas are compared by their value. A list stands after a colon or after words
     such as `one of`; one word or another ("even or odd") needs neither.

@@ -79,7 +79,7 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of 
 
 
 def base_value(node: BaseN) -> int | None:
-    """Return the value of a numeral, or None where a digit is not one of its base."""
+    """Return the value of a numeral, or None if a digit is not one of its base."""
     try:
         return int(node.digits, node.base)
     except ValueError:

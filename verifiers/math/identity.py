@@ -186,7 +186,7 @@ def approximate(node: Node) -> mpfr | None:
 
 
 def value_at_point(node: Node, names: frozenset[str]) -> mpc | None:
-    """Return the value of an expression at one point for its variables, or None if it has none."""
+    """Return the value of an expression at one point for its variables, or None if it is undefined there."""
     evaluator = _evaluator(POINT_BITS, True)
     try:
         return mpc(evaluator.value(node, _as_balls(next(_points(names, _NO_KINDS)), evaluator)).midpoint)

@@ -264,7 +264,7 @@ def _compound_unit(word: str) -> Unit | None:
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def symbols_side_by_side(word: str, most: int = 3) -> tuple[str, ...]:
-    """Return the symbols that `Nm`, `kgm` or `Pas` consist of; none where it is something else."""
+    """Return the symbols that `Nm`, `kgm` or `Pas` consist of; empty for other words."""
     if word not in _EXACT and _unit_of_symbol(word) is not None:
         return (word,)
     for length in range(len(word) - 1, 0, -1) if most > 1 else ():

@@ -136,7 +136,7 @@ AHEAD = 4
 """The rows that each thread may have waiting, which bounds memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
-"""A row, and its record: to come, from an earlier run, or none where the row is not looked at."""
+"""A row, and its record: to come, from an earlier run, or none if the row is not looked at."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Shape:
 
 
 def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Arguments]:
-    """Return up to `count` inputs that are not among those seen; none where these tell too little."""
+    """Return up to `count` inputs that are not among those seen; none if these tell too little."""
     if len(seen) < MIN_SEEN or len({len(arguments) for arguments in seen}) != 1 or not seen[0]:
         return []
     rng = random.Random(seed)

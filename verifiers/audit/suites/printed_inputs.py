@@ -18,7 +18,7 @@ _Lines = Sequence[Sequence[Value]]
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[list[tuple[Value, ...]], Callable[[Sequence[Value]], str]] | None:
-    """Return the inputs as values, and a function that writes such values as an input; None where they have no form in
+    """Return the inputs as values, and a function that writes such values as an input; None if they have no form in
     common."""
     inputs = [[[_word(word) for word in line.split()] for line in text.strip().splitlines()] for text in texts]
     if not all(inputs) or any(_write(lines) != _squeezed(text) for lines, text in zip(inputs, texts, strict=True)):

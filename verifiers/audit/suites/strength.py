@@ -123,7 +123,7 @@ def faulty_limits(state: VetState) -> Limits:
 
 
 def _cheapest_first(state: VetState) -> list[int]:
-    """Return the cases in the order to try them; none where programs do not print, and cases share a run."""
+    """Return the cases in the order to try them; none if programs do not print, and cases share a run."""
     if not isinstance(state.suite.tests, Stdio):
         return []
     order = list(range(state.cases))

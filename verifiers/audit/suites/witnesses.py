@@ -101,7 +101,7 @@ class InputComparison:
 
 
 def compare(state: VetState, limits: Limits) -> InputComparison | None:
-    """Run the worked solution on inputs that are like those of the cases; None where that cannot be done.
+    """Run the worked solution on inputs that are like those of the cases; None if that cannot be done.
 
     limits: of one run of a faulty program.
     """
