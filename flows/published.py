@@ -39,7 +39,7 @@ INDEX = ".index"
 FETCHED = ".fetched"
 """The folder in a run's in which files lie until a stage is whole, or while they are sent."""
 STAY = (PARTIAL, FETCHED, ".superseded", "logs")
-"""Folders of a run of which nothing is published, but for finished parts in the first."""
+"""Folders of a run that are not published, except for finished parts in the first."""
 EVERY_S = 5.0
 """How long after one look for finished work the next one comes."""
 GROWING_S = 60

@@ -56,7 +56,7 @@ class Attempt:
     context: str = ""
     """The prompt that the model got in place of the problem; empty where the bare prompt was used."""
     guidance: str = ""
-    """The parts of the context that somebody wrote about the attempt before: feedback, reflection, gold."""
+    """The parts of the context that were written about the attempt before: feedback, reflection, gold."""
     reflection: str | None = None
     feedback: str | None = None
     logprobs: tuple[float, ...] = ()
@@ -124,7 +124,7 @@ class HardRow:
         return sum(attempt.kept for attempt in self.attempts)
 
     def is_beyond_chance(self, attempt: Attempt) -> bool:
-        """Return whether a right attempt on the bare prompt says more than that somebody guessed.
+        """Return whether right attempts on the bare prompt are more than a guess would give.
 
         It does where the answer cannot be guessed. Else it has to be the second right one at least, and that many of
         all attempts on the bare prompt, each right at the row's pass rate, must be as rare as `CHANCE_LEVEL`.

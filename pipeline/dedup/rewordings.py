@@ -70,7 +70,7 @@ class DedupOutcome:
     conflict: Ints
     """The number of its conflict, -1 for none."""
     copies_conflict: Marks
-    """Whether the conflict is with a copy, and no rewording."""
+    """Whether the conflict is with a copy rather than a rewording."""
     relation: npt.NDArray[np.uint8]
     """The relation of a dropped row to the row that stays for it."""
     capped: Marks

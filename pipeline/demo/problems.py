@@ -118,7 +118,7 @@ def wrong_by_a_little(value: int, rng: random.Random) -> int:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody whom a story is about."""
+    """A person in a story."""
 
     name: str
     pronoun: str

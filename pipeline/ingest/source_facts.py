@@ -50,7 +50,7 @@ MIN_ROWS, MIN_SHARE = 3, 0.02
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
 """Facts that are never due to chance, so that a small share of rows is reported too."""
 MIN_REPEATED = 3
-"""The fewest solutions that are the same but for their golds in a source where they only repeat them."""
+"""The fewest solutions that are the same except for their golds in a source where they only repeat them."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
 TEMPLATE_SHARE = 0.9
 """A sentence in this many prompts is of the template that is put around each problem."""

@@ -115,8 +115,8 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
 
-    It is 0 for copies: both have the same tokens in the same order, but for the order of sentences and of the clauses
-    of a sentence, if nothing tells of steps ("then").
+    It is 0 for copies: both have the same tokens in the same order, except for the order of sentences and of the
+    clauses of a sentence, if nothing tells of steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (

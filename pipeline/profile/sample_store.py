@@ -46,7 +46,7 @@ class SampleStore:
     """The samples of one model under one way of sampling."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """Open the samples of this identity, which says all that decides a sample but for prompt and number.
+        """Open the samples of this identity, which says all that decides a sample except for prompt and number.
 
         A folder is open in one process at a time.
         """

@@ -74,7 +74,7 @@ _OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, 
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
-"""Yields the fields of the rollouts of one record, but for file and line."""
+"""Yields the fields of the rollouts of one record, except for file and line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class DecisionBody(RowBody):
 
 
 class GoldBody(RowBody):
-    """A gold that somebody is typing."""
+    """A gold that a reviewer is typing."""
 
     gold: str = Field(max_length=MAX_GOLD)
 

@@ -188,7 +188,7 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
-    """Return the rows that earlier stages have dropped and somebody has decided about, one of each content, by
+    """Return the rows that earlier stages have dropped and a reviewer has decided about, one of each content, by
     their ids, each with the stage and the reason. A content of which a row is left is not among them."""
     if not decisions:
         return {}

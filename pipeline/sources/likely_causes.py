@@ -167,7 +167,7 @@ def best_verifier(golds: Sequence[str]) -> str | None:
 
 
 def _counts_read(golds: Sequence[str], judged_by: Iterable[str]) -> dict[str, int]:
-    """Return how many golds each verifier reads, but for those that judge them."""
+    """Return how many golds each verifier reads, except for those that judge them."""
     asked = [name for name in ASKED if name not in judged_by]
     return {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
 

@@ -276,7 +276,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
 _ID_NAME = re.compile(
     r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
-"""Names that a numbering has, in lower case but for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
+"""Names that a numbering has, in lower case except for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
 
 
 def _id_by_values(samples: Samples, layout: Layout) -> str | None:

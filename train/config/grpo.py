@@ -139,7 +139,7 @@ class RewardTerm(StageConfig):
     verifier: str | None = None
     """A built-in name, an entry point or an import string; without it, the row's own verifier: correctness."""
     weight: float = Field(default=1.0, allow_inf_nan=False)
-    """0: measured, and no part of the reward."""
+    """0: measured, but not part of the reward."""
     offset: float = Field(default=0.0, allow_inf_nan=False)
     """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
     args: dict[str, Any] = Field(default_factory=dict)

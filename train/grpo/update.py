@@ -71,7 +71,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
         batch_advantages[has_kind] = advantages(
             kind, rewards[has_kind].double(), groups[has_kind], config.pass_at_k, right[has_kind]
         )
-    # Without an advantage there is nothing to learn, but for the penalty on leaving the reference.
+    # Without an advantage there is nothing to learn, except for the penalty on leaving the reference.
     trained = ~rewards.isnan() if config.kl.weight else batch_advantages != 0
     if config.masks.truncated is not False:
         trained &= ~truncated

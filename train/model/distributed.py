@@ -152,7 +152,7 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
 
 
 BUCKET = 50_000_000
-"""Numbers that ZeRO 2 and 3 send at a time. DeepSpeed's own 500 million take 2 to 4 GB more of a GPU, but for ZeRO 2
+"""Numbers that ZeRO 2 and 3 send at a time. DeepSpeed's own 500 million take 2 to 4 GB more of a GPU, except for ZeRO 2
 without gradient checkpointing, and one GPU is not faster with them."""
 
 

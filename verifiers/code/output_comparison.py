@@ -8,10 +8,10 @@
     tokens           What stands between white space is compared in order. A token expected with a decimal point or an
                      exponent is a number and compared within `abs_tol` (1e-6, of a small number less: 0.0 is not
                      0.00000050) and `rel_tol` (1e-9: what printing a float costs); every other token, integers of any
-                     length among them, has to be the same text, but for a plus sign, the sign of zero and `.000`.
+                     length among them, has to be the same text, except for a plus sign, the sign of zero and `.000`.
     floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
     lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
-    exact            The text has to be the same, but for `\\r\\n` and one newline at the end.
+    exact            The text has to be the same, except for `\\r\\n` and one newline at the end.
     case_insensitive, unordered_lines, unordered_tokens    These stand for options of `tokens`.
 
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),

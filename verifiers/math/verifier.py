@@ -594,7 +594,7 @@ def _count_elements(tree: Node) -> int:
 class MathVerifier:
     """Compares answers of mathematics by their values: 1/2, 0.5 and \\frac{2}{4} are the same.
 
-    The default policy is that of `equivalent` but for percentages: `25%` answers a gold of 25. Where the problem is
+    The default policy is that of `equivalent` except for percentages: `25%` answers a gold of 25. Where the problem is
     known and speaks of no percentage, it does not.
     """
 

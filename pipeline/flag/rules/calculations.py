@@ -71,7 +71,8 @@ class Calculation:
 
     @property
     def holds(self) -> bool:
-        """Whether both sides agree, but for rounding to the digits shown, percentages, and words such as "thousand"."""
+        """Whether both sides agree, except for rounding to the digits shown, percentages, and words such as
+        "thousand"."""
         if self._is_share:
             return True
         for value in (self.value * scale for scale in _SCALES):
