@@ -18,8 +18,7 @@ BANNED = re.compile(
     r"|(?<!there )is no(?! longer))\b",
     re.IGNORECASE,
 )
-"""Turns that stand for plainer ones, such as `is no number` for `is not a
-number`."""
+"""Turns that stand for plainer ones, such as `is no number` for `is not a number`."""
 RIDDLES = re.compile(r"(?<![Tt]here\s)\b(?:are no(?! longer)|(?:is|are) none)\b|\bof what is\b|\b[Ss]o many\b")
 """Further turns that docstrings and comments avoid."""
 OPENINGS = re.compile(r"(?:What|Which|Who|Where|From|Those that|That which)\b")

@@ -78,7 +78,7 @@ class CleanConfig(StageConfig):
     """ISO 639-1 codes such as `en` and `zh`. Rows with prompts in other languages are dropped. By default all stay. A
     prompt with too few words always stays."""
     skip: tuple[EditName, ...] = ()
-    """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
+    """The reasons of edits that are not to be made: `multiple_choice`, `html_tags`, ..."""
     boilerplate: tuple[str, ...] = _boilerplate("start")
     """Regular expressions, without regard to case, cut from the start of a prompt."""
     boilerplate_end: tuple[str, ...] = _boilerplate("end")
@@ -256,7 +256,7 @@ class WellPosedConfig(AskedModelConfig):
 
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
-    """The kinds of faults that it is asked about, by the reasons that they flag with."""
+    """The kinds of faults that it is asked about, each named by the reason of its flag."""
     known: str | None = None
     """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), about which it is asked first,
     or the `asked_model.json` of an earlier run with the same model and prompts. Without it, flags have no

@@ -216,7 +216,7 @@ def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> N
 
 
 def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dict[str, Any]:
-    """Return the columns that are named, by their role: in `columns`, or each by an argument of its own.
+    """Return a mapping of roles to columns, which `columns` or arguments of their own name.
 
     Raises ConfigError for a role that does not exist or is named twice.
     """

@@ -167,7 +167,7 @@ def tell_events(problem: Problem, story: StoryTemplate, vague: Mapping[int, str]
 
 
 def tell(problem: Problem, telling: Telling, vague: Mapping[int, str] | None = None) -> str:
-    """Return the problem as a story. `vague` has words in place of numbers, by their index, such as {0: "some"}."""
+    """Return the problem as a story. `vague` maps the index of a number to a word in its place, such as {0: "some"}."""
     return telling.story.frame.format(
         name=telling.person.name,
         he=telling.person.pronoun,

@@ -199,7 +199,7 @@ class VllmEngine:
                     yield running.pop(output.request_id), _completion(output)
 
     def lengths(self) -> dict[int, int]:
-        """Return how many tokens each request of the stream has that is being sampled, by its `sample`."""
+        """Return a mapping of the `sample` of each unfinished request to its number of tokens."""
         states = self.llm.llm_engine.output_processor.request_states.values()
         # vLLM has request ids of its own after those that it was given.
         lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
@@ -239,7 +239,7 @@ class VllmEngine:
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
-        """Load new weights, by their Hugging Face names.
+        """Load new weights, which have Hugging Face names.
 
         A model with tied embeddings needs `lm_head.weight` as well: the CPU build keeps a packed copy that the
         embedding alone would leave stale.

@@ -192,8 +192,8 @@ def label_checks(
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:
-    """Return how many rows the last curation held back that have not been settled since, by the flags that hold
-    them."""
+    """Return a mapping of reasons to the number of unsettled rows that the last curation held
+    back."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
     settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()

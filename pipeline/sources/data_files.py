@@ -322,7 +322,7 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 
 
 def _find_delimiter(path: Path, max_row_bytes: int) -> str:
-    """Return what separates the fields of a file, by its first lines; the comma if nothing does."""
+    """Return the separator of fields that the first lines of a file show; the comma if they show none."""
     lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
     shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
     return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.

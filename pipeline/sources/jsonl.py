@@ -54,7 +54,7 @@ class Line:
 
 
 def packing_of(path: Path) -> str | None:
-    """Return gzip or zstd where the file is packed so, by its first bytes, or else None."""
+    """Return gzip or zstd if the first bytes of a file say so, else None."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in PACKINGS.items() if start.startswith(magic)), None)

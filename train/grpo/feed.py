@@ -171,7 +171,7 @@ class Feed:
         return self._pool[draw.index]
 
     def adopt(self, draws: Sequence[Draw]) -> None:
-        """Use draws that were made earlier as the draws of the step, by the number of the group."""
+        """Use draws that were made earlier as the draws of the step."""
         self._draws = list(draws)
 
     def learn(self, drawn: Sequence[tuple[Draw, GroupScore]]) -> None:

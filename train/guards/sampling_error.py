@@ -21,8 +21,8 @@ WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 EVIDENCE = 10.5
 """Chance makes a change that counts with a probability below exp(-10.5): a run looks at some hundred windows."""
 PRIOR_GROUPS = 4.0
-"""Before groups have shown how they scatter, they are taken for all right or all wrong, with the weight of this
-many."""
+"""Before groups have shown how they scatter, they are taken for all right or all wrong, with this
+weight."""
 START_STEPS, START_GROUPS = 8, 128
 """The first steps are the start: at least the first number, and enough steps for the second number of groups."""
 RECENT_STEPS = 20

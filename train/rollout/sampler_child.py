@@ -167,8 +167,8 @@ class _Stream:
     """Whether weights are loaded while completions are being sampled."""
     is_pausing: bool = False
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """The versions of each request that is being sampled, by its `sample`: (its tokens by then, version) for each
-    version of the weights, such as [(0, 4), (120, 5)]."""
+    """The versions of each request that is being sampled, keyed by its `sample`: (its tokens by then, version)
+    for each version of the weights, such as [(0, 4), (120, 5)]."""
     began: float = field(default_factory=time.monotonic)
     said_alive: float = field(default_factory=time.monotonic)
     """When it last said that it goes on."""

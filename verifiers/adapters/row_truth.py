@@ -164,7 +164,7 @@ def _of_options(columns: Mapping[str, Any], gold: Any, problem: str | None) -> R
 
 
 def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: str | None) -> RowTruth:
-    """Return the truth of a row that names no verifier, by what stands in its columns and in its gold, `name`."""
+    """Return the truth of a row without a verifier, from its columns and from its gold, `name`."""
     if (of_tests := _of_tests(columns, name, problem)) is not None:
         return of_tests
     present = {column: value for column, value in columns.items() if value is not None}

@@ -160,7 +160,7 @@ class AuditReport:
     undecided: Counter[str] = field(default_factory=Counter)
     """Verdicts without a score, by reason."""
     weaknesses: Counter[str] = field(default_factory=Counter)
-    """Verdicts that a response made for it could bend, by what their evidence calls their `weakness`."""
+    """Maps a `weakness` in the evidence to the number of verdicts that a response could bend through it."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
