@@ -28,7 +28,7 @@ END_CHARS = 80
 """The end of a solution, where its answer stands."""
 NEAR_END = 40
 LAST_NUMBERS = 2
-"""The answer is one of the last numbers, this many: "which makes 38 in 6 years"."""
+"""The number of last numbers among which the answer is looked for: "which makes 38 in 6 years"."""
 
 _FIGURE = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?/\s?\d+)?")
 _FINAL = re.compile(rf"\([^()]{{1,40}}\)|\[[^\[\]]{{1,40}}\]|{_FIGURE.pattern}")

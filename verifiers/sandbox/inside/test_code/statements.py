@@ -59,7 +59,7 @@ class Plan:
     units: list[tuple[str, int | None]]
     """The text of each unit, and the line of an assertion that has to hold in it, where it has one."""
     tests: dict[int, int]
-    """Maps the first line of such an assertion, for functions, to its lines."""
+    """Maps the first line of a function to the line of an assertion that has to hold in it."""
     check: str | None
     """The function to call with the candidate afterwards."""
     called: frozenset[str]
