@@ -32,7 +32,7 @@ PLAIN_EVERY_SECONDS = 15.0
 
 
 PACE_SECONDS = 120.0
-"""The remaining time of a step is estimated from the pace of so many last seconds."""
+"""The last seconds whose pace gives the remaining time of a step."""
 
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
 """Durations are shown in seconds below 100 s, in minutes below 90 min, in hours below 48 h, else in days."""

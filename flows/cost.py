@@ -54,7 +54,7 @@ class StageCost:
     """Whether parts of its rows are worked on by as many processes as there are cores."""
 
     def seconds(self, rows: int, cores: int = 1) -> float:
-        """Return the time for so many rows on so many cores."""
+        """Return the time for a number of rows on a number of cores."""
         return self.start_s + self.row_s * rows / (cores if self.by_part else 1)
 
 
@@ -69,7 +69,7 @@ class MeasuredCosts:
 
 @dataclass(frozen=True)
 class JobSize:
-    """The size of a job and of what it runs on."""
+    """The size of a job and of the machine that it runs on."""
 
     rows: int
     samples: int
@@ -96,7 +96,7 @@ def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
     limit, rounds = FIRST_ROWS, list[_Round]()
     with tempfile.TemporaryDirectory(prefix="truegold-probe-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # The first time pays for imports.
+        # The first run includes the time of imports.
         _curate(config, limit // GROWTH, Path(folder) / "warm-up")
         while True:
             started = time.monotonic()

@@ -161,7 +161,7 @@ def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
 
 
 def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
-    """Plan the export of what was selected, or of what the last of `stages` has left."""
+    """Plan the export of the selected rows, or of the rows that the last of `stages` has left."""
     last = stages[-1].name
     tables: dict[str, Path | Output] = rows_of(last)
     if phase_of(last) is Phase.SELECT:

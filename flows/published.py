@@ -39,14 +39,14 @@ INDEX = ".index"
 FETCHED = ".fetched"
 """The folder in a run's in which files lie until a stage is whole, or while they are sent."""
 STAY = (PARTIAL, FETCHED, ".superseded", "logs")
-"""Folders of a run of which nothing is published, but for finished parts in the first."""
+"""Folders of a run that are not published, except for finished parts in the first."""
 EVERY_S = 5.0
 """How long after one look for finished work the next one comes."""
 GROWING_S = 60
 """A file that grows, such as the log of new samples, is published again after so long."""
 
 Index = dict[str, list[int]]
-"""Bytes and modification time of files, by their paths in the run's folder."""
+"""Maps the path of a file in the run's folder to its size in bytes and its modification time."""
 
 _published: set[Path] = set()
 """The runs that this process publishes."""

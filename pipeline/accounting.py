@@ -124,7 +124,7 @@ def count_rows_by_end(files: RunFiles) -> Account:
 
 
 def _restored(passage: Passage, dropped: Mapping[str, Mapping[str, int]]) -> int:
-    """Return how many rows that a stage has dropped a reviewer has brought back."""
+    """Return the number of rows that were dropped by a stage and brought back by a reviewer."""
     return sum(passage.lost.values()) - sum(dropped.get(passage.stage, {}).values())
 
 
@@ -255,7 +255,7 @@ def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
 
 
 def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
-    """Return the share that reviewers found wrong of the rows without a flag, by the ledger of `settle`."""
+    """Return the share that reviewers found wrong of the rows without a flag, according to the ledger of `settle`."""
     if ledger is None:
         return NOT_ESTIMATED
     decisions = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))

@@ -251,7 +251,7 @@ class _Reader:
         return prompt if type(prompt) is str else prompt_text(prompt)
 
     def _golds(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the accepted golds; none where what stands there cannot be golds."""
+        """Return the accepted golds, or none if the entries cannot be golds."""
         gold, several = self.columns.get("gold"), self.columns.get("golds")
         if self.one_gold is not None and OTHER_GOLDS not in values:
             value = self.one_gold(values)

@@ -16,7 +16,7 @@ import re
 from truegold.synth.concepts import OPERATION, normal
 
 NEAR = 30
-"""An answer within so many characters of words such as "the answer is" is stated by them."""
+"""An answer within this many characters of words such as "the answer is" is stated by them."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"

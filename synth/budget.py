@@ -87,7 +87,7 @@ class TokenBudget:
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:
-        """Return the attempts of the next round, the most promising ones first; none where the budget is spent.
+        """Return the attempts of the next round, the most promising ones first; none if the budget is spent.
 
         impossible: by row, strategies whose prompt leaves the model no room.
         """
@@ -123,7 +123,7 @@ class TokenBudget:
         return STRENGTH * prior / (STRENGTH + failures)
 
     def expected_tokens(self, strategy: Strategy, hard: HardRow) -> float:
-        """Return what an attempt probably costs: the mean of those at hand, of any difficulty."""
+        """Return the probable cost of an attempt: the mean of known attempts, of any difficulty."""
         known = [tally for (name, _), tally in self.tallies.items() if name == strategy.name and tally.attempts]
         if known:
             return max(1.0, sum(tally.tokens for tally in known) / sum(tally.attempts for tally in known))

@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
 """A word such as don't, or a single Chinese character."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
 _LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
-"""`text{apples}` behind a backslash, of which the text is kept."""
+"""`text{apples}` after a backslash, of which the text is kept."""
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(
@@ -43,12 +43,12 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a normal text, single Chinese characters among them; numbers and commands are none."""
+    """Return the words of a normal text, single Chinese characters among them; numbers and commands are left out."""
     return _WORD.findall(_LATEX_COMMAND.sub(" ", text))
 
 
 def runs(of_words: list[str], length: int) -> set[tuple[str, ...]]:
-    """Return all runs of so many words."""
+    """Return all runs of this many words."""
     return {tuple(of_words[start : start + length]) for start in range(len(of_words) - length + 1)}
 
 

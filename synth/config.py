@@ -71,7 +71,7 @@ class SynthConfig(VerdictConfig):
     language: Language | None = None
     """The language of the prompts; each row's own, Chinese or English, where it is left out."""
     round_rows: int = Field(default=256, ge=1)
-    """Attempts that are chosen at a time, by what the earlier ones have shown."""
+    """The attempts that are chosen at a time, from the results of earlier ones."""
     guards: LeakConfig = LeakConfig()
     """The guards against positives that are unfit to be trained on without their context."""
     seed: int = 0

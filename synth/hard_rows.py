@@ -56,7 +56,7 @@ class Attempt:
     context: str = ""
     """The prompt that the model got in place of the problem; empty where the bare prompt was used."""
     guidance: str = ""
-    """The parts of the context that somebody wrote about the attempt before: feedback, reflection, gold."""
+    """The parts of the context that were written about the attempt before: feedback, reflection, gold."""
     reflection: str | None = None
     feedback: str | None = None
     logprobs: tuple[float, ...] = ()
@@ -72,7 +72,7 @@ class Attempt:
     kept: bool = False
     """Whether it is a positive."""
     dropped: str | None = None
-    """Why it is none though it is right."""
+    """Why a right attempt is not a positive."""
     uses: int = 0
     """How many attempts have gone on from it."""
 
@@ -124,7 +124,7 @@ class HardRow:
         return sum(attempt.kept for attempt in self.attempts)
 
     def is_beyond_chance(self, attempt: Attempt) -> bool:
-        """Return whether a right attempt on the bare prompt says more than that somebody guessed.
+        """Return whether right attempts on the bare prompt are more than a guess would give.
 
         It does where the answer cannot be guessed. Else it has to be the second right one at least, and that many of
         all attempts on the bare prompt, each right at the row's pass rate, must be as rare as `CHANCE_LEVEL`.
@@ -147,7 +147,7 @@ def is_guessable(row: Row) -> bool:
 
 
 def tail_probability(right: int, tries: int, rate: float) -> float:
-    """Return how probable so many right tries or more are, where each is right at this rate."""
+    """Return the probability of this many right tries or more, if each is right at this rate."""
     wrong = 1 - rate
     return math.fsum(math.comb(tries, n) * rate**n * wrong ** (tries - n) for n in range(right, tries + 1))
 

@@ -34,10 +34,10 @@ _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
 """A sentence of guidance with fewer words cannot be quoted, and a problem with fewer words is in no language."""
 COMPUTING_TIMES = 2
-"""A run of words from a sentence of guidance that computes something has to be so many times longer to be a quotation:
-two derivations of the same are much alike."""
+"""A run of words from a sentence of guidance that computes something has to be this many times longer to be a
+quotation: two derivations of the same are much alike."""
 MIN_STEMS = 3
-"""A sentence is retold only where so many of its meanings come again which the problem does not explain."""
+"""A sentence is retold only where this many of its meanings come again which the problem does not explain."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 """Six English words in a row: "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4
@@ -72,9 +72,9 @@ class LeakReason(StrEnum):
     ANSWER_FIRST = "answer_first"
     """It states its answer, and derives it afterwards."""
     IMPLAUSIBLE = "implausible"
-    """It is too improbable behind the bare prompt."""
+    """It is too improbable after the bare prompt."""
     UNCONFIRMED = "unconfirmed"
-    """Its answer can be guessed, and the row's right samples on the bare prompt are no more than chance."""
+    """Its answer can be guessed, and the row's right samples on the bare prompt are not more than chance."""
     NEAR_COPY = "near_copy"
     """The row has nearly the same positive already."""
     OVER_SHARE = "over_share"

@@ -1,4 +1,5 @@
-"""Finds where an output speaks of what only its context had: an earlier attempt, feedback, a hint, or who gave it.
+"""Finds where an output mentions something that only its context had: an earlier attempt, feedback, a hint, or who gave
+it.
 
     "As the hint says, subtract last."                 the hint
     "My previous answer of 12 forgot the 5."           an attempt
@@ -8,9 +9,9 @@
     "The waiter gets the tip."                         nothing: the problem speaks of a tip
     "Okay, let me re-read the problem."                nothing: models begin like that
 
-Words that the problem itself uses are no mention. Talk of a correction ("this time", "not forgetting the 5") counts
-only where the output has not derived anything yet that it could be about. The patterns stand in `mentions.toml`; which
-of them a policy uses without any context is for `habits.py`.
+Words that the problem itself uses do not count as a mention. Talk of a correction ("this time", "not forgetting the 5")
+counts only where the output has not derived anything yet that it could be about. The patterns stand in `mentions.toml`;
+which of them a policy uses without any context is for `habits.py`.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _DIGIT = re.compile(r"[\d$\\]")
 
 
 def find_openings(parts: Sequence[str], known: str) -> list[Mention]:
-    """Return openings that speak of what went before: sentences without a number, a formula or a word of the problem,
+    """Return openings that mention an earlier text: sentences without a number, a formula or a word of the problem,
     which are about something else.
 
         "It was not accepted, hence a different route. 12+9=21 ..."     yes

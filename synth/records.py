@@ -54,7 +54,7 @@ class DistilledRow(RowReference):
     attempt: Int32
     """Its number among the row's attempts."""
     pass_rate: float
-    """The row's expected pass rate on the bare prompt, by the profile."""
+    """The row's expected pass rate on the bare prompt, from the profile."""
     leaks: str
     """A JSON object: what the guards measured."""
     chain: str

@@ -97,7 +97,7 @@ class RoundSampler:
         self._numbers: defaultdict[tuple[str, str], int] = defaultdict(int)
         """How many samples of a prompt were asked for, by store and prompt."""
         self._scores: dict[str, tuple[float, ...]] = {}
-        """Log-probabilities of outputs behind prompts, by the keys of both."""
+        """Maps the joint key of a prompt and an output to the log-probabilities of the output after the prompt."""
         self._score_log = RecordLog(self._scratch / f"scores-{digest_json([str(model), engine.model_dump()])[:8]}")
         for _, record in self._score_log.scan():
             self._scores[record["key"]] = tuple(record["logprobs"])
@@ -148,7 +148,7 @@ class RoundSampler:
         return answers
 
     def score(self, prompts: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
-        """Return the log-probabilities of outputs behind prompts at temperature 1, each computed once."""
+        """Return the log-probabilities of outputs after prompts at temperature 1, each computed once."""
         keys = [f"{prompt_key(prompt)}-{prompt_key(output)}" for prompt, output in zip(prompts, outputs, strict=True)]
         missing = [index for index, key in enumerate(keys) if key not in self._scores]
         if missing:

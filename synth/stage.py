@@ -2,7 +2,7 @@
 
     120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
                                         attempts.parquet    all 740 attempts, with what became of each
-                                        selected.parquet    the selected rows, and behind them 48 that became trainable
+                                        selected.parquet    the selected rows, and after them 48 that became trainable
                                         reserve.parquet     the reserve without those 48
 
 A row that selection left out as too hard comes back where it has a positive now; training goes on to sample it on the

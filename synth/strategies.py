@@ -31,7 +31,7 @@ class Strategy:
     version: str
     """A text that changes whenever its prompts do."""
     answer: Mapping[str, str] = field(default_factory=dict)
-    """The text that the model gets in place of the problem, by language; none where it gets the bare prompt."""
+    """The text that the model gets in place of the problem, by language; empty if it gets the bare prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
     """The question that is asked before, by language; none if there is none."""
     uses_gold: bool = False

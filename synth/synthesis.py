@@ -33,12 +33,12 @@ FIRST_BARE_SAMPLE = 10_000
 """The number of the first sample of a bare prompt here. The profile numbers its samples of the same prompt from 0, and
 the two must not be taken for each other where they have the same settings."""
 LEAST_LOGPROB = math.log(0.1)
-"""The least log-probability a token, behind the bare prompt and at temperature 1, that a sample of the bare prompt
+"""The least log-probability a token, after the bare prompt and at temperature 1, that a sample of the bare prompt
 needs if there are too few samples of the policy to compare with."""
 RAREST = math.log(0.001)
 """A right answer to a row that hardly ever passes is rare: its sequence may be less probable by this factor besides."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""With enough of them, so many are scored, and this share of them may be less probable."""
+"""With enough of them, this many are scored, and this share of them may be less probable."""
 
 
 @dataclass
@@ -258,7 +258,7 @@ class Synthesis:
         attempt.kept = not reasons
 
     def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
-        """Set the log-probabilities of right attempts at temperature 1, behind the bare prompt and with the context:
+        """Set the log-probabilities of right attempts at temperature 1, after the bare prompt and with the context:
         the same if there is none."""
         if not right:
             return

@@ -19,6 +19,8 @@ BANNED = re.compile(
     re.IGNORECASE,
 )
 """Turns that stand for plainer ones, such as `is no number` for `is not a number`."""
+RIDDLES = re.compile(r"(?<![Tt]here\s)\b(?:are no(?! longer)|(?:is|are) none)\b|\bof what is\b|\b[Ss]o many\b")
+"""Further turns that docstrings and comments avoid."""
 OPENINGS = re.compile(r"(?:What|Which|Who|Where|From|Those that|That which)\b")
 """First words of a docstring that names its subject last."""
 MODULE_OPENINGS = re.compile(r"(?:What|Which|Who|Where|From|Those|Whether|How|If|When)\b")
@@ -50,11 +52,12 @@ def mistakes(source: str) -> Iterator[str]:
     """Yield a line for each banned turn of a module."""
     for line, written, opens_module in docstrings(ast.parse(source)):
         text = EXAMPLES.sub(" ", inspect.cleandoc(written))
-        found = BANNED.search(text) or (MODULE_OPENINGS if opens_module else OPENINGS).match(text)
+        opening = (MODULE_OPENINGS if opens_module else OPENINGS).match(text)
+        found = BANNED.search(text) or RIDDLES.search(text) or opening
         if found is not None:
             yield f"{line}: {found[0]!r} in {' '.join(text.split())[:90]!r}"
     for line, text in comments(source):
-        if (found := BANNED.search(text)) is not None:
+        if (found := BANNED.search(text) or RIDDLES.search(text)) is not None:
             yield f"{line}: {found[0]!r} in {text!r}"
 
 

@@ -238,7 +238,7 @@ def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
 
 
 def row_segment(encoder: PromptEncoder, row: Mapping[str, Any], completion: str) -> Segment:
-    """Return a row's prompt and the completion that is to be learned behind it."""
+    """Return a row's prompt and the completion that is to be learned after it."""
     from truegold.train.model.segment import Segment
 
     return Segment(tuple(encode_row(encoder, row)), tuple(encoder.encode_completion(completion)))

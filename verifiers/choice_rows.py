@@ -126,7 +126,7 @@ def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | N
 
 
 def lettered(texts: Sequence[str]) -> str:
-    """Return options as lines behind their letters."""
+    """Return options as lines after their letters."""
     return "\n".join(f"{chr(ord('A') + position)}. {text}" for position, text in enumerate(texts))
 
 
@@ -144,7 +144,7 @@ def with_options(question: str | None, texts: Sequence[str]) -> str | None:
 
 
 def _listed_in(text: str) -> list[str]:
-    """Return the options that a text lists, each behind its letter; two need a line each."""
+    """Return the options that a text lists, each after its letter; two need a line each."""
     if (shown := find_options(text)) is not None:
         return list(shown.texts)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -186,7 +186,7 @@ def _is_closed(text: str) -> bool:
 
 
 def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
-    """Return the columns of options that the first records have, or None if they are no questions of choice."""
+    """Return the columns of options that the first records have, or None if they are not multiple-choice questions."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
     known = spelled(LISTS, filled)
     lists = [name for name in known if any(len(read_slots(values.get(name))) > 1 for values in samples)]
@@ -233,7 +233,7 @@ def _are_letters(answer: str | None, samples: Samples) -> bool:
 
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
-    """Tell whether a column other than gold has letters or indices of so many options."""
+    """Tell whether a column other than gold has letters or indices of this many options."""
     if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("target")]:
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]
@@ -333,7 +333,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _labels(value: Any) -> list[str]:
-    """Return the labels that a column gives its options, such as 1 to 4; none where it gives none."""
+    """Return the labels that a column gives its options, such as 1 to 4; empty if it gives no labels."""
     structure = parse_literal(value)
     if isinstance(structure, Mapping):
         labels = structure.get("label", structure.get("labels"))
@@ -348,7 +348,7 @@ def _labels(value: Any) -> list[str]:
 
 
 def _positions(answer: Any, slots: Slots, first: int | None, labels: Sequence[str]) -> list[int]:
-    """Return the places of the right options, from 0; none where the answer names none."""
+    """Return the places of the right options, from 0; empty if the answer does not name an option."""
     entries = answer if isinstance(answer, list | tuple) else [answer]
     positions = [position for entry in entries if (position := _position(entry, slots, first, labels)) is not None]
     return sorted(set(positions)) if len(positions) == len(entries) else []

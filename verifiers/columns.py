@@ -155,7 +155,7 @@ def boxed_spans(text: str) -> list[tuple[int, int]]:
 
     It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
     """
-    # Each open brace is the position where the content of its box starts, or None where it opens no box.
+    # Each open brace is the position where the content of its box starts, or None if it opens no box.
     open_braces: list[int | None] = []
     spans: list[tuple[int, int]] = []
     for token in _BOXED.finditer(text):
@@ -230,13 +230,13 @@ _NOTE = re.compile(
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 MAX_NOTES = 4
-"""Further notes behind marks are not looked through."""
+"""Further notes after marks are not looked through."""
 MAX_VALUE_CHARS = 30
 """A longer text is not a bare value."""
 
 
 def marked_answer(text: str) -> str | None:
-    """Return the answer behind the last `####`, or None if there is none: a note on a value is not an answer.
+    """Return the answer after the last `####`, or None if there is none: a note on a value is not an answer.
 
     "48+24 = 72 #### 72"              "72"
     "... so it rains. #### yes"       "yes"
@@ -253,7 +253,7 @@ def marked_answer(text: str) -> str | None:
 
 
 def _is_note(answer: str, before: str) -> bool:
-    """Say whether the text behind a mark is a note on what stands before it."""
+    """Say whether the text after a mark is a note on what stands before it."""
     is_value = any(map(str.isdigit, before)) and len(before) <= MAX_VALUE_CHARS and _LONG_WORD.search(before) is None
     are_words = not any(map(str.isdigit, answer)) and len(_WORDS.findall(answer)) > 1
     return _NOTE.match(answer) is not None or (is_value and are_words)

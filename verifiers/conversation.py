@@ -21,5 +21,5 @@ class Message(TypedDict):
 
 
 def write_out(messages: Iterable[Message]) -> str:
-    """Return messages as one text, each behind its speaker."""
+    """Return messages as one text, each after its speaker."""
     return "\n\n".join(f"{message['role'].capitalize()}: {message['content']}" for message in messages)

@@ -12,7 +12,7 @@ CURRENCIES: dict[str, list[str]] = {
         files(__package__).joinpath("currencies.toml").read_text(encoding="utf-8")
     ).items()
 }
-"""The spellings of each currency, by its base unit."""
+"""Maps the base unit of a currency to its spellings."""
 MONEY_SIGNS = {
     spelling: name
     for name, spellings in CURRENCIES.items()

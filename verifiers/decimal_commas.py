@@ -24,7 +24,7 @@ COMMA_LANGUAGES = frozenset(
 )
 """Languages whose writers put a comma before decimals."""
 MIN_SIGNS = 3
-"""The fewest golds with decimals behind a comma that make a column of them."""
+"""The fewest golds with decimals after a comma that make a column of them."""
 
 _SPACE = r"(?:[. \u00a0\u202f\u2009'’]|\\,|\{\.\})"
 _START, _END = r"(?<![\w.,])", r"(?!\d|[.,]\d)"
@@ -35,7 +35,7 @@ _THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")
 """1234 in English, and a number below 1000 elsewhere."""
 _POINT = re.compile(r"(?<![\d.])(?:0\.\d+|\d+\.(?!\d{3}(?!\d))\d+)(?![\d,.])")
 _OTHERWISE = re.compile(rf"\d,\s|,\d+,\d|,\d{{3}}\.\d|{_POINT.pattern}")
-"""A list, and decimals behind a point."""
+"""A list, and decimals after a point."""
 
 
 def with_points(text: str) -> str:
@@ -76,9 +76,9 @@ def may_be_otherwise(gold: str) -> bool:
 
 
 def comma_use(golds: Sequence[str], language: str, problems: Sequence[str] = ()) -> CommaUse | None:
-    """Say how the golds of a column use commas, where their problems are in this language; None where that is plain.
+    """Say how the golds of a column use commas, where their problems are in this language; None if that is plain.
 
-    "decimal" where several golds have decimals behind a comma that cannot be thousands, or points before thousands as
+    "decimal" where several golds have decimals after a comma that cannot be thousands, or points before thousands as
     their problems have them, and none says otherwise by a list or by a point before decimals. "unclear" where that
     could be, and a person has to say.
     """

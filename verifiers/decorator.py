@@ -7,7 +7,7 @@
     def unit_price(response: str, gold: str, *, problem: str | None, info: Mapping[str, Any]) -> float: ...
 
 The function takes the response and the gold answer by position, and `problem` and `info` by keyword if it names them.
-It returns a bool, a score in [0, 1], a whole `Verdict`, or None where it cannot judge. What it raises becomes a verdict
+It returns a bool, a score in [0, 1], a whole `Verdict`, or None if it cannot judge. What it raises becomes a verdict
 with score None that says so. Not covered: deadlines and crashes of the interpreter (`verify_batch` has them).
 """
 

@@ -57,7 +57,7 @@ class JudgeQuestion:
 
 
 def make_question(problem: str | None, gold: str, answer: str) -> JudgeQuestion | None:
-    """Return the two prompts, or None where gold or answer is nothing that a judge should be asked about."""
+    """Return the two prompts, or None if the judge should not be asked about this gold or answer."""
     shown_gold, shown_answer = neutralise_answer(gold), neutralise_answer(answer)
     if shown_gold is None or shown_answer is None:
         return None
@@ -76,7 +76,7 @@ def make_question(problem: str | None, gold: str, answer: str) -> JudgeQuestion 
 
 
 def neutralise_answer(answer: str) -> str | None:
-    """Return the answer as the judge may see it, or None where it must not see it."""
+    """Return the answer as the judge may see it, or None if it must not see it."""
     if len(answer) > MAX_ANSWER_CHARS or not any(character.isalnum() for character in answer):
         return None
     shown = neutralise(answer)

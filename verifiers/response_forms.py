@@ -29,7 +29,7 @@ OWN_FORM = "gold_response"
 """The name of the form that a verifier makes itself."""
 
 ENOUGH_GOLDS, GOLDS_TRIED = 5, 20
-"""A form in which all of the first golds pass is the one; else so many decide."""
+"""A form in which all of the first golds pass is the one; else this many golds decide."""
 
 Respond = Callable[[str], str]
 Pays = Callable[[str, str], bool]

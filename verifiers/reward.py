@@ -56,7 +56,7 @@ class Reward:
     value: float | None
     """The sum of the parts, clipped, or None if it could not be judged."""
     parts: Mapping[str, float | None]
-    """The contribution of each term to the value, by the term's name, or None if it is unknown."""
+    """Maps the name of a term to its contribution to the value, or to None if that is unknown."""
     missing: tuple[str, ...] = ()
     """The names of the terms whose missing score made the value None."""
 

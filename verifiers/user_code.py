@@ -27,7 +27,8 @@ _FILE_LOCK = threading.Lock()
 
 
 def split_spelling(spelling: str) -> tuple[str, str] | None:
-    """Return the module (or file) and the object that an import string names, or None if `spelling` is none."""
+    """Return the module (or file) and the object that an import string names, or None if `spelling` is not an import
+    string."""
     source, colon, attribute = spelling.rpartition(":")
     return (source, attribute) if colon and source and attribute else None
 

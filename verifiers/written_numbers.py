@@ -11,7 +11,7 @@ r"""Reads numbers as they are written: in digits, in English words and in Chines
     chinese_decimal("三点五")            7/2
 
 `RUN` is a regular expression for runs of English number words, which polars (Rust) and Python both take. Not covered:
-what stands around a number (units, formulas, sentences), and decimal commas.
+text around a number (units, formulas, sentences), and decimal commas.
 """
 
 from __future__ import annotations

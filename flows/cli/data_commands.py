@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
 """The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
 TRAINING = "# ---- training\n"
-"""The line of the starter behind which the sections of training stand."""
+"""The line of the starter after which the sections of training stand."""
 SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
 """How many rows are shown as they are understood, also where they are of many kinds; and how many of the most
 suspicious ones."""

@@ -197,7 +197,7 @@ def flag(
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
     settings: dict[str, Any] = {"model": _asked_model(model, replies)}
-    # Behind the other settings, one of which may be the whole of flag.model.
+    # After the other settings, one of which may be the whole of flag.model.
     changes = [*(set_ or []), *([] if known is None else [f"flag.model.known={json.dumps(str(known))}"])]
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, changes)
     stages = flagging_stages(config, sample_files(samples or []))

@@ -252,7 +252,7 @@ def decide(
 
 
 def default_reviewer() -> str:
-    """Return who git says the user is, else the login name."""
+    """Return the name of the user in git, else the login name."""
     try:
         answer = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):

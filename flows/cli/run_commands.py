@@ -415,7 +415,7 @@ def _overrides(
     decisions: list[Path] | None,
     runner: str | None,
 ) -> list[str]:
-    """Return the options as overrides of settings, behind those of `--set`."""
+    """Return the options as overrides of settings, after those of `--set`."""
     paths = json.dumps(list(map(str, decisions))) if decisions else None
     options = {"max_rejected": max_rejected, "max_held": max_held, "decisions": paths, "run.runner": runner}
     return [*(set_ or ()), *(f"{name}={value}" for name, value in options.items() if value is not None)]

@@ -48,9 +48,9 @@ _RUN = re.compile(r"\\+")
 _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_text("utf-8").split())
 """Commands of LaTeX whose names are words."""
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
-"""Commands whose names are no words, so that two backslashes before one are never the end of a row and a word."""
+"""Commands whose names are not words, so that two backslashes before one are never the end of a row and a word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
-r"""A command behind two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
+r"""A command after two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
 
 _ARGUMENT = r"\{(?:[^{}]|\{[^{}]{1,40}\}){1,60}\}"
@@ -104,7 +104,11 @@ def repair_commands(text: str) -> str:
 
 
 def halve_backslashes(text: str) -> str:
-    r"""Return the text with single backslashes, where all stand twice or `\\` precedes a command and ends no row."""
+    r"""Return the text with doubled backslashes halved.
+
+    All are halved if every run of backslashes in the text has an even length, and a command follows one. Otherwise `\\`
+    is halved before a command only, and nowhere in a text that has environments with rows.
+    """
     if "\\\\" not in text or len(text) > MAX_CHARS:
         return text
     runs = {len(match[0]) for match in _RUN.finditer(text)}
@@ -116,7 +120,7 @@ def halve_backslashes(text: str) -> str:
 
 
 def _is_command(match: re.Match[str]) -> bool:
-    """Say whether the letters behind two backslashes begin with a command: `fracx` does. A word needs its brace."""
+    """Say whether the letters after two backslashes begin with a command: `fracx` does. A word needs its brace."""
     letters = match[1]
     if match[2] and letters in COMMANDS:
         return True
@@ -133,7 +137,7 @@ def restore_backslashes(text: str) -> str:
         return text
     if DELIMITED.search(text):
         return DELIMITED.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
-    # A text without words that are no commands is a formula itself, such as a gold.
+    # A text in which all words are commands is a formula itself, such as a gold.
     if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
         return _LOST.sub(r"\\\g<0>", text)
     return text

@@ -82,7 +82,7 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
 
 
 def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:
-    """Return a line for each phrase that is cut off many prompts, by their texts `before` and `after`."""
+    """Return a line for each phrase that is cut off many prompts, from their texts `before` and `after`."""
     before, after = pl.col("before"), pl.col("after")
     excess = before.str.len_chars() - after.str.len_chars()
     at_end = before.str.starts_with(after)

@@ -37,7 +37,7 @@ TEXT_ALONE = "chat"
 LIST = "list"
 """The tag of a union's member that is a list."""
 OFFERING = ("literal_error", "enum")
-"""The types of errors about a word that is none of those that may stand there."""
+"""The types of errors about a word that is not an allowed value."""
 PLAIN_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -76,7 +76,7 @@ class StageConfig(BaseModel):
     )
 
     moved: ClassVar[Mapping[str, str]] = {}
-    """Settings that this section once had, with their new spelling, counted from this section; behind a slash, from the
+    """Settings that this section once had, with their new spelling, counted from this section; after a slash, from the
     whole configuration."""
     in_list: ClassVar[bool] = False
     """Whether the section is an element of a list that may stand in place of one section."""
@@ -187,7 +187,7 @@ def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str
 
 def _of_meant_members(problems: Sequence[Any], root: type[BaseModel]) -> list[Any]:
     """Drop the mistakes "not of that type" of a union where a mistake inside the setting shows which type is meant, and
-    "no list" where a word is none of those that may stand there."""
+    "no list" where a word is not an allowed value."""
     paths = [_follow([str(part) for part in problem["loc"]], root)[0] for problem in problems]
     inside = {tuple(path[:end]) for path in paths for end in range(len(path))}
     listing_paths = {

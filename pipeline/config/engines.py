@@ -113,7 +113,7 @@ class ServerEngineConfig(StageConfig):
     """How often a failed request is repeated."""
     resume_tokens: int | None = Field(default=None, ge=1)
     """Replies are streamed, and a completion whose server is lost goes on from its tokens on another one, if there are
-    so many; otherwise it is drawn anew. Not in training."""
+    this many; otherwise it is drawn anew. Not in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """How long a run waits for a server to come back when none is left."""
     weights_dir: str | None = None

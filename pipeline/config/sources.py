@@ -80,7 +80,7 @@ class SourceConfig(StageConfig):
     """Keep only the last user message, without system messages, earlier turns, pictures and tools. Otherwise rows with
     pictures or tools are rejected."""
     limit: int | None = Field(default=None, ge=1)
-    """Read only so many rows."""
+    """The number of rows to read."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
     """The share of rows set aside for evaluation, chosen by the hash of their content: never trained on."""
     max_row_bytes: int = Field(default=8 * 2**20, ge=1)

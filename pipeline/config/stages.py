@@ -78,7 +78,7 @@ class CleanConfig(StageConfig):
     """ISO 639-1 codes such as `en` and `zh`. Rows with prompts in other languages are dropped. By default all stay. A
     prompt with too few words always stays."""
     skip: tuple[EditName, ...] = ()
-    """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
+    """The reasons of edits that are not to be made: `multiple_choice`, `html_tags`, ..."""
     boilerplate: tuple[str, ...] = _boilerplate("start")
     """Regular expressions, without regard to case, cut from the start of a prompt."""
     boilerplate_end: tuple[str, ...] = _boilerplate("end")
@@ -181,11 +181,11 @@ class GraderConfig(StageConfig):
 
 
 class AuditedOpinionConfig(OpinionConfig):
-    """A second opinion that a training pays by."""
+    """A second opinion that may raise scores in a training."""
 
     audit: str
-    """The audit.json of `truegold verifiers audit-judge`, with nothing paid, about this very opinion and the verifiers
-    as they are."""
+    """The audit.json of `truegold verifiers audit-judge`, in which no wrong response was called right, about this very
+    opinion and the verifiers as they are."""
 
 
 class VerifyGoldConfig(VerdictConfig):
@@ -256,13 +256,13 @@ class WellPosedConfig(AskedModelConfig):
 
     max_tokens: int = Field(default=2048, ge=1, le=MOST_TOKENS)
     kinds: tuple[Fault, ...] = Field(default=tuple(Fault), min_length=1)
-    """The kinds of faults that it is asked about, by the reasons that they flag with."""
+    """The kinds of faults that it is asked about, each named by the reason of its flag."""
     known: str | None = None
     """Problems to measure the model with: JSON Lines with `ill_posed` (true or false), about which it is asked first,
     or the `asked_model.json` of an earlier run with the same model and prompts. Without it, flags have no
     confidence."""
     prior: float = Field(default=0.05, gt=0, lt=1)
-    """The share of ill-posed rows that is expected before the model is heard."""
+    """The share of ill-posed rows that is expected before the model is asked."""
     blocks: tuple[Fault, ...] = ()
     """Kinds of flags that hold a row back for review, if their measured confidence is at least .9."""
 
@@ -357,8 +357,8 @@ class ProfileConfig(VerdictConfig):
     """The share of rows without a right sample that selection takes at most; `select.zero_share` where it is left
     out."""
     budget_tokens: int | None = Field(default=None, ge=1)
-    """No sample starts after so many sampled tokens. Running samples are finished. Rows without a sample are dropped as
-    `not_sampled`."""
+    """No sample starts after this many sampled tokens. Running samples are finished. Rows without a sample are dropped
+    as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The temperature of sampling, as training will have it."""
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -488,13 +488,13 @@ class TargetName(StrEnum):
     """Histograms of pass rates with a name."""
 
     BALANCED = "balanced"
-    """Four bands of equal width, as many rows of each."""
+    """Four bands of equal width, with the same number of rows from each."""
     OPEN_R1 = "open-r1"
     """Pass rates of .1 to .6, as open-r1's filter keeps them."""
     SKYWORK = "skywork"
     """1 to 15 failures of 16, as Skywork-OR1 keeps them."""
     CURRICULUM = "curriculum"
-    """Three bands, as many rows of each, easy ones first in selected.parquet."""
+    """Three bands with the same number of rows from each, easy ones first in selected.parquet."""
 
 
 TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {

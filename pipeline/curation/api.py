@@ -86,7 +86,7 @@ FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the p
 def hold_rows(rows: Rows) -> Rows:
     """Return rows that can be read more than once: what can only be walked through once becomes a list.
 
-    Raises InputError if `rows` are no rows.
+    Raises InputError if `rows` cannot be read as rows.
     """
     if isinstance(rows, str | Path | pl.DataFrame | pl.LazyFrame) or _package(rows) == "pandas":
         return rows
@@ -207,7 +207,7 @@ def make_config(function: str, path: Path, source: Mapping[str, Any], sections: 
 
 
 def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> None:
-    """Raise ConfigError for a name that is not known; `statement` says of what there is none by that name."""
+    """Raise ConfigError for a name that is not known; `statement` says which kind of thing the name is unknown for."""
     known = list(known)
     for name in names:
         if name not in known:
@@ -216,7 +216,7 @@ def check_names(names: Iterable[str], known: Iterable[str], statement: str) -> N
 
 
 def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dict[str, Any]:
-    """Return the columns that are named, by their role: in `columns`, or each by an argument of its own.
+    """Return a mapping of roles to columns, which `columns` or arguments of their own name.
 
     Raises ConfigError for a role that does not exist or is named twice.
     """
@@ -252,7 +252,8 @@ def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any
 
 @contextmanager
 def named_in_errors(files: Mapping[Path, str]) -> Iterator[None]:
-    """Call files in errors by what the user handed over: `against[0]`, not the temporary file that holds it."""
+    """Let errors name what the user passed instead of a temporary file: `against[0]`, not the temporary file that holds
+    it."""
     try:
         yield
     except TruegoldError as error:
@@ -368,8 +369,8 @@ def deduplicate(
 ) -> Deduplicated:
     """Drop exact copies and rewordings of the same problem; the best row of each problem and gold stays.
 
-    `prompt`, `gold` and `id` name columns that are not to be guessed; no gold is needed. `template_cap` keeps so many
-    instances of one template at most. Raises InputError if there are no rows or no prompt column.
+    `prompt`, `gold` and `id` name columns that are not to be guessed; no gold is needed. `template_cap` is the
+    largest number of instances of one template to keep. Raises InputError if there are no rows or no prompt column.
     """
     if template_cap is not None and (not isinstance(template_cap, int) or template_cap < 1):
         raise ConfigError(f"template_cap is {template_cap!r}.", "It is a whole number from 1, or None.")
@@ -532,7 +533,7 @@ def _curated(finished: Sequence[StageResult]) -> Curated:
 
 
 def _labels(rows: Rows, path: Path, name: str) -> dict[Path, str]:
-    """Return by what name errors call the file of these rows, where the user has not made it."""
+    """Return the name that errors use for the file of these rows, if the user has not made the file."""
     return {} if isinstance(rows, str | Path) else {path: name}
 
 

@@ -5,7 +5,7 @@
 The set is curated as `truegold curate` curates it, in a folder that goes away, and what curation rejects, edits, drops,
 flags or would hold back is reported. A gate asks further questions (`gate_questions`): empty answers of every
 row, gaming responses of a share of the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier
-that pays one of them does so on most. Planted faults are not looked for in programs, which takes minutes
+that accepts one of them does so on most. Planted faults are not looked for in programs, which takes minutes
 (`testcases vet`).
 
     truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
@@ -91,7 +91,7 @@ SHOWN = 50
 SARIF_RESULTS = 5_000
 """The violations in a SARIF file; code hosts refuse files with many more."""
 FINDINGS_A_ROW = 3
-"""A row that pays forty gaming responses is one finding; its first three violations say enough."""
+"""A row whose verifier accepts forty gaming responses is one finding; its first three violations say enough."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Gated:
         return self.rows + (self.rejected.total() if check is Check.UNUSABLE else 0)
 
     def allowance(self, check: Check) -> str:
-        """Return how many rows may violate a check, in words: `2 rows may`, `5 % may`; empty for none."""
+        """Return how many rows may violate a check, in words: `2 rows may`, `5 % may`; empty if no row may."""
         bound = self.bounds.get(check, 0)
         if isinstance(bound, float):
             return f"{100 * bound:g} % may"

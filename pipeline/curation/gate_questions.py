@@ -1,4 +1,4 @@
-"""Questions that only a gate asks: responses that a row's verifier must not pay, and tests that test nothing.
+"""Questions that only a gate asks: responses that a row's verifier must not accept, and tests that test nothing.
 
 row with gold "72"          "", "I do not know." and "\\boxed{}" must not be paid (`empty`)
 row with tests              an empty program and `pass` must not be paid, and something must be asserted (`skipped`)

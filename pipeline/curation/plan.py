@@ -128,7 +128,7 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
 def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
     """Return the verifier of the file's rows, and which of `verifier` and `verifier_args` rows have of their own.
 
-    The verifier is None where the file has no record that can be read, which `ingest` explains.
+    The verifier is None if the file has no record that can be read, which `ingest` explains.
     """
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
@@ -424,7 +424,7 @@ def _source(
     """Return what has to be run before `ingest`, and the source or sources and files that it reads."""
     data = config.data
     if isinstance(data, tuple):
-        # Shares of the selection are none of ingest's business, and no reason to read everything again.
+        # Shares of the selection do not concern ingest, and do not make it read everything again.
         sources = tuple(source.model_copy(update={"quota": None, "weight": None}) for source in data)
         return [], SeveralSources(sources=sources), _listed_files(data)
     files: dict[str, Path | Output] = {}

@@ -89,7 +89,7 @@ def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
 
 
 def _split_folder(spec: str) -> tuple[Path, str]:
-    """Return the path that a set is named by, and the split that is named behind it."""
+    """Return the path that a set is named by, and the split that is named after it."""
     path = at_hand(Path(spec).expanduser())
     folder, at_sign, split = spec.rpartition("@")
     if at_sign and not path.exists() and Path(folder).expanduser().is_dir():

@@ -86,7 +86,7 @@ def find_clusters(
 ) -> dict[str, int]:
     """Write `clusters.parquet` and `flags.parquet`, and the records that stay and that go in the form of `source`.
 
-    Returns how many records there are by what became of them.
+    Returns the number of records with each outcome.
 
     The result is the same for all runners of shards. Temporary files lie in `out_dir` meanwhile. Raises InputError if
     the file cannot be read or has no column for the prompt.

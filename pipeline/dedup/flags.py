@@ -50,10 +50,10 @@ class Conflict:
     texts: list[dict[str, str]] = field(default_factory=list)
     """Prompt and gold of each of `rows`, so that a reader of one row's flag sees what it contradicts."""
     _golds: dict[int, str] = field(default_factory=dict)
-    """How each gold is written first, by its key."""
+    """Maps the key of a gold to its first spelling."""
     _counts: Counter[int] = field(default_factory=Counter)
     _others: int = 0
-    """Rows whose gold is none of the first MAX_SHOWN."""
+    """Rows whose gold is not among the first MAX_SHOWN."""
 
     def add(self, name: str | int, prompt: str, gold: str | None, key: int) -> None:
         """Take in one more row, which is called `name`; `key` is equal for golds that are the same."""

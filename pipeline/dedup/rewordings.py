@@ -51,7 +51,7 @@ COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
 """Rows that are read at a time."""
 SHARED_OPTIONS_ROWS = 4
-"""Options are common if so many questions have them."""
+"""Options are common if this many questions have them."""
 
 
 class Translation(NamedTuple):
@@ -70,13 +70,13 @@ class DedupOutcome:
     conflict: Ints
     """The number of its conflict, -1 for none."""
     copies_conflict: Marks
-    """Whether the conflict is with a copy, and no rewording."""
+    """Whether the conflict is with a copy rather than a rewording."""
     relation: npt.NDArray[np.uint8]
     """The relation of a dropped row to the row that stays for it."""
     capped: Marks
     """Whether it goes because its template has enough instances."""
     evidence: dict[int, str]
-    """JSON for rows that go and are no copies, by position."""
+    """Maps the position of a row that is dropped, but is not a copy, to its JSON."""
     translations: Sequence[Translation] = ()
     """Pairs that an encoder proposed and the reading confirmed; both rows stay."""
     overruled: Marks | None = None

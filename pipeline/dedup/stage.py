@@ -11,7 +11,7 @@ Inputs: `rows`, and `sources` where a run has several (`rewordings`). A held-out
 dropped as `leaked_heldout`. Exact copies come first (`near.exact_copies`). What is left is compared for
 rewordings (`rewordings`), unless `reworded` is off or case counts. Of copies and of rewordings a row with gold stays
 rather than one without, then a complete text, then the longer worked solution, then the first. Golds that cannot be
-compared are no conflict (`near.golds`): both rows stay.
+compared do not count as a conflict (`near.golds`): both rows stay.
 A conflict between copies holds its rows back for review, unless a better source settles it; one between rewordings only
 advises. With `embedder` rows that may be translations of each other are flagged `possible_translation`, which only
 advises (`flags`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
@@ -91,7 +91,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
 
 @dataclass(frozen=True)
 class _Decided:
-    """The decisions about the rows of all parts, by their positions."""
+    """The decisions about the rows of all parts, which are given by their positions."""
 
     outcome: DedupOutcome
     kept_rows: _KeptRows

@@ -43,7 +43,7 @@ KIND_REASONS: Mapping[str, tuple[str, ...]] = {
 CLEAN = ""
 """The kind of a row that nothing was planted in."""
 HARMLESS = (CLEAN, DECOY)
-"""Kinds that are no defects: a flag on them is wrong."""
+"""Kinds of rows without a defect: a flag on them is wrong."""
 COPY_KINDS = ("exact_duplicate", "format_duplicate", "rephrased")
 
 

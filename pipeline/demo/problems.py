@@ -118,7 +118,7 @@ def wrong_by_a_little(value: int, rng: random.Random) -> int:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody whom a story is about."""
+    """A person in a story."""
 
     name: str
     pronoun: str
@@ -167,7 +167,7 @@ def tell_events(problem: Problem, story: StoryTemplate, vague: Mapping[int, str]
 
 
 def tell(problem: Problem, telling: Telling, vague: Mapping[int, str] | None = None) -> str:
-    """Return the problem as a story. `vague` has words in place of numbers, by their index, such as {0: "some"}."""
+    """Return the problem as a story. `vague` maps the index of a number to a word in its place, such as {0: "some"}."""
     return telling.story.frame.format(
         name=telling.person.name,
         he=telling.person.pronoun,

@@ -18,7 +18,8 @@ LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
 32, has a multiple between 49 and 64, so that these sixteen lengths are enough, which vLLM tries after each token."""
 
 TakeRequests = Callable[[int], "Sequence[Request] | None"]
-"""Returns at most so many requests that are to be sampled next; none where there may be some later, None at the end."""
+"""Returns at most this many requests that are to be sampled next; an empty list if there may be some later, None at the
+end."""
 
 POLL_S = 0.005
 """How long an idle engine waits before it asks for requests again."""
@@ -116,7 +117,7 @@ class Engine(Protocol):
 def score(
     engine: Engine, prompts: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]
 ) -> list[tuple[float, ...]]:
-    """Return the natural-log probability of each output's tokens behind its prompt, at temperature 1.
+    """Return the natural-log probability of each output's tokens after its prompt, at temperature 1.
 
     The engine reads the output as a part of the prompt, and samples one token, which is ignored; an output that leaves
     no room for it loses its last ones.
@@ -145,7 +146,7 @@ def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_l
 
 
 def collect(stream: Iterator[tuple[Request, Completion]], count: int) -> list[Completion]:
-    """Return the completions of so many requests of `hand_out`, in order."""
+    """Return the completions of this many requests of `hand_out`, in order."""
     completions = {request.sample: completion for request, completion in stream}
     return [completions[index] for index in range(count)]
 

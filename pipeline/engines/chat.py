@@ -25,7 +25,7 @@ from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
 BYTES_A_TOKEN = 4
-"""The bytes that count as a token where tokens are not counted."""
+"""Bytes per token, to estimate the length of a text without a tokenizer."""
 ID_CHARS = 32
 """The hexadecimal digits of a prompt's id."""
 
@@ -122,7 +122,7 @@ class ByteEncoder:
         self.vocabulary = self.END + 1
 
     def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
-        """Return the bytes of the user message, behind its context; the configuration's system message is left out."""
+        """Return the bytes of the user message, after its context; the configuration's system message is left out."""
         user = self._chat.user.replace("{prompt}", problem)
         return list((write_out([*context, Message(role="user", content=user)]) if context else user).encode())
 
@@ -231,7 +231,11 @@ def ask_pairs(
     encoder: PromptEncoder,
     config: AskedModelConfig,
 ) -> list[tuple[str | None, str | None] | None]:
-    """Return the replies to both prompts of each question; None for no question, and for one that leaves no room."""
+    """Return the replies to both prompts of each question.
+
+    The entry is None for a question that is None, and for one whose prompts leave no room for a reply in the model's
+    context.
+    """
     encoded = {n: [encoder.encode(text) for text in texts] for n, texts in enumerate(questions) if texts is not None}
     fitting = {n: pair for n, pair in encoded.items() if max(map(len, pair)) < engine.max_model_len}
     prompts = [prompt for pair in fitting.values() for prompt in pair]

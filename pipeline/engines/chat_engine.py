@@ -54,8 +54,8 @@ BAD_REQUESTS = (400, 413, 422)
 ALL_REFUSED = 8
 """The number of refused questions, with none answered, that shows a mistake in the settings."""
 COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
-"""The names of what is counted: requests that were answered, replies that lay on disk, refused questions, requests that
-were sent again, and the tokens of what was answered."""
+"""The names of the counters: requests that were answered, replies that lay on disk, refused questions, requests that
+were sent again, and the tokens of answered requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class ChatEngine:
 
 
 def read_chat_reply(content: bytes) -> ChatReply:
-    """Return the reply of a server. Raises Unsound for what is none."""
+    """Return the reply of a server. Raises Unsound if it is not a chat reply."""
     reply = read_json(content)
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LARGE = 2**20
-"""Tensors of so many bytes and more have their pages given back."""
+"""Tensors of this many bytes and more have their pages given back."""
 WORTH_TRIMMING = 2**24
 """The bytes by which a process has to grow before memory is given back."""
 

@@ -27,7 +27,7 @@ from truegold.pipeline.engines.base import Completion
 from truegold.verifiers import ConfigError
 
 MAX_REPLY_BYTES = 2**26
-"""A reply that is longer is none."""
+"""Longer replies are refused."""
 CONNECT_S = 10.0
 """How long a server may take to accept a connection."""
 RETRY_STATUSES = (408, 425, 429)
@@ -151,7 +151,7 @@ def read_key(variable: str | None) -> str | None:
 
 
 def read_json(content: bytes) -> dict[str, Any]:
-    """Return a reply's JSON object. Raises Unsound if it is none, or reports an error."""
+    """Return a reply's JSON object. Raises Unsound if it is not a JSON object, or reports an error."""
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError) as error:

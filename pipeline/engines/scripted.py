@@ -5,10 +5,9 @@
 
 The samples of a scripted problem get its completions in turn; a problem that is not in the script gets an empty one.
 
-Replies are what a model has said before, by the hash of the prompt (`prompt_id`), so that what has been paid for once
-is not paid for again, and can be handed to others. A prompt without a reply has none (`abort`), and is kept in
-`missing`: a file of those can be answered elsewhere. The folder in which an engine of the type chat keeps replies will
-do as a file.
+A file of replies maps the hash of a prompt (`prompt_id`) to a reply that a model has given before, so that each reply
+is paid for once and can be shared. A prompt without a reply has none (`abort`), and is kept in `missing`: a file of
+those can be answered elsewhere. The folder in which a chat engine stores replies also serves as such a file.
 """
 
 from __future__ import annotations
@@ -100,7 +99,8 @@ class ScriptedEngine:
 
 
 class RepliesEngine:
-    """Answers with `replies`, by the ids of prompts (`prompt_id`); None is a reply that was cut off."""
+    """Answers with `replies`, which maps the id of a prompt (`prompt_id`) to its reply; None is a reply that was cut
+    off."""
 
     max_model_len = 2**20
 
@@ -108,7 +108,7 @@ class RepliesEngine:
         self._replies = replies
         self._replayed: set[str] = set()
         self.missing: dict[str, str] = {}
-        """The prompts without a reply, by their ids."""
+        """Maps the id of a prompt without a reply to the prompt."""
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
@@ -185,7 +185,7 @@ def name_model(path: Path, model: str | None = None) -> str:
 
 
 def load_replies(path: Path, model: str | None = None) -> dict[str, str | None]:
-    """Return the replies of `model`, by the ids of their prompts. Raises as `read_replies` and `name_model`."""
+    """Return a mapping of prompt ids to the replies of `model`. Raises as `read_replies` and `name_model`."""
     return read_replies(path).get(name_model(path, model), {})
 
 

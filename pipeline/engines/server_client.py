@@ -43,8 +43,8 @@ LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 LONGEST_NAME = 4096
 """The most characters that a model's name has, which may be a path."""
 State = Literal["starting", "up", "down", "out", "gone"]
-"""Servers that are `up` take requests. Those that are `down` or `out` are looked at again. Those that are `gone` are on
-the list of servers no more."""
+"""Servers that are `up` take requests. Servers that are `down` or `out` are looked at again. Servers that are `gone`
+are no longer on the list."""
 
 
 class Server(Endpoint):

@@ -1,6 +1,6 @@
 """The servers that a configuration names, which may change while a run lasts.
 
-# one a line; what comes behind # is not read
+# one a line; what comes after # is not read
 http://node-1:8000/v1
 http://node-2:8000/v1
 """

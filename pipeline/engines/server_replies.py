@@ -22,7 +22,7 @@ from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_js
 
 LIKE_ENOUGH = 0.8
 """The server's text and that of its tokens are taken for the same where this share of their beginnings is. The server
-decodes token by token and the tokenizer all at once, which can differ where bytes are no valid text."""
+decodes token by token and the tokenizer all at once, which can differ where bytes are not valid text."""
 COMPARED_CHARS = 1000
 """The length of those beginnings."""
 
@@ -140,7 +140,7 @@ class StreamedReply:
         return check_reply({**self._reply, "choices": [self._choice]}, request, encoder)[0]
 
     def read_begun(self, request: CompletionRequest, encoder: PromptEncoder | None) -> Completion | None:
-        """Return the tokens but the last of a reply that has broken off, or None if they are no beginning of one.
+        """Return the tokens but the last of a reply that has broken off, or None if they are not the beginning of one.
 
         The last one may have been meant to end it.
         """
@@ -263,7 +263,7 @@ def _logprobs(choice: dict[str, Any], count: int) -> tuple[float, ...]:
 
 
 def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...]:
-    """Return the log-probability of each token of the prompt but the first; none where the server gives none."""
+    """Return the log-probability of each token of the prompt but the first; empty if the server does not send them."""
     if values is None:
         return ()
     if not isinstance(values, list) or len(values) != len(prompt):

@@ -58,7 +58,7 @@ ROUNDED_UP = 0.5
 
 
 WEIGHTS, CACHE = ["weights"], ["kv_cache"]
-"""vLLM's tags of what it wakes."""
+"""vLLM's tags of the memory that it wakes."""
 
 
 class VllmEngine:
@@ -199,9 +199,9 @@ class VllmEngine:
                     yield running.pop(output.request_id), _completion(output)
 
     def lengths(self) -> dict[int, int]:
-        """Return how many tokens each request of the stream has that is being sampled, by its `sample`."""
+        """Return a mapping of the `sample` of each unfinished request to its number of tokens."""
         states = self.llm.llm_engine.output_processor.request_states.values()
-        # vLLM has request ids of its own behind those that it was given.
+        # vLLM has request ids of its own after those that it was given.
         lengths = {state.external_req_id: state.detokenizer.num_output_tokens() for state in states}
         return {request.sample: lengths[name] for name, request in self._running.items() if name in lengths}
 
@@ -239,7 +239,7 @@ class VllmEngine:
         )
 
     def update_weights(self, named_tensors: Iterator[tuple[str, torch.Tensor]], version: int) -> None:
-        """Load new weights, by their Hugging Face names.
+        """Load new weights, which have Hugging Face names.
 
         A model with tied embeddings needs `lm_head.weight` as well: the CPU build keeps a packed copy that the
         embedding alone would leave stale.
@@ -313,7 +313,7 @@ class VllmEngine:
 
 
 def _set_threads(configured: int | None, beside_trainer: bool) -> str:
-    """Have torch and vLLM compute with so many threads from now on, and return a line on how many these are and why.
+    """Have torch and vLLM compute with this many threads from now on, and return a line on how many these are and why.
 
         2 cores, nothing else runs        ->  2
         2 cores, 7 processes want to run  ->  1

@@ -31,7 +31,7 @@ MOST_LOSSES = 4
 LONGEST_START_S = 1800.0
 """How long engines may take to start while none samples."""
 LONGEST_SILENCE_S = 3600.0
-"""How long an engine may finish nothing of what it has."""
+"""The time that an engine may take without finishing a request."""
 HANDFUL = 16
 """The requests that an engine gets at a time, before it is the next one's turn."""
 
@@ -47,7 +47,7 @@ class Replica:
         self._sampling: SamplingParams | None = None
 
     def work(self, requests: list[tuple[int, Request]], sampling: SamplingParams) -> list[tuple[int, Completion]]:
-        """Take requests, sample for a while, and return what is finished, by the callers' numbers."""
+        """Take requests, sample for a while, and return the finished completions with the callers' numbers."""
         self._todo.extend(requests)
         self._outstanding.update((request, index) for index, request in requests)
         if self._stream is None or sampling != self._sampling:
@@ -102,7 +102,7 @@ class RayEngine:
         make: Any = ray.remote(**options)(Replica)
         self._make_actor: Callable[[], Any] = lambda: make.remote(str(model.resolve()), alone)
         self._starting: dict[Any, _Worker] = {}
-        """The engines that start, by what Ray shows when they have."""
+        """Maps the object that Ray completes when an engine has started to the engine."""
         self._had_one = time.monotonic()
         """The time at which an engine was ready last."""
         self._workers = [

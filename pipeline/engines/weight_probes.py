@@ -1,4 +1,4 @@
-"""Tells whether servers have the same weights, by the answers that they give to one question.
+"""Compares the weights of servers through their answers to one question.
 
     log-probabilities of the question   A: -1.20 -0.31 -2.02    B: -1.22 -0.30 -1.99   the same weights
                                                                 C: -7.10 -5.43 -6.66   others

@@ -36,7 +36,7 @@ ORIGINS = {
     "train": "train/completions/step-*.parquet",
     "profile_after": "profile_after/samples.parquet",
 }
-"""The tables of a run that hold completions, by the stage that drew them."""
+"""Maps a stage to the table of the completions that it has drawn."""
 BEFORE_TRAINING = ("profile", "synth")
 
 
@@ -53,7 +53,7 @@ class CompletionChoice:
     """How many completions of a row are taken, and of which."""
 
     per_row: int = 1
-    """At most so many of either kind."""
+    """At most this many of either kind."""
     seed: int = 0
     origins: Sequence[str] = BEFORE_TRAINING
     """Stages, as in ORIGINS."""
@@ -61,14 +61,14 @@ class CompletionChoice:
 
 @dataclass
 class RunCompletions:
-    """The completions that were taken, by the id of their row."""
+    """The completions that were taken from a run, for each row."""
 
     chat: ChatConfig
     """The chat around the problem when they were drawn."""
     right: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     wrong: dict[str, list[DrawnCompletion]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
-    """Completions that are neither, by what they are: `cut`, `unjudged`, `unread`."""
+    """Numbers of other completions, by kind: `cut`, `unjudged`, `unread`."""
 
 
 def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:

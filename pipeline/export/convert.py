@@ -95,7 +95,7 @@ class Written:
     first_rejects: list[dict[str, Any]] = field(default_factory=list)
     """The first of them of each reason, as `ingest` writes it."""
     incomplete: Counter[str] = field(default_factory=Counter)
-    """Rows without the needed completions, by what they lack."""
+    """The numbers of rows without the needed completions, by the kind that is missing."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
     """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
     notes: list[str] = field(default_factory=list)
@@ -261,7 +261,7 @@ def _refuse_other_set(out_dir: Path, form: Format, data: Path) -> None:
 
 
 def _day_of_set(out_dir: Path) -> str | None:
-    """Return when the set in a folder was written; None where there is none."""
+    """Return when the set in a folder was written, or None if the folder has no set."""
     card = out_dir / "README.md"
     return f"{datetime.fromtimestamp(card.stat().st_mtime):%Y-%m-%d %H:%M}" if card.is_file() else None
 
@@ -465,7 +465,7 @@ def tables_of(
 ) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and how many records could not become rows, by reason.
 
-    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError if
+    Files other than truegold's own tables are read as `source` says, into the folder `scratch`. Raises InputError if
     there is no set, or more of it is rejected than `bounds` allow.
     """
     if finished := finished_tables(data):

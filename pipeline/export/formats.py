@@ -3,7 +3,7 @@
     ExportRow(row, flags=("yes_no_answer",)).golds          ("1/2", "0.5")
     FORMATS["trl"].record(export_row, 0)                    {"prompt": [...], "solution": "\\\\boxed{72}", ...}
 
-A format also says what a record must look like, and who reads it at the target. `convert` writes and checks files.
+A format also checks records, and names the component of the target that reads them. `convert` writes and checks files.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ExportRow:
 
     @property
     def options(self) -> list[str]:
-        """The options of its verifier, by which a trainer's own rewards do not judge. Tests are none."""
+        """The options of its verifier, which a trainer's own rewards ignore. Tests are not among them."""
         return [name for name in self.arguments if name != OTHER_GOLDS] if self.row["gold"] is not None else []
 
     @property
@@ -117,7 +117,7 @@ class ExportRow:
         return {**self.origin_columns, "truegold": self.carried}
 
     def own_value(self, name: str) -> Any:
-        """Return what the row had in a column of its own, or in `extra_info`; None where it had none."""
+        """Return what the row had in a column of its own, or in `extra_info`; None if it had neither."""
         struct = self.meta.get("extra_info")
         return struct[name] if isinstance(struct, dict) and struct.get(name) is not None else self.meta.get(name)
 
@@ -466,7 +466,7 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": ["72"], "dataset": ["math"]}
         {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
 
-    Rewards of several ground truths are added there, so that golds which mean the same would pay twice, and its
+    Rewards of several ground truths are added there, so that equivalent golds would count twice, and its
     verifiers know no options. Rows with one gold, a plain number, and no options go to its `math`. All others are
     written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`, which registers as
     `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.

@@ -213,7 +213,7 @@ def read_defence(reply: str | None) -> str | None:
 
 
 def _spoken(reply: str | None) -> str | None:
-    """Return the reply behind its thoughts, or None if it ended in them."""
+    """Return the reply after its thoughts, or None if it ended in them."""
     if reply is None:
         return None
     reply = reply[-MAX_REPLY_CHARS:]

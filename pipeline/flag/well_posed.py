@@ -78,9 +78,9 @@ SHOWN_CHARS = 500
 """The evidence keeps the end of a reply, where the findings stand."""
 DETECTOR = "well_posed"
 UNANSWERED_FILE = "unanswered_prompts.jsonl"
-"""The prompts that a file of replies has none to."""
+"""The file of prompts without a stored reply."""
 NOT_ASKED = "abort"
-"""The end of a completion that there is none of: a prompt without a stored reply, or one that a server refuses."""
+"""The finish reason of a prompt that got no completion: it has no stored reply, or the server refuses it."""
 
 
 class Outcome(StrEnum):

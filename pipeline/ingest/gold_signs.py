@@ -6,7 +6,7 @@ r"""Signs of how a gold came to be, read from one row: compared with its solutio
     lost_parts("x = 4", "Solve ...", "So x = 4 and y = 3.")   True
     told_behind_question("... How many? Control: 84.", "84")  "Control: 84."
 
-Each sign may be chance in one row; `source_facts` says where so many rows show it that it is not.
+Each sign may be chance in one row; `source_facts` says whether too many rows show it for that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ END_CHARS = 80
 """The end of a solution, where its answer stands."""
 NEAR_END = 40
 LAST_NUMBERS = 2
-"""The answer is one of so many numbers at the end: "which makes 38 in 6 years"."""
+"""The number of last numbers among which the answer is looked for: "which makes 38 in 6 years"."""
 
 _FIGURE = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?/\s?\d+)?")
 _FINAL = re.compile(rf"\([^()]{{1,40}}\)|\[[^\[\]]{{1,40}}\]|{_FIGURE.pattern}")
@@ -45,7 +45,7 @@ _UNIT_NAMED = re.compile(
     r"|多少|几|\bratio\b|\bprobability\b|\b(?:number|value|measure)\s+of\s+[a-z]+s\b",
     re.IGNORECASE,
 )
-"""Questions that name the unit of what they ask for, or ask for a number without one."""
+"""Questions that name the unit of the answer, or ask for a number without a unit."""
 _AMOUNT = re.compile(r"(?<![\d.])\d[\d.,]*\s?([A-Za-zµμΩ°]{1,12})|[$€£¥]\s?\d|\d\s?°|\bangle\b", re.IGNORECASE)
 _PART = re.compile(
     r"(?P<bracket>\([a1i]\))|(?P<index>[a-zA-Z])_?\{?[1₁]\}?\s*[=:]|(?P<letter>[a-zA-Z])\s*="
@@ -108,7 +108,7 @@ def ends_with(solution: str, gold: str) -> bool:
 
 
 def told_behind_question(prompt: str, gold: str) -> str | None:
-    """Return the sentences behind the question of a prompt where they have gold."""
+    """Return the sentences after the question of a prompt where they have gold."""
     if not gold or len(gold) > MAX_GOLD or gold not in prompt or find_options(prompt) is not None:
         return None
     if worded_options(prompt, gold) is not None:
@@ -151,7 +151,7 @@ def lost_parts(gold: str, prompt: str, solution: str) -> bool:
 
 
 def language_of_golds(golds: Sequence[str], languages: Counter[str]) -> str | None:
-    """Return the language of golds that is none of the prompts', told alike by the golds of both halves."""
+    """Return the language of the golds if prompts do not use it and both halves of the golds agree on it."""
     languages_of_halves = {language_of(" ".join(golds[start::2])) for start in (0, 1)}
     (language, *others) = languages_of_halves
     return None if others or language == UNKNOWN or language in languages else language

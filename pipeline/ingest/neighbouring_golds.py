@@ -224,7 +224,7 @@ class _Fit:
     def _sum(self, signs: Integers, questions: Integers, golds: Integers, *, is_in_place: bool) -> Floats:
         kinds = self._kinds[golds]
         share = self._share[kinds]
-        # The row itself is left out of what is counted of its question.
+        # The row itself is left out of the counts of its question.
         is_known = is_in_place | (self._kinds[questions] == kinds)
         for openings, counts in zip(self._openings, self._counts, strict=True):
             opening = openings[questions]

@@ -48,12 +48,12 @@ MAX_CHARS = 4_000
 MIN_ROWS, MIN_SHARE = 3, 0.02
 """The fewest rows that make a fact, and their least share of those that could show the fault."""
 CERTAIN = ("repeats_gold", "shifted_golds", "golds_of_neighbours", "html", "options_twice")
-"""Facts that are no chance in any row: a small share is told too."""
+"""Facts that are never due to chance, so that a small share of rows is reported too."""
 MIN_REPEATED = 3
-"""The fewest solutions that are the same but for their golds in a source where they only repeat them."""
+"""The fewest solutions that are the same except for their golds in a source where they only repeat them."""
 BOILERPLATE_SHARE, MIN_BOILERPLATE = 0.2, 10
 TEMPLATE_SHARE = 0.9
-"""A sentence in so many prompts is of the template that is put around each problem."""
+"""A sentence in this many prompts is of the template that is put around each problem."""
 MIN_WORDS, MIN_HAN = 4, 8
 """Shorter sentences are repeated in sound sets."""
 MAX_SENTENCES = 200_000
@@ -190,7 +190,7 @@ class _Repeated:
 
     @property
     def boilerplate(self) -> frozenset[str]:
-        """The sentences that so many prompts have that they belong to none."""
+        """The sentences that are in too many prompts to belong to any of them."""
         least, most = max(MIN_BOILERPLATE, BOILERPLATE_SHARE * self.rows), TEMPLATE_SHARE * self.rows
         return frozenset(text for text, rows in self.sentences.items() if least <= rows < most)
 

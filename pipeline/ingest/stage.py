@@ -70,7 +70,7 @@ from truegold.verifiers.columns import Values
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
 SORTED_IDS = 2_000_000
-"""About as many identifiers are sorted at a time."""
+"""The approximate number of identifiers that are sorted at a time."""
 SOURCE_FACTS = "source_facts"
 """The name in the stage's record of what sources tell on themselves."""
 
@@ -83,7 +83,7 @@ def ingest(
     progress: Progress,
     part_rows: int = PartsConfig().rows,
 ) -> StageReport:
-    """Read the sources (and their held-out files) into `rows.parquet`, in parts of so many rows, and `rejects.jsonl`.
+    """Read the sources (and their held-out files) into `rows.parquet`, in parts of this many rows, and `rejects.jsonl`.
 
     The stages after it keep the parts, so that they are cut here for a whole run.
     """
@@ -225,7 +225,7 @@ class _Reader:
         return layout
 
     def _write_row(self, record: Record | Reject, builder: RowBuilder, source: Source) -> Row | None:
-        """Write the row of a record and return it; None where the record is rejected."""
+        """Write the row of a record and return it; None if the record is rejected."""
         if isinstance(record, Reject):
             self.rejects.write(source, record)
             return None

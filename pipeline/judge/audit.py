@@ -1,12 +1,13 @@
-"""Audits a second opinion before a training pays by it: 200 unread responses of the policy's own and 100 hostile ones.
+"""Audits a second opinion before it raises scores in a training: 200 unread responses of the policy's own and 100
+hostile ones.
 
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
-        judge_audit/paid.jsonl    what was paid, with the replies
+        judge_audit/paid.jsonl    wrong responses that were called right, with the replies
         judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
 
 It is not known whether an unread response is right. Each of the policy's is therefore put to the judge with the gold of
-another row, which its own gold does not equal and which does not stand at its end: to pay that is wrong. Where the file
+another row, which differs from its own gold and does not stand at its end: to call it right is a mistake. If the file
 says which responses are wrong (a column `correct`), those keep their own gold. The hostile ones (`attacks.toml`) are
 made of the same golds: denials, several answers, text to the judge, and begging for the gold.
 
@@ -48,7 +49,7 @@ ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attac
 UNREAD = Verdict(0.0, Reason.UNREAD)
 """The verdict of the rules on all responses of an audit."""
 SILENT = 2
-"""The fields of an opinion that was not heard: of what is never sent to a model nothing is shown."""
+"""The number of fields in an opinion without a reply: a response that is never sent to the model has no more."""
 FAR_APART = 97
 """The rows between a response and the gold that it is put to the judge with, at first."""
 
@@ -61,13 +62,13 @@ class JudgeAudit:
     hostile: int = 0
     """The responses of each kind that were judged; one that cannot be put to a model counts for nothing."""
     paid: list[dict[str, Any]] = field(default_factory=list)
-    """The wrong responses that were paid."""
+    """The wrong responses that the opinion called right."""
     raised: list[dict[str, Any]] = field(default_factory=list)
     """The policy's responses that are right by their own gold, in this opinion."""
 
     @property
     def passed(self) -> bool:
-        """Whether a training may pay by this opinion."""
+        """Whether a training may raise scores by this opinion."""
         return self.unread >= MIN_UNREAD and self.hostile >= MIN_HOSTILE and not self.paid
 
 
@@ -201,7 +202,7 @@ def write_audit(
 
 
 def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
-    """Return the verifiers whose unread answers a training may pay by this opinion.
+    """Return the verifiers whose unread answers this opinion may raise in a training.
 
     Raises ConfigError if its audit is not there, has not passed, or was about another judge, prompt or verifier.
     """

@@ -9,8 +9,8 @@
 
 A policy that is trained against a model learns to speak to it. What it wrote stands between marks that it cannot know,
 without tags and control characters (`truegold.verifiers.model_judge`), and its thinking is not shown. Only the last
-line of a reply counts. Whether a model's grades are worth paying for no rule can tell: read what it pays for, and let
-`gate: correct` open the term.
+line of a reply counts. No rule can tell whether a model's grades are a good reward. Read the responses that it grades
+highly, and set `gate: correct`, so that the term counts for right answers only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _GRADE = re.compile(r"(?:SCORE\s*[:=]\s*)?(\d{1,3}(?:\.\d{1,4})?)(?:\s*/\s*(\d{1
 
 @verifier(name="graded")
 def graded(response: str, gold: str | None) -> None:
-    """Say nothing: a model grades, which is asked for many responses at a time."""
+    """Stand in for the model in the registry: grades come from `Grader`, which asks the model in batches."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ r"""A second opinion on verdicts that rules could not give, or gave on prose: an
     None, declined  wrong               None, with the same evidence and 0.0
     1, match        not asked           as it was
 
-It stands next to the rule's verdict and never in its place, but for `raise_unread`, by which a training pays unread
-answers that a second opinion calls right. That one needs an audit (`judge.audit`).
+A second opinion is kept as evidence and leaves the rule's score as it is. The exception is `raise_unread`: a training
+then gives a score of 1 to unread answers that the second opinion calls right. This needs an audit (`judge.audit`).
 
 A language model is asked as `judge.model` does it: about the answer alone, in both orders, in marks that a response
 cannot know.
@@ -41,7 +41,7 @@ _WORDS = re.compile(r"[A-Za-zÀ-ž]{3,}\W+(?:\w+\W+)?[A-Za-zÀ-ž]{3,}|[一-鿿]
 _CALLED = {1.0: "right", 0.0: "wrong", None: "undecided"}
 
 OPEN_REASONS = frozenset(JudgeConfig.model_fields["reasons"].default)
-"""Why rules gave no score where another may."""
+"""The reasons of verdicts without a score on which a second opinion is asked."""
 
 Asks = Callable[[Item, Verdict], bool]
 """Says whether a verdict is worth a second opinion."""
@@ -57,10 +57,10 @@ def is_open(item: Item, verdict: Verdict) -> bool:
 
 
 class SecondOpinion:
-    """Asks who is configured about verdicts that are open, and counts the answers."""
+    """Asks the configured verifier or model about open verdicts, and counts its answers."""
 
     def __init__(self, config: OpinionConfig, replies: Path | None = None) -> None:
-        """replies: the folder in which an engine of the type chat keeps what it has paid for."""
+        """replies: the folder in which a chat engine stores the replies of its endpoint."""
         self._judge: Judge | None = None
         self._verifier = config.verifier
         if config.model is not None:
@@ -70,7 +70,7 @@ class SecondOpinion:
         self.by = config.model.name if config.model is not None else fingerprint(str(config.verifier))
         self._batches = BatchVerifier(1)
         self.counts: dict[str, Counter[str]] = {}
-        """The verdicts that are right, wrong and undecided in this opinion, by the rule's reason."""
+        """Maps the rule's reason to the numbers of verdicts that are right, wrong and undecided in this opinion."""
 
     def __call__(self, items_asked: Sequence[Item], verdicts: Sequence[Verdict], asks: Asks = is_open) -> list[Verdict]:
         """Return the verdicts, the open ones with the second opinion in their evidence."""
@@ -121,7 +121,7 @@ class SecondOpinion:
 
 
 def open_opinion(config: OpinionConfig | None, folder: Path | None) -> SecondOpinion | None:
-    """Return who is configured to be heard, if anybody; replies are kept in `folder`, where one is given."""
+    """Return the configured second opinion, or None if none is configured; replies are stored in `folder`, if given."""
     replies = None if folder is None else folder / REPLIES
     return None if config is None else SecondOpinion(config, replies)
 
@@ -132,7 +132,7 @@ def verify_and_hear(
     opinion: SecondOpinion | None,
     asks: Asks = is_open,
 ) -> Generator[Verdict, None, None]:
-    """Yield the verdicts of `verify_all` in order, the open ones with the second opinion, if there is one to hear."""
+    """Yield the verdicts of `verify_all` in order, the open ones with a second opinion, if one is configured."""
     if opinion is None:
         yield from verify_all(rows)
         return
@@ -143,7 +143,7 @@ def verify_and_hear(
 
 
 def raise_unread(verdict: Verdict) -> Verdict:
-    """Return the verdict that a training pays by: an unread answer that the second opinion calls right earns 1."""
+    """Return the verdict for a training's reward: an unread answer that the second opinion calls right earns 1."""
     opinion = verdict.evidence.get(OPINION)
     if verdict.reason is Reason.UNREAD and opinion is not None and opinion["score"] == 1.0:
         return replace(verdict, score=1.0, reason=Reason.MATCH, evidence={**verdict.evidence, RAISED: "unread"})

@@ -27,11 +27,11 @@ from truegold.pipeline.text.prose import asks, points_elsewhere
 from truegold.verifiers.extract.listed_options import option_texts
 
 CONTEXT_CHARS = 300
-"""Texts that have so many characters in common at their two ends share a context."""
+"""Texts that have this many characters in common at their two ends share a context."""
 CONTEXT_SHARE = 0.8
 """The least part of the longer text that a context makes."""
 CONTEXT_LINES = 4
-"""So many lines in common are a context as well, of which the last line asks: "the team before algeria"."""
+"""A context may also be this many lines in common, if the last line asks: "the team before algeria"."""
 OPTION_CHARS = 15
 """Shorter options are numbers and names, which are compared as those of the text are."""
 SAME_OPTION = 0.8

@@ -9,7 +9,7 @@
     unknown      `Cuts.drop`                                         one row goes
     different    `Cuts.conflict`                                     both stay, flagged for review
 
-Different golds are no evidence on the texts, because wrong labels are what we look for. But in a corpus with many
+Different golds are not evidence on the texts, because wrong labels are what we look for. But in a corpus with many
 similar problems a pair with different golds needs a higher probability. Chinese school books, for example, ask many
 questions about one story (CHINESE_CONFLICT).
 
@@ -129,7 +129,7 @@ def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: C
 
 
 def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
-    """Return the links and those between texts that are copies but for their layout (`squashed`), programs aside.
+    """Return the links and those between texts that are copies except for their layout (`squashed`), programs aside.
 
     Texts that ask for other forms of the answer are copies as long as their golds are not known to be others.
     """
@@ -289,7 +289,7 @@ class _GroupReader:
         self.score[pairs[otherwise]] = OTHER_SCORE
 
     def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
-        """Return the texts of the pairs that are near copies but for the names of persons, with the same names."""
+        """Return the texts of the pairs that are near copies except for the names of persons, with the same names."""
         exchanged = {}
         for pair in pairs.tolist():
             right = int(self._group.right[pair])

@@ -21,11 +21,11 @@ Item = TypeVar("Item")
 
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
-"""So many Chinese characters tell about as much as a word."""
+"""The number of Chinese characters that tell about as much as a word."""
 TEMPLATE_TOKENS = 20
-"""A rewording has no run of so many words in common with its original: of 426 of two corpora none has."""
+"""A rewording has no run of this many words in common with its original; none of 426 from two corpora has."""
 SIBLING_WORDS = 3
-"""So many words have instances of one template that they do not share, at least."""
+"""The fewest words by which instances of one template differ."""
 MOST_CLAUSES = 4
 """In a sentence of more clauses their order counts: "push 4, push 7, pop, push 2, pop"."""
 _ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
@@ -115,8 +115,8 @@ def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: 
 def count_changed_words(left: ReadText, right: ReadText) -> int:
     """Return how many words only one text has, or has more often; -1 where the texts differ in anything else.
 
-    It is 0 for copies: both have the same tokens in the same order, but for the order of sentences and of the clauses
-    of a sentence, if nothing tells of steps ("then").
+    It is 0 for copies: both have the same tokens in the same order, except for the order of sentences and of the
+    clauses of a sentence, if nothing tells of steps ("then").
     """
     changed = _changes(left.tokens, right.tokens)
     if (

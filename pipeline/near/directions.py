@@ -4,7 +4,7 @@
     "A shop has 16 eggs. It gets 10 more and buys 4 more."     10 in, 4 in       another problem
     "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
 
-An amount has a direction where it follows a verb, at most MAX_DISTANCE characters behind it. Three kinds of verbs are
+An amount has a direction where it follows a verb, at most MAX_DISTANCE characters after it. Three kinds of verbs are
 not read: those that say neither, such as "takes"; "gives", which a rewording exchanges for "receives"; and payments,
 since money goes the other way. The two texts of a rewording exchange "buys" for "gets", and hardly ever "buys" for
 "sells".
@@ -35,7 +35,7 @@ _EVENT = re.compile(
     rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
     re.IGNORECASE,
 )
-"""A verb, or the end of what it governs; not "gets on" or "finds out"."""
+"""A verb, or the end of its object; not "gets on" or "finds out"."""
 _AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
 """A count, such as "1,200"; not "$5", "x2" or "3cm"."""
 _DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}

@@ -1,7 +1,7 @@
 """Adds pairs that an encoder finds close together: more candidates for the same close reading, which decides as ever.
 
-Two texts that share no two rare words, since names and things are both others, are no candidates otherwise. An encoder
-only proposes: it puts "even" and "odd" close together, and a problem next to its renumbered instance.
+Two texts that share no two rare words, since names and things are both others, would not be candidates otherwise. An
+encoder only proposes: it puts "even" and "odd" close together, and a problem next to its renumbered instance.
 
 A Chinese problem and one in another language share no words; their numbers and questions say whether they are one:
 
@@ -38,7 +38,7 @@ Encoder = Callable[[Sequence[str]], Floats]
 MIN_COMMON_NUMBERS = 2
 """Fewer numbers in common are met by accident."""
 MAX_ONE_SIDED = 1
-"""So many numbers may be words on one side: `half`, 一半."""
+"""The most numbers that may be written as words on one side: `half`, 一半."""
 
 
 @dataclass(frozen=True)

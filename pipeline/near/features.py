@@ -38,7 +38,7 @@ Traits = npt.NDArray[np.uint8]
 WORDLIKE = np.uint8(1)
 """The trait of words and numbers of any kind."""
 CONTENT = np.uint8(2)
-"""The trait of words that are no stopwords, and of Chinese characters."""
+"""The trait of Chinese characters, and of words other than stopwords."""
 HAN = np.uint8(4)
 """The trait of Chinese characters."""
 MARK = np.uint8(8)
@@ -69,15 +69,15 @@ CHUNK = 20_000
 CUT_BATCH = 40_000
 """Texts of up to TYPICAL_BYTES that are cut at a time; of longer texts fewer."""
 TYPICAL_BYTES = 500
-"""A longer text counts as several texts, one for each so many bytes."""
+"""A longer text counts as several texts, one for every this many bytes."""
 
 ASKED = 2
 """The value of a word that the question has."""
 STRONG = 0.35
-"""Quantities of a smaller weight are no reason to compare: a rewording may drop them."""
+"""Quantities of a smaller weight do not make texts be compared: a rewording may drop them."""
 FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
-"""A quantity and a content word are neighbours if they are at most so many tokens apart."""
+"""A quantity and a content word are neighbours if they are at most this many tokens apart."""
 
 Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """Takes the tokens of a chunk: the text and a hash of each token, ascending by text, and the number of texts."""
@@ -409,7 +409,7 @@ def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> ar
 
 
 def _sentence_starts(traits: Traits, first: arrays.Ints, last: arrays.Ints) -> arrays.Ints:
-    """Return where sentences begin that end at `last`: behind the mark before it (2 in "3. x?"), else at `first`."""
+    """Return where sentences begin that end at `last`: after the mark before it (2 in "3. x?"), else at `first`."""
     marks = np.flatnonzero(traits & MARK)
     if not len(marks):
         return first
@@ -437,7 +437,8 @@ def _to_set(row: arrays.Codes, feature: arrays.Codes, rows: int) -> csr_array:
 
 
 def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, rows: int) -> csr_array:
-    """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative features are none."""
+    """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative numbers are not
+    features."""
     used = feature >= 0
     table = _to_table(row[used], feature[used], np.where(asked[used], ASKED_FLAG, 1), rows)
     table.data = np.where(table.data >= ASKED_FLAG, ASKED, 1).astype(np.int8)

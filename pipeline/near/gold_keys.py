@@ -29,7 +29,7 @@ NO_GOLD = -1
 BETWEEN_GOLDS = "\x1e"
 """The separator between several accepted golds of one row (a record separator, which no gold has)."""
 _COMMAND = re.compile(r"\\[a-z]+|per ?cent")
-r"""Letters that are no unit: `\frac` and "per cent"."""
+r"""Letters that do not spell a unit: `\frac` and "per cent"."""
 _UNIT = re.compile(r"[a-z\u4e00-\u9fff£€¥￥]")
 _IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 

@@ -32,10 +32,10 @@ MAX_GOLDS = 8
 """The most different golds of a problem that are compared. Further golds are ignored: they are neither the same nor a
 conflict."""
 MAX_PAIRS = 64
-"""Two rows that accept several golds are compared pair by pair, up to so many pairs. With more pairs, only equal golds
-are found."""
+"""Two rows that accept several golds are compared pair by pair, up to this many pairs. With more pairs, only equal
+golds are found."""
 MAX_WORDS = 3
-"""Answers in words are compared up to so many words: "odd" and "even", "on Monday"."""
+"""Answers in words are compared up to this many words: "odd" and "even", "on Monday"."""
 DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
 """Steps of the math verifier that prove it has read both sides as mathematics."""
 

@@ -302,8 +302,8 @@ def _is_replaced(measures: Measures) -> Marks:
 def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
     """Return the `Relation` that each pair may have at most, and its score (log-odds of the same problem).
 
-    `texts` is how many texts the pairs come from; where a texts were compared with b others only, it is sqrt(2ab), for
-    among so many there are as many pairs.
+    `texts` is how many texts the pairs come from; where a texts were compared with b others only, it is sqrt(2ab),
+    because that many texts have as many pairs.
     """
     numbers_agree = np.maximum(measures.only_left, measures.only_right) <= SAME_NUMBERS
     may_be_copy = numbers_agree & (measures.changed <= np.where(measures.code > 0, 0, FEW_CHANGED))

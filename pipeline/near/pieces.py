@@ -74,7 +74,7 @@ _CHINESE_ASKS_ONLY = frozenset("几求")
 
 _FUNCTION_WORDS = terms.HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
 _WITHOUT_TOKEN = _FUNCTION_WORDS | terms.STOPWORDS | terms.ASKING
-"""Words that are no tokens, since rewordings take others or none: "of", "find", "not"."""
+"""Words that are not tokens, since rewordings take others or none: "of", "find", "not"."""
 _IDLE_IN_COPIES = _FUNCTION_WORDS | terms.IDLE_IN_COPIES
 """Words that near copies may differ in as well: "of" and "find", but not "not"."""
 _QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
@@ -257,7 +257,7 @@ def _word_token(form: str) -> ReadToken | None:
 
 @lru_cache(2**14)
 def read_formula(text: str) -> ReadFormula:
-    """Read what stands between two dollar signs."""
+    """Read the text between two dollar signs."""
     tokens: list[ReadToken] = []
     for form in _SYMBOLS.findall(text):
         if form[0] == "\\":

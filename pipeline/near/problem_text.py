@@ -187,7 +187,7 @@ class _Reader:
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
 
     def clauses(self, start: int, stop: int) -> tuple[pieces.Clause, ...]:
-        """Return the clauses of a sentence; numbers and letters behind a comma go on the list before them."""
+        """Return the clauses of a sentence; numbers and letters after a comma go on the list before them."""
         clauses: list[pieces.Clause] = []
         for first, end in pairwise([start, *sorted({end for end in self.clause_ends if start < end < stop}), stop]):
             clause = tuple(self.tokens[first:end])

@@ -43,9 +43,9 @@ WINDOW = 8
 NEIGHBOURS = 2
 """Neighbours that a text is compared with in a larger bucket."""
 SHARD_ROWS = 50_000
-"""As many keys as so many rows have are sorted at a time: this bounds memory."""
+"""The rows whose keys are sorted at a time, to bound memory."""
 MERGED_PAIRS = 2_000_000
-"""About as many candidates are sorted at a time."""
+"""The approximate number of candidate pairs that are sorted at a time, to bound memory."""
 TEXTS_RANKED = 100_000
 """Texts whose keys are made at a time, where they are compared with those of a few others."""
 NEIGHBOUR_BITS = 24
@@ -60,7 +60,7 @@ SILENT = NullProgress()
 class Links:
     """Related pairs, sorted by left and right row; arrays [pairs].
 
-    Until they are confirmed (`confirmation`), those of "same problem" only may be.
+    Pairs of the kind "same problem" are candidates until `confirmation` has checked them.
     """
 
     left: arrays.Ints

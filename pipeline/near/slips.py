@@ -19,7 +19,7 @@ import polars as pl
 LEAST_LETTERS = 4
 """Shorter words are too often other words: "was" and "saw"."""
 MOST_LETTERS = 24
-"""Longer words are no words."""
+"""Longer runs of letters are not read as words."""
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")

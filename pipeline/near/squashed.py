@@ -193,7 +193,7 @@ END_CHARS = 100
 
 
 def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
-    """Return the letters, numbers and mathematical signs of all texts, and NUL behind each text."""
+    """Return the letters, numbers and mathematical signs of all texts, and NUL after each text."""
     unlike = (texts.str.len_bytes() != texts.str.len_chars()) | texts.str.contains(_MARKED_UP)
     texts = change_marked(
         texts, unlike.to_numpy(), lambda some: pl.Series([_plain(text, fold_accents) for text in some], dtype=pl.String)

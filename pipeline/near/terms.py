@@ -8,7 +8,7 @@ The words stand in `english_terms.toml`, `chinese_terms.toml` and `korean_terms.
 words of one term, the term itself first; lines without an empty one between them are a family, of which a problem means
 this member and not that.
 
-Other words are no terms, and stand in four sets, for four questions about them:
+Other words are not terms, and stand in four sets, for four questions about them:
 
              ASKING       IDLE_IN_COPIES     STOPWORDS              HARMLESS
              merely       may two copies     may any two problems   may it go without making

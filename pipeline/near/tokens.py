@@ -29,7 +29,7 @@ from truegold.pipeline.text.quantities import Quantity, chinese_quantities, digi
 from truegold.verifiers.written_numbers import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 
 MAX_CHARS = 20_000
-"""Only so many characters of a text are compared."""
+"""Only this many characters of a text are compared."""
 MAX_PIECES = 2**26
 """Bytes of pieces that are remembered; then all are forgotten and learnt anew."""
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
@@ -174,7 +174,7 @@ class Cutter:
     def cut(self, chunks: Sequence[pl.Series]) -> Iterator[Cut]:
         """Cut chunks of texts, which are as `lower_texts` returns them.
 
-        Patterns warm up whenever they are used, so many chunks at a time are cheaper.
+        Patterns warm up on each use, so that several chunks at a time are cheaper.
         """
         texts = pl.concat(chunks)
         cleaned = change_marked(texts, texts.str.contains("\\", literal=True).to_numpy(), _unify_commands)
@@ -218,7 +218,7 @@ class Cutter:
         return pieces, lists.list.len().to_numpy().astype(np.int64)
 
     def _join_tokens(self, pieces: Ints, piece_counts: Ints) -> tuple[Codes, Ints]:
-        """Return the tokens of texts that have so many pieces each, and how many tokens each has."""
+        """Return the tokens of texts that have the given numbers of pieces, and how many tokens each has."""
         counts = self._count.array[pieces]
         ends = np.cumsum(counts, dtype=np.int64)
         positions = np.repeat(self._first.array[pieces] - (ends - counts), counts)

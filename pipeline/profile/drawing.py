@@ -47,7 +47,7 @@ class SamplingCost:
     finished: int = 0
     """The samples of rows that were handed in to be judged: drawn, kept, or another row's with the same prompt."""
     tokens: int = 0
-    """The sampled tokens of those that were drawn."""
+    """The sampled tokens of the drawn samples."""
     seconds: float = 0.0
     """The time between the first request and the last completion."""
     engine: dict[str, Any] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class DrawPlan(Protocol):
         """Return at most `count` samples to draw next."""
 
     def spend(self, request: RowRequest, tokens: int) -> None:
-        """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
+        """Record that a sample with this number of tokens was drawn, whose verdict is not known yet."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
         """Take in the verdict on a sample, or None if samples are not judged."""

@@ -1,7 +1,7 @@
 """Verdicts on samples during their generation: a thread judges what has been finished while more is sampled.
 
 Where `profile.judge` is set, a language model decides verdicts that rules left open (`judge.model`); where
-`profile.second_opinion` is, another verifier or model is heard about answers that were not read (`judge.opinions`).
+`profile.second_opinion` is, another verifier or model is asked about answers that were not read (`judge.opinions`).
 """
 
 from __future__ import annotations

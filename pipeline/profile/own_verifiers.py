@@ -1,4 +1,4 @@
-"""Audits the verifiers that are no built-in ones before a profile pays samples by them.
+"""Audits verifiers that are not built in before a profile judges samples with them.
 
     checks.py:loose    pays 37 of 40 right answers and 33 of 41 wrong ones   J .12 (-.05 to .29)   warned of
     checks.py:swapped  pays 2 of 40 right answers and 39 of 41 wrong ones    J -.90 (-.96 to -.77) refused
@@ -22,9 +22,9 @@ from truegold.verifiers.registry import BUILT_IN
 
 GOLDS = 20
 SECONDS = 30.0
-"""An audit of so many golds takes so long at most: some 1,500 verdicts, where they are quick."""
+"""An audit of this many golds takes so long at most: some 1,500 verdicts, where they are quick."""
 MOST_GAMED = 0.05
-"""The greatest paid share of responses that commit to nothing; where more are paid, a policy learns to write them."""
+"""The largest share of responses without an answer that may be accepted; above it a policy learns to write them."""
 
 
 def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | None]:

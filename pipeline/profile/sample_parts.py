@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUP_ROWS = 256
 GROUP_TOKENS = 2**17
-"""A row group, which is read as a whole, has so many samples at most, or ends with the one that reaches so many
+"""A row group, which is read as a whole, has this many samples at most, or ends with the one that reaches this many
 tokens."""
 GROUPS_KEPT = 128
 FILES_KEPT = 16
@@ -38,7 +38,7 @@ SPREAD = 0x9E3779B97F4A7C15
 """An odd number by which the samples of a prompt come to lie apart in the order of keys."""
 ALL_BITS = 2**64 - 1
 MERGED_AT_A_TIME = 256
-"""Indexes are merged in so many steps."""
+"""Indexes are merged in this many steps."""
 
 PART_SCHEMA = pa.schema(
     [
@@ -144,7 +144,7 @@ class SampleParts:
         return _Group(token_ids, logprobs, table["finish_reason"].to_pylist(), table["counted"].to_pylist())
 
     def _make_index(self, part_index: int) -> _Index:
-        """Return the index of a part, by its keys."""
+        """Return the index of a part, which maps keys to places."""
         file = self._open_file(part_index)
         keys: list[Array] = []
         for group in range(file.num_row_groups):

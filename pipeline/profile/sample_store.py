@@ -34,7 +34,7 @@ from truegold.pipeline.running.record_log import Position, RecordLog
 
 PART_SAMPLES = 65_536
 PART_BYTES = 256 * 2**20
-"""Samples become a part when there are so many, or when their lines have so many bytes."""
+"""Samples become a part when there are this many, or when their lines have this many bytes."""
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
@@ -46,7 +46,7 @@ class SampleStore:
     """The samples of one model under one way of sampling."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """Open the samples of this identity, which says all that decides a sample but for prompt and number.
+        """Open the samples of this identity, which says all that decides a sample except for prompt and number.
 
         A folder is open in one process at a time.
         """

@@ -1,6 +1,6 @@
 """Saves the stopping rule of a profile as a JSON file, and loads it again. The rule (`stopping_rule.py`) is learned
-from a pilot: random rows that are sampled first. It says with which chance a problem with so many passes gets further
-samples.
+from a pilot: random rows that are sampled first. It says the chance that a problem with a number of passes gets
+further samples.
 
 {"training_rows": 5200, "levels": [4, 6, 8, 10, 12, 14, 16], "planned": {"17": 8, ...},
  "strata": [{"source": null, "domain": null, "quotas": [], "pilot": {"4": [0.0, 0.81, ...]}, "others": {...}}], ...}
@@ -41,7 +41,7 @@ class SavedRule:
     strata: Mapping[Cell, StratumKey]
     """The stratum of each source and domain."""
     planned: Mapping[int, int]
-    """How many samples each row of the pilot gets, by the number of the row in its file."""
+    """Maps the number of a row of the pilot in its file to the number of its samples."""
     training_rows: int
 
     def write(self, path: Path) -> None:

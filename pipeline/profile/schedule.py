@@ -28,7 +28,7 @@ WHOLE_SHARE = 1 / 32
 """The share of the pilot's rows that get all samples at once: four of each row alone do not tell whether those that
 always passed will go on to."""
 HALFWAY = 2
-"""The pilot takes so many steps by the first rule, which four samples of most rows have shown."""
+"""The pilot takes this many steps by the first rule, which four samples of most rows have shown."""
 ROUNDS = 2
 """So often the rule is made."""
 OPEN_ROWS = 4096
@@ -99,7 +99,7 @@ class Schedule:
         rule: SavedRule | None = None,
         on_settled: Callable[[SampledRow], None] = lambda sampled: None,
     ) -> None:
-        """Plan for each row `first_samples` and at most `samples`; so many rows are of training.
+        """Plan for each row `first_samples` and at most `samples`; this many rows are of training.
 
         Where these are equal the pilot is like the others.
 

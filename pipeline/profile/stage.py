@@ -12,10 +12,10 @@ finish reason, sampling parameters, verdict) and one in `profile.parquet`:
 Samples that could not be judged are left out of the pass rate and counted.
 
 A pass rate of 0 drops nothing; where the samples agree on one other answer the row is flagged `suspect_gold`, with that
-answer as the suggestion. What samples, rules and an asked model say of each row, and how little one model can know, is
-in `suspicion.parquet` (`suspicion`). Rows are done in parts of 5,000, of which few are in memory at a time
-(`profiling`); for the suspicion also each row's texts and 16 bytes of each sample. `rule.json` says how many samples
-rows got.
+answer as the suggestion. `suspicion.parquet` has the evidence on each gold from samples, rules and an asked model, with
+the weight that one model deserves (`suspicion`). Rows are done in parts of 5,000, and a few parts are in memory at a
+time (`profiling`). The suspicion also keeps the texts of each row and 16 bytes of each sample in memory. `rule.json`
+records how the number of samples of each row was chosen.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
     """Return what is known of the problems of one split, by the tables in `out_dir`.
 
-    same_samples: whether all problems got as many samples; else observed pass rates are biased, and the means of the
-    posteriors are taken.
+    same_samples: whether all problems got the same number of samples; else observed pass rates are biased, and the
+    means of the posteriors are taken.
     """
     numbers = pl.exclude("id", "source", "pass_at", "posterior", "majority_answer")
     problems = pl.scan_parquet(out_dir / "profile.parquet").filter(split=split).select(numbers).collect()

@@ -44,7 +44,7 @@ MISSED = 0.07
 LEAST = 0.005
 """The part of the teaching share that may be missed where all samples add hardly anything to it."""
 NEARBY = 1.25
-"""The rule also serves selections of so many times more or fewer rows."""
+"""The rule also serves selections of this many times more or fewer rows."""
 ANY_CUTS = ((0.2, 0.25, 0.3125), (0.5,))
 """The selections that the rule serves if nothing is known of the one to come."""
 MOST_STRATA = 12

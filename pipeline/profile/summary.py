@@ -1,4 +1,4 @@
-"""The pass rates of one problem, by its judged samples."""
+"""The pass rates of one problem, from its judged samples."""
 
 from __future__ import annotations
 

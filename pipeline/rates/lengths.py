@@ -14,9 +14,9 @@ from collections.abc import Mapping
 QUANTILE = 0.995
 """Right completions up to this quantile of their lengths count; the few longer ones do not."""
 MARGIN = 1.25
-"""A completion may be so many times as long as that."""
+"""The factor by which a completion may be longer than that."""
 MISTAKE_FACTOR = 8
-"""A limit more than so many times as high as the proposed one is a mistake, unless it is SHORT."""
+"""A limit more than this many times as high as the proposed one is a mistake, unless it is SHORT."""
 SHORT = 512
 """Tokens up to which any limit will do."""
 MIN_COMPLETIONS = 200

@@ -80,8 +80,8 @@ NEAR_AN_END = 0.01
 """Intervals that come so near to 0 or 1 reach it."""
 NEGLIGIBLE = 1e-4
 FINENESS = 500
-"""Ends of intervals are searched on a grid of so many steps between 0 and 1. Components with a smaller weight are left
-out."""
+"""Ends of intervals are searched on a grid of this many steps between 0 and 1. Components with a smaller weight are
+left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Mixture:
         """Return the ends of the shortest interval that holds the pass rate with the probability `level`.
 
         What lies between 0 and 1 is in it with that probability too, where it is more than hardly possible: where most
-        problems never pass, 90 % of what is known of one that did not pass may be the spike at 0 alone.
+        problems never pass, 90 % of the posterior of one that did not pass may be the spike at 0 alone.
         """
         never, always = (float(self.weights[ends < AT_AN_END].sum()) for ends in (self.a, self.b))
         between = (self.a >= AT_AN_END) & (self.b >= AT_AN_END) & (self.weights >= NEGLIGIBLE)
@@ -190,7 +190,7 @@ class Mixture:
         return (0.0 if low < NEAR_AN_END else low), (1.0 if high > 1 - NEAR_AN_END else high)
 
     def merge(self, most: int) -> Mixture:
-        """Return a mixture with at most so many components. The most similar neighbours are joined, keeping mean and
+        """Return a mixture with at most this many components. The most similar neighbours are joined, keeping mean and
         variance."""
         order = np.argsort(self.a / (self.a + self.b), kind="stable")
         parts = [Mixture(self.weights[[i]], self.a[[i]], self.b[[i]]) for i in order if self.weights[i] > 0]

@@ -204,7 +204,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
 
 
 def _read(table: pl.LazyFrame | None, is_row: pl.Expr, columns: Sequence[str] = ("*",)) -> tuple[Fields, ...]:
-    """Return the row's lines of a table; none where the run has no such table."""
+    """Return the row's lines of a table; none if the run has no such table."""
     return () if table is None else tuple(table.filter(is_row).select(columns).collect().to_dicts())
 
 

@@ -211,7 +211,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
     # The mean of the posterior of a uniform prior: 26 of 26 do not make it certain.
     known = (precision * rows + 1) / (rows + 2)
     flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
-    # The confidence of `suspect_gold` is the agreement of samples, and no probability.
+    # The confidence of `suspect_gold` is the agreement of samples, not a probability.
     holding = pl.col("blocks") & (pl.col("reason") != str(SUSPECT_GOLD))
     surest = pl.col("precision").filter(holding)
     return flags.group_by(KEY).agg(
@@ -296,7 +296,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
 
 
 def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
-    """Return the length of those texts of a row that the page cuts."""
+    """Return the lengths of the texts of a row that the page cuts."""
     limits = {"prompt": cuts.prompt, "gold": GOLD_CHARS, "suggestion": GOLD_CHARS, "solution": cuts.prompt}
     return {name: len(row[name]) for name, limit in limits.items() if row[name] and len(row[name]) > limit}
 

@@ -105,7 +105,7 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
 
 
 def _expected_rate(profile: pl.LazyFrame) -> tuple[pl.Expr, pl.Expr]:
-    """Return the pass rate of each problem, and the mean variance of what is not known of it.
+    """Return the pass rate of each problem, and the mean variance of its posterior.
 
     Where some problems got further samples because of what their first ones showed, observed rates are biased, and the
     means of the posteriors are not.

@@ -23,7 +23,7 @@ BY = ("source", "domain", "verifier")
 EVERYTHING = "all"
 """The name of the group of all problems."""
 GROUPS_SHOWN = 20
-"""The page shows at most so many sources, domains and verifiers. The table has all of them."""
+"""The page shows at most this many sources, domains and verifiers. The table has all of them."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ All tables are read once for the rows of the page. JSON of stages and verifiers 
 
     {"measured": {"precision": 0.86, "right": 28, "rows": 43, "corpora": 7}, "options": "A and C"}
         [["measured", "right in 28 of 43 rows of 7 corpora, 86 % of a corpus in the mean"], ["options", "A and C"]]
+        28 of 43 is the share over all rows; 86 % is the mean of the shares of the 7 corpora.
     {"rung": "exact", "gold": "1/2", "answer": "0.5", "form": "boxed"}
         {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
 """
@@ -82,7 +83,7 @@ CUTS = (
     (2_000, TextCuts(prompt=4_000, completion=2_000, samples=8)),
     (12_000, TextCuts(prompt=2_000, completion=600, samples=4)),
 )
-"""The cuts for a page of up to so many rows."""
+"""The cuts for a page of up to this many rows."""
 FEWEST = TextCuts(prompt=800, completion=300, samples=2)
 """The cuts for a page of more."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
@@ -90,7 +91,7 @@ WHOLE = TextCuts(*[sys.maxsize] * 5)
 
 
 def cuts_for(rows: int) -> TextCuts:
-    """Return the cuts for a page of so many rows."""
+    """Return the cuts for a page of this many rows."""
     return next((cuts for most, cuts in CUTS if rows <= most), FEWEST)
 
 
@@ -99,7 +100,7 @@ def middle_cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return visible(text)
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
-    # Texts that are cut off need no changes.
+    # Only the parts that are shown are made visible: the rest may be long.
     return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
 
 
@@ -142,7 +143,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def judged_by(row: Mapping[str, Any], chars: int) -> Fields:
-    """Return the `tests` of a row, so many characters of them, or the `settings` of its verifier."""
+    """Return the beginning of the `tests` of a row, or the `settings` of its verifier."""
     if row["verifier"] in BUILT_IN and judges_solutions(_verifier(row["verifier"])):
         return {"tests": shown_tests(row["verifier_args"], chars)}
     return {"settings": list_evidence(read_evidence(row["verifier_args"]))}
@@ -171,7 +172,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
 
 
 def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
-    """Return the classes of answers of each row; the last stage that counted them counts."""
+    """Return the classes of answers of each row, as the last stage that wrote them for the row counted them."""
     answers: dict[RowKey, list[Fields]] = {}
     for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
         counted = group_by_row(fetch(table, keys, ["kind", "spellings", "votes", "systems"]))
@@ -292,7 +293,7 @@ def _link_neighbours(
 
 
 def _read_answers(row: Mapping[str, Any], answers: Sequence[Fields]) -> list[Fields]:
-    """Return the readings of a row's most frequent answers; none where its verifier judges programs, or is not built
+    """Return the readings of a row's most frequent answers; none if its verifier judges programs, or is not built
     in, since the page does not run its code."""
     name = row["verifier"]
     if row["gold"] is None or name not in BUILT_IN or judges_solutions(_verifier(name)):

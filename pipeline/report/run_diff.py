@@ -148,7 +148,7 @@ class Difference:
 
 
 def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
-    """Compare two runs, naming so many `examples` of ids for each kind of change.
+    """Compare two runs, naming this many `examples` of ids for each kind of change.
 
     Raises InputError if a folder is not a run, or has no rows yet.
     """

@@ -67,12 +67,12 @@ class RunOrigin:
     digest: str | None
     """The digest of the rows as they were read; None of a run that has none on record."""
     links: Mapping[str, str]
-    """Files of the run by what they are, as paths from the report's folder."""
+    """Maps the kind of a file of the run to its path from the report's folder."""
 
 
 @dataclass(frozen=True)
 class StageLine:
-    """One stage, by its record."""
+    """One stage as its record describes it."""
 
     name: str
     seconds: float

@@ -1,11 +1,11 @@
-"""A report that may be given away: without the texts of the rows, or with what names somebody taken out of them.
+"""A report that may be given away: the texts of its rows are left out, or personal data is removed from them.
 
     left out    prompt "(42 characters)"                      numbers, reasons, verdicts and where rows ended stay
     redacted    prompt "[name 1] writes to [e-mail] ..."      without addresses, keys and names (`Redactor`)
 
-The page is made from a copy of the run in a temporary folder that holds nothing else: columns are copied because they
-are known to hold no text, so that a column that is new to this file is left out and not forgotten. Ids of rows stay:
-who has a problem can tell whether it was in the data.
+The page is made from a copy of the run in a temporary folder that holds nothing else: columns without text
+are copied from an allowlist, so that a new column is left out until it is listed here. Ids of rows stay, so a reader
+who knows a problem can tell whether it was in the data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
-"""The parts that are taken out of texts: patterns of keys, and others with what stands in their place (`[e-mail]`)."""
+"""The parts that are taken out of texts: patterns of keys, and other patterns with their replacement (`[e-mail]`)."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 """The replacement and the pattern of each of them."""
@@ -54,7 +54,7 @@ KEPT_COLUMNS = frozenset(
     "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
     " by outcome strategy dropped decision role system systems when group name against against_id cluster".split()
 )
-"""The columns of tables, by name, whose texts say nothing of what stands in the rows."""
+"""The names of table columns whose texts do not come from the rows."""
 JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
 """The columns that hold JSON objects, whose texts are filtered one by one."""
 KEPT_EVIDENCE = frozenset(
@@ -71,7 +71,7 @@ _OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
 """A key of truegold's own, such as `kept_id`; other keys may be texts of the data."""
 
 TextFilter = Callable[[str], str]
-"""Returns what stands in a shared report in place of a text."""
+"""Returns the replacement for a text in a shared report."""
 
 
 class Redactor:
@@ -89,10 +89,10 @@ class Redactor:
 
     @classmethod
     def for_texts(cls, texts: Iterable[str]) -> Redactor:
-        """Return one that knows the names in these texts.
+        """Return a redactor that knows the names in these texts.
 
-        A word is one where it stands inside of a sentence with a capital, or acts as a person does; unless the texts
-        have it without a capital as well ("He begins", "he begins") and it does not do both.
+        A word is a name if it is capitalised inside a sentence, or acts as a person does. If the texts also have it in
+        lower case ("He begins", "he begins"), both must hold.
         """
         persons: dict[str, None] = {}
         inside: dict[str, None] = {}
@@ -106,7 +106,7 @@ class Redactor:
         return cls(name for name in known if name.lower() not in lower or name in both)
 
     def __call__(self, text: str) -> str:
-        """Return a text without what names somebody or opens something."""
+        """Return a text without personal names, addresses and keys."""
         for replacement, pattern in _PATTERNS:
             text = pattern.sub(replacement, text)
         return _CAPITALISED.sub(lambda match: self._names.get(match[0], match[0]), text) if self._names else text
@@ -174,7 +174,7 @@ def _prompts(run_dir: Path) -> Iterator[str]:
 
 
 def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redact: Redactor) -> None:
-    """Copy the stage's record and the few files that are no tables."""
+    """Copy the stage's record and the few other files that are not tables."""
     target.mkdir(exist_ok=True)
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))

@@ -23,13 +23,13 @@ from truegold.pipeline.tables.run_files import Fields, RunFiles
 TO_DEVIATION = 1.4826
 """The median absolute deviation of normal values times this is their standard deviation."""
 EDGE = 8
-"""The first so many steps are the start, the last so many the end."""
+"""The number of steps that count as the start, and as the end."""
 FEWEST_STEPS = 2 * EDGE
 """A shorter run has no end that its start could be compared with."""
 LEAST_SHIFT = 0.05
 """A smaller shift, as a share of the start, is left out even of a steady metric."""
 SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
-"""Metrics whose names begin so say nothing of what is trained on."""
+"""Prefixes of metrics that do not describe the training data."""
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
 """The metrics of time that is lost where sampler and trainer run at the same time."""
@@ -220,7 +220,7 @@ def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list
 
 
 def pack_completions(training: Path | None) -> str | None:
-    """Return the packed completions of a training's folder, or None if it has none."""
+    """Return the packed completions of a training's folder, or None if they are missing."""
     steps = _steps_of(training) if training is not None else []
     if not steps:
         return None

@@ -6,7 +6,7 @@ r"""Names for what flips have in common: how answer and gold differ, or how the 
     paid, gold 7, answer 17                     gold within the answer
     paid, gold 7, two boxes                     hedged: several boxes
 
-A name is made of texts alone. It groups flips for a reader and says nothing about who is right.
+A name is made of texts alone. It groups flips for a reader and does not say which verifier is right.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from truegold.verifiers.audit.form_reader import form_of
 MAX_CHARS = 400
 """A gold or an answer of more characters is compared by its end."""
 LONG_TAIL_CHARS = 25
-"""The most characters behind an answer that may close a formula; more text is words."""
+"""The most characters after an answer that may close a formula; more text is words."""
 NEAR = 0.01
 """Numbers that differ by a smaller share look rounded."""
 
@@ -81,7 +81,7 @@ PAID, REFUSED, BETWEEN = "paid", "refused", "between"
 
 
 def with_causes(flips: pl.DataFrame) -> pl.DataFrame:
-    """Return the flips with their kind and the name of what they have in common with others (`cause`)."""
+    """Return the flips with their kind and the name of their `cause`, which they share with others."""
     records = flips.to_dicts()
     kinds = pl.Series("kind", list(map(kind_of, records)), dtype=pl.String)
     return flips.with_columns(kinds, pl.Series("cause", list(map(name_cause, records)), dtype=pl.String))
@@ -186,7 +186,7 @@ def _standing(flip: Fields) -> str:
 
 
 def _silence(flip: Fields) -> str:
-    """Return what stands in a response out of which A took no one answer."""
+    """Return a description of a response from which A took no single answer."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
     thoughts, mark, spoken = completion.rpartition("</think>")
     holds_gold = bool(gold) and gold in spoken
@@ -207,7 +207,7 @@ def _first_that_holds(signs: Mapping[str, bool]) -> str | None:
 
 
 def _relation(gold: str, answer: str, completion: str) -> str:
-    """Return how a wrong answer that was paid is related to gold."""
+    """Return how a wrong answer that was scored as right is related to gold."""
     gold, answer = gold.strip(), answer.strip()
     gold_value, answer_value = _value(gold), _value(answer)
     are_numbers = False

@@ -74,7 +74,7 @@ _OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, 
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
-"""Yields the fields of the rollouts of one record, but for file and line."""
+"""Yields the fields of the rollouts of one record, except for file and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,5 +345,5 @@ def _score(value: Any) -> float | None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number; NaN is none, which TRL writes for None."""
+    """Return whether it is a number other than NaN, which TRL writes for None."""
     return isinstance(value, int | float) and not math.isnan(value)

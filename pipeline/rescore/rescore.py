@@ -53,7 +53,7 @@ ROW_VERIFIER = "row"
 MIN_QUESTION_CHARS = 20
 """A shorter question may stand in another one by chance."""
 KEY_CHARS = 40
-"""Questions are looked up within a prompt by so many of their last characters."""
+"""Questions are looked up within a prompt by this many of their last characters."""
 
 
 class RescoredRollout(TypedDict):

@@ -118,7 +118,7 @@ def _render_page(
     groups: pl.DataFrame,
     prompts: pl.DataFrame,
 ) -> str:
-    """Return the page. `measured` has J by what it was measured on."""
+    """Return the page. `measured` maps a kind of responses to the J that was measured on them."""
     kinds = []
     for name, title in TITLES.items():
         causes = groups.filter(pl.col("kind") == name).head(CAUSES_SHOWN).to_dicts()

@@ -1,9 +1,9 @@
-"""Verdicts that are kept part by part, so that a kill costs those of the part under way.
+"""Stores verdicts part by part, so that only the unfinished part is judged again after a kill.
 
     judge_parts(questions, out_dir / "verdicts", workers=0, deadline_s=10.0)     verdicts/3f2a....jsonl, ...
 
-A part is found by its questions and by the versions of its verifiers, so that its verdicts count for no other log, gold
-or verifier.
+The name of a part is a hash of its questions and of the versions of its verifiers. If a log, a gold or a verifier
+changes, the hash changes too, and stored verdicts are not reused.
 """
 
 from __future__ import annotations

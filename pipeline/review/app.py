@@ -45,7 +45,7 @@ from truegold.verifiers import InputError, SetupError, TruegoldError
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """The name of a run's folder; no way out of it, such as ".."."""
 MAX_ROW_DIGITS = 18
-"""Row numbers of so many digits fit 64 bits."""
+"""Row numbers of this many digits fit 64 bits."""
 _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
 """The status of an error; 400 of any other that the user can act on."""
 
@@ -80,7 +80,7 @@ class DecisionBody(RowBody):
 
 
 class GoldBody(RowBody):
-    """A gold that somebody is typing."""
+    """A gold that a reviewer is typing."""
 
     gold: str = Field(max_length=MAX_GOLD)
 

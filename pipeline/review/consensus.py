@@ -128,7 +128,7 @@ class WeighedReview:
     settlements: Mapping[RowKey, Settlement]
     """The effects of decisions about one side of these on another one."""
     unpayable: Mapping[RowKey, FlagRecord]
-    """Why the golds that some rows were given cannot be paid by their verifiers."""
+    """The reasons why verifiers accept no answer for the golds that some rows were given."""
 
     @property
     def agreed(self) -> dict[RowKey, AgreedDecision]:

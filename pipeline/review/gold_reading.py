@@ -2,7 +2,7 @@
 
     gold 26 -> 28     read as 28; 3 of 20 samples passed, 17 do now: those that answered 28
 
-A gold that its verifier cannot pay is not applied by `settle`, and the reviewer is told at once.
+`settle` does not apply a gold for which the verifier accepts no answer, and the reviewer is told at once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class GoldReading:
     """The effects that a new gold would have."""
 
     readable: bool | None
-    """Whether the verifier can pay it, or None if the verifier judges no golds."""
+    """Whether the verifier accepts an answer for it, or None if the verifier does not use golds."""
     reading: str | None = None
     """The gold as the verifier reads it."""
     verdict: str | None = None
@@ -76,7 +76,7 @@ class GoldReading:
 def with_gold(row: Row, gold: str | None) -> Row:
     """Return a row with a reviewer's gold, and without the golds that were accepted in addition to the old one.
 
-    Where tests judge, with the reviewer's cases among them; BadSuite where they are no cases.
+    If tests judge the row, the reviewer's gold is cases to add to them. Raises BadSuite if it cannot be read as cases.
     """
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"])
     if not takes_gold(row):
@@ -100,7 +100,7 @@ def takes_gold(row: Row) -> bool:
 
 
 def case_fault(row: Row, cases: str) -> str | None:
-    """Return why cases cannot be added to the tests of a row; None where they can."""
+    """Return why cases cannot be added to the tests of a row, or None if they can be added."""
     try:
         with_gold(row, cases)
     except BadSuite as error:

@@ -15,7 +15,7 @@ Two reviewers agree as far as Cohen's kappa says (Cohen 1960, "A coefficient of 
     ada keep       20         5      agreed 35 of 50 = .70; by chance 25/50 * 30/50 + 25/50 * 20/50 = .50
     ada drop       10        15      kappa = (.70 - .50) / (1 - .50) = .40
 
-The categories are keep, drop, fix and unsure; two fixes with different golds are no agreement, and count as one
+The categories are keep, drop, fix and unsure; two fixes with different golds do not agree, and count as one
 category when chance is reckoned.
 """
 
@@ -192,8 +192,8 @@ def label_checks(
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:
-    """Return how many rows the last curation held back that have not been settled since, by the flags that hold
-    them."""
+    """Return a mapping of reasons to the number of unsettled rows that the last curation held
+    back."""
     waiting: Counter[str] = Counter()
     review = run.weigh()
     settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()

@@ -127,7 +127,7 @@ class ReviewedRun:
         return str(find_rows(self.files, name.strip())["id"][0])
 
     def why_dropped(self, row_id: str) -> str | None:
-        """Return the stage that has dropped the rows of this content before `settle`, and why; None where one is
+        """Return the stage that has dropped the rows of this content before `settle`, and why; None if one is
         left."""
         if self.rows.filter(_has_id([row_id])).select(pl.len()).collect().item():
             return None
@@ -286,7 +286,8 @@ class ReviewQueue:
 
 
 def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) -> ReviewQueue:
-    """Return so many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's rows."""
+    """Return this many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's
+    rows."""
     population = run.rows.select(KEY)
     if among == "flagged":
         tables = run.files.tables(FLAGS_FILE, (*BEFORE_SETTLE, "profile"))
@@ -325,7 +326,7 @@ def decided_rows(data: Path, path: Path | None = None) -> Decide | None:
     """Return a function that tells what was decided about a row of `data`, or None if there are no decisions.
 
         decide = decided_rows(Path("runs/gsm8k"))
-        decide(row)     DecidedRow("fix", the row with the reviewer's gold); None where nothing stands
+        decide(row)     DecidedRow("fix", the row with the reviewer's gold); None if nothing stands
 
     Of a run, a decision counts about the row as it is (`weigh_review`): stale ones and contradictions do not. An
     exported set has rows that a fix has already changed, so that there the identity of the row is enough. The decisions

@@ -149,7 +149,7 @@ def _settle_part(
             standing = review.standings.get(key, UNDECIDED)
             reasons = blocking.get(key, [])
             if (fault := review.unpayable.get(key)) is not None and (fix := standing.agreed) is not None:
-                # Its verifier could not pay any answer for the new gold.
+                # Its verifier accepts no answer for the new gold.
                 unpayable = {"reviewers": fix.reviewers, "gold": fix.gold, "fault": fault["reason"]}
                 ledger.drop(row, "fix_unpayable", flags=reasons, **unpayable)
                 continue
@@ -188,7 +188,7 @@ def _bring_back(dropped: Mapping[str, tuple[str, Row]], review: WeighedReview, l
 
 
 def _dropped_before(inputs: Mapping[str, Path], decisions: Decisions) -> dict[str, tuple[str, Row]]:
-    """Return the rows that earlier stages have dropped and somebody has decided about, one of each content, by
+    """Return the rows that earlier stages have dropped and a reviewer has decided about, one of each content, by
     their ids, each with the stage and the reason. A content of which a row is left is not among them."""
     if not decisions:
         return {}
@@ -244,7 +244,7 @@ def _blocking_reasons(flags: Iterable[FlagRecord]) -> dict[RowKey, list[str]]:
 def _settle_row(
     row: Row, reasons: list[str], standing: Standing, settlement: Settlement | None, ledger: Ledger
 ) -> Row | None:
-    """Return the row as it passes, or None where it was dropped or held."""
+    """Return the row as it passes, or None if it was dropped or held."""
     for stale in standing.stale:
         known = {"decision": stale.decision, "reviewer": stale.reviewer, "seen": stale.seen}
         ledger.flag(row, "stale_decision", **known, now=content_key(row))

@@ -1,4 +1,4 @@
-"""Files on disk: written whole or not at all, read up to a kill, told apart by digests; errors are one line.
+"""Helpers for files: atomic writes, reading of files that a killed process left unfinished, digests, and disk errors.
 
     with written_aside(path) as aside: ...    writes PATH.tmp and renames it at the end
     DigestCache(path).path(folder)            32 hex digits over a folder, remembered by size and modification time
@@ -47,7 +47,7 @@ _REMEDIES = {
 SAMPLED_ABOVE = 512 * 2**20
 """A file of a folder is sampled where it is larger than this many bytes."""
 SAMPLE = 4 * 2**20
-"""This many bytes are read of its head, and as many of its tail."""
+"""The bytes that are read of its head, and of its tail."""
 
 
 def cache_folder(name: str) -> Path:
@@ -63,8 +63,8 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
     """Turn what the system says against writing below `folder` into a SetupError of one line; other errors pass.
 
     Every command and every stage works inside of it. A library may wrap the error of the system in one of its kinds, or
-    give a text alone, so that the causes of an error are looked at too. An error that came up while another one was
-    handled is a bug of its own, unless the disk was full then.
+    give a text alone, so that the causes of an error are looked at too. An error that was raised in a handler of
+    another error (`__context__`) passes as a bug, unless the disk was full.
     """
     try:
         yield

@@ -20,7 +20,7 @@ def table_parts(table: Path) -> list[Path]:
 
 
 def part_path(table: Path, index: int, parts: int) -> Path:
-    """Return the path of one of so many parts of a table."""
+    """Return the path of one part of a table."""
     return table if parts == 1 else table / f"part-{index:05d}.parquet"
 
 

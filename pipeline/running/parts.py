@@ -17,7 +17,7 @@ counted by part and decided by the stage when all parts are done. So the tables 
 
 A runner sees to it that markers come to be, wherever the work is done: it gets the work and the parts, both picklable,
 and returns when they are done. `run_locally` has this machine's processes; `set_runner` names another one for all
-stages, but for those that have a runner of their own, since what they work with cannot travel.
+stages, except for those that have a runner of their own, since what they work with cannot travel.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Part:
 
     @property
     def scratch(self) -> Path:
-        """The folder of what only unfinished work on this part needs."""
+        """The folder of files that only unfinished work on this part needs."""
         folder = self.out_dir / SCRATCH / f"{self.index:05d}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder

@@ -8,9 +8,9 @@ fingerprints of the verifiers that it uses. `run_stage` works in `.partial/NAME-
 stage may take up its work again, and renames it to `NAME` when done. What another configuration made earlier moves to
 `.superseded/NAME-KEY` and comes back from there with its configuration.
 
-Settings that a stage declares as `tunable` are no part of the key of unfinished work: with a lower learning rate a
-training goes on where it stopped. A finished stage's key has them all. Settings that are `aims` are no part of that
-one: a profile that was drawn for a selection of 1,000 rows serves one of 2,000, too.
+Settings that a stage declares as `tunable` are not part of the key of unfinished work: with a lower learning rate a
+training goes on where it stopped. A finished stage's key has them all. Settings that are `aims` are not part of it
+either: a profile that was drawn for a selection of 1,000 rows serves one of 2,000, too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REPLIES = "replies"
 """The folder in a store with the replies of models that are paid for."""
 
 Inputs = Mapping[str, "Path | Output"]
-"""The inputs of a stage, by the names that its function knows them by."""
+"""Maps the names of parameters of the stage's function to its inputs."""
 
 _TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
 """The version of each stage function, whether it is isolated, what it judges, and its store."""
@@ -94,7 +94,7 @@ class Stage:
     config: BaseModel
     """Its settings, which are part of the cache key."""
     inputs: Inputs = field(default_factory=dict)
-    """The files that it reads, by the names that its function knows."""
+    """Maps the names of parameters of its function to the files that it reads."""
     isolated: bool = False
     """Whether the stage runs in another process, which gives all memory back and keeps torch, vLLM and DeepSpeed out of
     this one."""
@@ -201,7 +201,7 @@ class StageResult:
 
 
 def load_record(folder: Path) -> dict[str, Any] | None:
-    """Return a finished stage's `stage.json`, or None where the folder is not a finished stage."""
+    """Return a finished stage's `stage.json`, or None if the folder is not a finished stage."""
     path = folder / RECORD
     if not path.exists():
         return None
@@ -289,7 +289,8 @@ def _digests(record: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def table_digest(record: Mapping[str, Any], name: str) -> str | None:
-    """Return one digest of a table that a stage's record has, of one file or of parts, or None if it has none."""
+    """Return one digest of a table that a stage's record has, of one file or of parts, or None if the record lacks the
+    table."""
     digests = list(_digests(record, name).values())
     return digest_json(digests) if len(digests) > 1 else next(iter(digests), None)
 

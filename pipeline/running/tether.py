@@ -30,7 +30,7 @@ SIGNALS = {signal.SIGTERM: b"T", signal.SIGINT: b"I"}
 PULSE, PULSE_S = b"~", 5.0
 """Each process sends this byte every five seconds as a sign of life."""
 SILENT_S = 45.0
-"""A process is given up after so many seconds without a sign of life."""
+"""A process is given up after this many seconds without a sign of life."""
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 6), ("TCP_USER_TIMEOUT", 40_000))
 """TCP options: the kernel checks an idle connection after 10 s, and closes a dead one after 40 s."""
 REACH_S = 5.0

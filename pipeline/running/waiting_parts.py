@@ -88,7 +88,7 @@ def drop_done(work: PartWork, parts: Sequence[Part], progress: Progress) -> list
 def do_shares(
     run_dir: Path, stage: str | None, progress: Progress, *, shares: int = 1, share: int = 0, workers: int | None = None
 ) -> int:
-    """Do one of so many shares of the work that waits, and return how many of its parts were not done.
+    """Do one share of the work that waits, and return how many of its parts were not done.
 
     - `stage`: the stage whose work it is. Raises InputError if none of it waits. Without it, the work of every stage
       is waited for and done until the run has its report

@@ -94,7 +94,7 @@ class SuspicionRecord:
 
 
 class Judgement:
-    """Sorts rows into candidates and others, by the tables of the profile."""
+    """Sorts rows into candidates and others with the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
         """Read `rows` and the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its

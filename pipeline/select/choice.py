@@ -76,7 +76,7 @@ class Limit:
         return math.floor(self.share * total + ROUNDING)
 
     def beside(self, others: int) -> int:
-        """Return the most limited rows next to so many other rows."""
+        """Return the largest number of limited rows that this number of other rows allows."""
         if self.share == 1:
             return sum(self.rows)
         return math.floor(others * self.share / (1 - self.share) + ROUNDING)
@@ -101,7 +101,7 @@ NO_ROWS: Array = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates as they were chosen, by the numbers of their rows."""
+    """The chosen candidates, as the numbers of their rows."""
 
     selected: Array
     reserve: Array
@@ -222,8 +222,8 @@ def _within_reach(
     """Return the demands with shares that bands can have: one without rows would leave no selection at all.
 
     A band of which no row passed has `zero_share` at most. Bands without a share take what is left, and if there are
-    none the other demands grow in proportion. Of the `available` rows of each cell so many are of the kind that `never`
-    passed.
+    none the other demands grow in proportion. Of the `available` rows of each cell this many are of the kind that
+    `never` passed.
     """
     ceilings = []
     for demand in demands:
@@ -296,7 +296,7 @@ def solve_counts(
     """Return how many rows to take of each cell.
 
     With `most`, that many rows are taken, or all that the limit allows: demands that cannot be met are missed by as
-    little as possible. Without, all demands are met, by the largest selection that can.
+    little as possible. Without it, the largest selection that meets all demands is taken.
     """
     limit = limit or Limit(1.0, [0] * len(available), [0] * len(available))
     others = sum(available) - sum(limit.rows)

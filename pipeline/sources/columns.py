@@ -124,8 +124,8 @@ def _compile_regex(pattern: str, field: str) -> Extract:
 
 
 def golds_of(value: Any, column: str) -> list[str]:
-    """Return the different accepted golds in a value; empty if it has none. Raises Unusable for objects, nested lists,
-    and too many golds. column: the name for errors.
+    """Return the different accepted golds in a value, which may have no gold. Raises Unusable for objects, nested
+    lists, and too many golds. column: the name for errors.
     """
     value = _only_entry(value)
     if isinstance(value, Mapping) and (answers := _answers_of(value, column)) is not None:
@@ -318,7 +318,7 @@ def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> Colu
 
 
 def column_paths(samples: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the columns, and behind a struct's name the paths of its parts: `q`, `q.text`."""
+    """Return the names of the columns, and after a struct's name the paths of its parts: `q`, `q.text`."""
     paths: dict[str, None] = {}
 
     def add(values: Mapping[str, Any], prefix: str, depth: int) -> None:

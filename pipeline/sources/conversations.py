@@ -333,7 +333,7 @@ _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 def _system_text(column: str, value: Any) -> str | None:
-    """Return the message in a column; words in `system` and `instructions` that give no order are none.
+    """Return the message in a column; words in `system` and `instructions` that give no order are left out.
 
     `gpt-4o`, `GPT 4 turbo` and `metric system` say of what system a row is; `Be brief.` and `Answer in French` ask.
     """

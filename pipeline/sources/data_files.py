@@ -60,7 +60,7 @@ MAX_ROW_BYTES = 64 * 2**20
 """Commands on one file read no longer line into memory; a run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
-"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are no text."""
+"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are not text."""
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
@@ -322,7 +322,7 @@ def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
 
 
 def _find_delimiter(path: Path, max_row_bytes: int) -> str:
-    """Return what separates the fields of a file, by its first lines; the comma if nothing does."""
+    """Return the separator of fields that the first lines of a file show; the comma if they show none."""
     lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
     shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
     return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.
@@ -403,7 +403,7 @@ single one."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file; raise InputError if it is none."""
+    """Open a Parquet file; raise InputError if it is not one."""
     try:
         return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
     except (pa.ArrowInvalid, OSError) as error:
@@ -463,7 +463,7 @@ def split_names(path: Path, folder: Path) -> tuple[Path, Path]:
 def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]:
     """Write the records of a file that stay, and those that are dropped, in the file's own form; return the two files.
 
-    `dropped` has the row numbers of those. Lines stay as they are; the header of CSV stands in both files.
+    `dropped` has their row numbers. Lines stay as they are; the header of CSV stands in both files.
     """
     path = at_hand(path)
     form, packing = form_by_suffix(path), packing_of(path)

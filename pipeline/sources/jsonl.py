@@ -5,7 +5,7 @@ The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {
 Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in place of lines, one object over several
 lines, a last line without an end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and
 Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all
-other lines, would turn those beyond 64 bits into floats). Blank lines are no rows.
+other lines, would turn those beyond 64 bits into floats). Blank lines are skipped.
 UTF-16 is read where the file begins with its mark.
 """
 
@@ -54,7 +54,7 @@ class Line:
 
 
 def packing_of(path: Path) -> str | None:
-    """Return gzip or zstd where the file is packed so, by its first bytes, or else None."""
+    """Return gzip or zstd if the first bytes of a file say so, else None."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in PACKINGS.items() if start.startswith(magic)), None)
@@ -136,7 +136,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
 
 
 def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
-    """Yield the records of a JSON Lines file; a blank line is none."""
+    """Yield the records of a JSON Lines file; blank lines are skipped."""
     _refuse_other_formats(path)
     if is_json_array(path):
         for line in _read_array(path, max_row_bytes):
@@ -172,7 +172,7 @@ _ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
 def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
     """Yield the entries of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held.
 
-    What stands between objects is an entry of its own unless it is a comma or blank. Raises InputError if the array
+    Text between objects is an entry of its own unless it is a comma or blank. Raises InputError if the array
     does not end, or something follows it.
     """
     cutter = _ArrayCutter(max_bytes)
@@ -255,7 +255,7 @@ class _ArrayCutter:
 
 
 def _stray(text: bytes | bytearray) -> bytes:
-    """Return what stands between objects of an array, commas and blanks aside."""
+    """Return the text between objects of an array, without commas and blanks."""
     return bytes(text).removeprefix(BOM).strip(b" \t\r\n,")
 
 
@@ -333,7 +333,7 @@ def is_over_lines(path: Path) -> bool:
 
 
 def _only_object(path: Path, max_bytes: int) -> Record | None:
-    """Return the record that is all of a file, such as one of MATH's; None where the file is more or something else."""
+    """Return the record that is all of a file, such as one of MATH's; None if the file holds anything else."""
     with open_bytes(path) as file:
         data = file.read(max_bytes + 1)
     only = _parse_line(Line(1, data.removeprefix(BOM), len(data))) if len(data) <= max_bytes else None

@@ -8,8 +8,8 @@
     a verifier of one's own that reads boxes    checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
 
 A cause is said where it holds for eight of ten rows that are looked at. A verifier that compares texts reads anything;
-it is named only for short golds that no other one reads. Placeholders (`N/A`, `see solution`) are no golds and do not
-count. What is advised works when it is typed.
+it is named only for short golds that no other one reads. Placeholders (`N/A`, `see solution`) are not golds and do
+not count. What is advised works when it is typed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ANOTHER_ANSWER = "7919"
 CODE = "code"
 _NUMERAL = re.compile(r"-?\d+(?:\.\d{3})*(?:[.,]\d+)?(?:/\d+)?")
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
-"""The names of golds, by the types of `gold_types`."""
+"""Maps a type of `gold_types` to the name of such golds."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
 ANSWER_NAMES = (
     *NAMES["gold"],
@@ -167,7 +167,7 @@ def best_verifier(golds: Sequence[str]) -> str | None:
 
 
 def _counts_read(golds: Sequence[str], judged_by: Iterable[str]) -> dict[str, int]:
-    """Return how many golds each verifier reads, but for those that judge them."""
+    """Return how many golds each verifier reads, except for those that judge them."""
     asked = [name for name in ASKED if name not in judged_by]
     return {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
 

@@ -191,7 +191,7 @@ def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[Column
 
 
 def _derive_answer(columns: Columns, story: StoryColumns, rejects_prose: bool, values: Values) -> Derived:
-    """Return the prompt with what belongs before and behind it; raise Unusable for a row of another kind."""
+    """Return the prompt with what belongs before and after it; raise Unusable for a row of another kind."""
     if rejects_prose and _is_prose(columns, story.prompt, values, alone=False):
         raise Unusable(
             "gold_is_prose",

@@ -46,7 +46,7 @@ from truegold.verifiers.row_kinds import are_tests
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a look takes seconds."""
 SPREAD_RECORDS = 20_000
-"""The verifier is chosen by 100 of so many records, or of all that a smaller file has."""
+"""The verifier is chosen by 100 of the first records, this many, or of all that a smaller file has."""
 READ_BYTES = 2**25
 """A larger file is not read to count the records of CSV, of an array, or of packed lines."""
 BLOCK = 2**20
@@ -162,7 +162,8 @@ def propose(source: FileSource) -> Proposal:
 
 
 def gold_with_comma(rows: Sequence[Row]) -> tuple[CommaUse, str] | None:
-    """Return how golds that `math` judges use commas, or points in their place, and one of them; None where plain."""
+    """Return how golds that `math` judges use commas, or points in their place, and one of these golds, or None if the
+    use of commas is plain."""
     rows = [row for row in rows if row["gold"] and row["verifier"] == "math" and '"comma"' not in row["verifier_args"]]
     golds = [row["gold"] or "" for row in rows]
     signs = list(filter(may_be_otherwise, golds))
@@ -275,7 +276,7 @@ def columns_by_texts(samples: Samples) -> Columns | None:
 _ID_NAME = re.compile(
     r"(?:.*[^a-z])?(?:id|nr|no|num|number|nummer|numero|index|row|key|n|lp|sira)|#|序号|番号|번호|номер|.*(?<=[a-z])(?:Id|ID|Nr|No)"
 )
-"""Names that a numbering has, in lower case but for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
+"""Names that a numbering has, in lower case except for the last: `Nr`, `No.`, `Lfd. Nr.`, `taskId`."""
 
 
 def _id_by_values(samples: Samples, layout: Layout) -> str | None:

@@ -13,8 +13,8 @@ An exported record carries its row next to what the trainer reads, so that the r
 
 The column (of verl `extra_info.truegold`, of inspect `metadata.truegold`) is JSON text, because structures differ from
 row to row and tables want one. It has everything of the row but its prompt. `content` is a digest of prompt, gold and
-arguments when it was written: where they still fit, the row is the same row and keeps its id; where somebody has edited
-the file, it gets an id of its own.
+arguments when it was written: where they still fit, the row is the same row and keeps its id; where the file was
+edited, it gets an id of its own.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ REMEDIES = {
     "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
     "invalid_utf8": "Convert the file: iconv -f windows-1252 -t utf-8 FILE > NEW_FILE, or from what its writer used.",
 }
-"""The remedies if no record can be used, by the reason of the first, where its detail does not say it."""
+"""Maps the reason of the first reject to the remedy, if no record can be used and its detail does not say it."""
 
 
 def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str = "") -> InputError:
@@ -161,7 +161,8 @@ def check_readable(source: Source, first_records: Sequence[Record | Reject]) -> 
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what a library says is wrong, without a full stop; its type where it says nothing."""
+    """Return the first line of a library's error message, without a full stop, or the type of an error without a
+    message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 

@@ -418,7 +418,8 @@ class RowBuilder:
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of the row's columns, the first one first; none where its verifier needs none."""
+        """Return the accepted golds of the row's columns, the first one first; empty if its verifier does not need
+        golds."""
         arguments = {**arguments, **self.config.verifier_args}
         several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
         golds: list[str] = []
@@ -552,9 +553,9 @@ class RowWarnings:
     cut: int = 0
     """How many rows were cut so."""
     unknown_splits: int = 0
-    """How many rows say a split that is none."""
+    """The number of rows whose split is unknown."""
     first_split: str = ""
-    """The first split that is none."""
+    """The first unknown split."""
 
     def add_lost(self, reasons: Iterable[str]) -> None:
         """Count a row that was cut to its last user message."""
@@ -562,7 +563,7 @@ class RowWarnings:
         self.cut += 1
 
     def add_split(self, value: object, row_number: int) -> None:
-        """Count a row that says a split that is none."""
+        """Count a row whose split is unknown."""
         self.first_split = self.first_split or f"{value!r:.40} (number {row_number})"
         self.unknown_splits += 1
 

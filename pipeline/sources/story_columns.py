@@ -70,7 +70,7 @@ class StoryColumns:
         return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
 
     def whole_prompt(self, values: Values) -> str | None:
-        """Return the prompt with its other parts, or None if it has none."""
+        """Return the prompt with its other parts, or None if it has no other parts."""
         question, is_chat = read_prompt(values.get(self.prompt))
         if not isinstance(question, str):
             return None
@@ -96,8 +96,8 @@ def story_columns(
 ) -> StoryColumns:
     """Return the columns of the sample records that belong to the prompt's.
 
-    `golds` has the answers of each record, to search for them in a text next to the question. Solutions are no part of
-    a prompt, in any column.
+    `golds` has the answers of each record, to search for them in a text next to the question. A solution is never part
+    of a prompt.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 
@@ -167,7 +167,8 @@ def are_solutions(asked: Sequence[Asked]) -> bool:
 
 
 ENDING = 120
-"""The last characters of a text that make it a solution where they say the answer, also next to texts that are none."""
+"""The last characters of a text that make it a solution where they say the answer, also if other texts of the column
+are not solutions."""
 _ANNOUNCED = re.compile(
     r"\b(?:answer|solution|result)s?\b(?:\s+(?:to|of|for)\s+[^.?!]{1,60}?)?\s*(?:is|are|was|equals|[:=])"
     r"|\\boxed\s*\{|####|(?:正确)?(?:答案|结果)(?:就?是|为|[:：])|(?<![回问])答[:：]",

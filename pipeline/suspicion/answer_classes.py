@@ -26,7 +26,7 @@ from truegold.verifiers.running.batch import verify_one
 _ONE_OF_A_FEW = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 """A letter, "(B)", or a truth value."""
 MAX_CHARS = 200
-"""Longer texts are no final answers: they are not looked at for numbers, and are compared by beginning and length."""
+"""Longer texts are not final answers: they are not looked at for numbers, and are compared by beginning and length."""
 _DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
 """Each number of a gold, without its decimals: "1,234" and "56" of "1,234.56"."""
 _WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")

@@ -66,7 +66,7 @@ class DoubtCounter:
             yield sample
 
     def log_ratios(self) -> Mapping[int, tuple[float, int, int]]:
-        """Return for each row with doubts, by its number, the log likelihood ratio, the doubts and the responses."""
+        """Return a mapping of the number of each row with doubts to its log likelihood ratio, doubts and responses."""
         n_systems = max(1, len(self._systems))
         heard = np.frombuffer(self._heard, dtype=np.int32).reshape(-1, 2).astype(np.int64)
         cell, doubts = heard[:, 0] * n_systems + heard[:, 1] // 2, heard[:, 1] % 2

@@ -75,7 +75,7 @@ LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
 GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
 """(h,), the group of each hypothesis."""
 IS_REPLACED: NDArray[np.bool_] = STRONG_SHARES[0] >= LABEL_SHARE
-"""(h,), whether all strong systems but for slips read another answer."""
+"""(h,), whether all strong systems except for slips read another answer."""
 
 
 @dataclass(frozen=True, slots=True)

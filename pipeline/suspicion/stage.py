@@ -107,7 +107,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOfRows:
-    """The evidence other than samples, by the id of the row. Rows with the same content share an id and its
+    """The evidence on rows other than samples. Rows with the same content share an id and its
     evidence."""
 
     by_row: Mapping[str, OtherEvidence] = field(default_factory=dict)

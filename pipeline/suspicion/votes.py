@@ -39,7 +39,7 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
-"""The most checkpoints of a model. Its steps are divided so that each has about as many samples."""
+"""The most checkpoints of a model. Its steps are divided into stretches with about the same number of samples."""
 NO_STEP = -1
 """The step of a sample that names none."""
 
@@ -47,13 +47,13 @@ SAME_SYSTEM = 0.5
 """The correlation of a model's samples for an item. k of them weigh k / (1 + (k - 1) * 0.5), which is at most two
 independent systems (the design effect of cluster sampling, Kish 1965, section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
-"""Longer answers are cut: they are no final answers, and would be held in memory."""
+"""Longer answers are cut: they are not final answers, and would be held in memory."""
 BATCH = 2_000
 """Responses handed to the verifiers in one batch."""
 MAX_SPELLINGS = 5
 """The spellings that are kept of one class of answers."""
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
-"""The names of the classes that are no alternative."""
+"""The names of the classes that are not an alternative to the label."""
 ITEM, SYSTEM, TEXT, STATE, STEP = range(5)
 """The columns of the table of samples; all but the state and the step are indices."""
 

@@ -20,7 +20,7 @@ from truegold.pipeline.tables.rows import Row, context_of, read_batches, read_ro
 from truegold.verifiers.conversation import SYSTEM, write_out
 
 SHARED_ROWS = 20
-"""A system message that so many rows of a source have is a template, not a part of each problem."""
+"""A system message that this many rows of a source have is a template, not a part of each problem."""
 
 
 SystemMessage = tuple[str, str]

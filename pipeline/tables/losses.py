@@ -19,7 +19,7 @@ from truegold.pipeline.tables.run_files import HELD_REASONS
 from truegold.verifiers import InputError
 
 LOUD_SHARE = 0.2
-"""The share of all rows going for one reason above which it is said aloud."""
+"""Losses for one reason are printed if they are a larger share of all rows than this."""
 SAMPLE = 20
 """Rows of each reason that are looked at for the cause."""
 LOSSES = "losses"
@@ -65,7 +65,7 @@ class Loss:
         return self.rows / self.rows_in if self.rows_in else 0.0
 
     def lines(self) -> list[str]:
-        """Return what is said aloud."""
+        """Return the lines to print."""
         unit = "records" if self.kind == REJECTED else "rows"
         first = f"{self.rows:,} of {self.rows_in:,} {unit} ({100 * self.share:.0f} %) are {self.kind}: {self.reason}."
         advice = " ".join(filter(None, (self.cause, self.remedy)))
@@ -111,7 +111,7 @@ class LossBounds:
     def check(self, stage: str, report: StageReport, earlier: Iterable[StageReport] = ()) -> None:
         """Raise InputError if the stage of this name has lost more than is allowed, or has left no row.
 
-        `earlier` are the reports of the stages before it, which say where rows went that did not come so far.
+        earlier: the reports of the stages before this one. They name the rows that were lost before it.
         """
         earlier = list(earlier)
         if stage == "ingest":
@@ -157,5 +157,5 @@ def read_losses(report: StageReport) -> list[Loss]:
 
 
 def loss_lines(reports: Iterable[StageReport]) -> list[str]:
-    """Return what is said aloud of the stages' heavy losses; nothing of a healthy run."""
+    """Return the lines to print on the stages' heavy losses; a healthy run has no such lines."""
     return [line for report in reports for loss in read_losses(report) for line in loss.lines()]

@@ -27,7 +27,7 @@ GOLD_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold", "same_gold")
 
 MATCHES_FILE = "matches.parquet"
 AGAINST = "against"
-"""The name in a table of matches' metadata of what it was made from: {set: items}."""
+"""The key in the metadata of a table of matches that has its origin: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
 ANSWERS_FILE = "answers.parquet"
 ASKED_FILE = "asked.parquet"

@@ -102,7 +102,7 @@ def row_reference(row: RowReference) -> RowReference:
 
 
 def file_of(row: Mapping[str, Any]) -> str | None:
-    """Return the file of its source that a row stands in, and its row there; None where the source is one file."""
+    """Return the file of its source that a row stands in, and its row there; None if the source is one file."""
     meta = row.get("meta") or ""
     if f'"{FILE}":' not in meta:
         return None
@@ -262,7 +262,7 @@ class TableWriter:
 
 
 class PartsWriter:
-    """Writes dicts to a table in parts of so many rows, as a file where they fit into one. A context manager.
+    """Writes dicts to a table in parts of this many rows, as a file where they fit into one. A context manager.
 
     A part ends before as well where its texts come to PART_BYTES.
     """

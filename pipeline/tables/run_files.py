@@ -29,7 +29,7 @@ UNFINISHED = "unfinished_training"
 """The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
 
 HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
-"""Why rows leave that wait for a person: drops that follow from flags and are no findings of their own."""
+"""The reasons of rows that are held for a person: these drops follow from flags and are not findings themselves."""
 
 AFTER_TRAINING = "profile_after"
 """The stage whose flags come too late to hold a row back."""
@@ -79,7 +79,7 @@ class RunFiles:
         return {name: scan for name, scan in scans.items() if scan is not None}
 
     def path(self, stage: str, name: str) -> Path | None:
-        """Return a stage's file, or None where the run has no such stage or the stage no such file."""
+        """Return a stage's file, or None if the run has no such stage or the stage no such file."""
         if stage not in self.folders:
             return None
         path = self.folders[stage] / name

@@ -18,7 +18,7 @@ _WRONG_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1251", "koi8_r",
 _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
 MIN_DISTINCT = 3
-"""Text has so many different bytes; the same sign again and again, "××××", masks a name or a number."""
+"""Text has at least this many different bytes; the same sign again and again, "××××", masks a name or a number."""
 _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%-]+=\S*|```.*?```|`[^`\n]*`", re.DOTALL)
 """An address, of a file too: `images/q5.png?raw=png`; code in Markdown, where "x?a:b" is a choice."""
 _RARE_HAN = re.compile("[鈥鈭鈮鈫锛銆鐨鏄鍦湁涓绗搴闂璁嗙瓟娓鎬庢牱锟鈻虏掳脳]")

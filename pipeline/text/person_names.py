@@ -19,14 +19,14 @@ _ACTS = (
     r"(?:\w+s|\w+ed|had|did|can|will|would|could|should|may|must|were|are|went|gave|got|bought|sold|made|ran|ate|took|spent"
     r"|paid|read|drove|have|do|want|need|put|cut|began|brought|built|drew|found|left|lost|met|rode|saw|sent|won|wrote)\b)"
 )
-"""Words behind the name of someone who does or owns something: "Tom's", "Tom and Ann", "Tom then buys"."""
+"""Words after the name of someone who does or owns something: "Tom's", "Tom and Ann", "Tom then buys"."""
 NO_PERSONS = frozenset(
     "The There This That These Those They Then If In On At For When While What How Each Every All Some Many Most Half"
     " After Before During Both One Two Three Four Five Six Seven Eight Nine Ten January February March April May June"
     " July August September October November December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Celsius"
     " Fahrenheit Kelvin Earth Mars Venus Jupiter Saturn Roman Arabic Find Let Suppose Given Compute".split()
 )
-"""Words with a capital that are no persons."""
+"""Capitalised words that do not name a person."""
 NEAR_COPY = 0.7
 """Overlap of all words from which two texts count as near copies of each other."""
 MOST_NAMES = 8

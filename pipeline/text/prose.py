@@ -89,7 +89,7 @@ _NOT_PROSE = re.compile(
 _OPTIONS = re.compile(r"\n\s*\(?A[.)]")
 _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3})")
 _HALF_END = re.compile(r"(?<=[.?!。？！．])\s*|\s{2,}|(?<=[^\W\d_])\s+(?=[A-Z])")
-"""A place where a second language may begin: behind a sentence, a wide gap, or before a capital."""
+"""A place where a second language may begin: after a sentence, a wide gap, or before a capital."""
 MAX_TWICE_CHARS = 4_000
 MAX_HALVES = 60
 MIN_HALF = 0.3

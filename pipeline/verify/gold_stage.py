@@ -338,7 +338,7 @@ class _Queue:
             for answer in shorter_answers(gold) if word_fault == "prose" else ():
                 yield _Role.SHORTER, gold_response(verifier, answer) or answer
         if solution and row["domain"] != "code":
-            # The labels of a drawing behind the answer are no answer.
+            # The labels of a drawing after the answer are not part of it.
             solution = _DRAWING.sub(" ", solution)
             yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
             boxes = boxed_spans(solution)

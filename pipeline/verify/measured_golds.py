@@ -42,7 +42,7 @@ MAX_CHARS = 4_000
 _EVERYDAY = frozenset(
     "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
 )
-"""Dimensions in which word problems of schools count: m^2 and m^3 are none of them, but rare there."""
+"""Dimensions in which word problems of schools count: m^2 and m^3 are left out because they are rare there."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
@@ -52,7 +52,7 @@ _AMOUNT = re.compile(
     r"(?<![\d.])\d[\d.]{0,15}"
     r"(?:\\[,;: ]|[~${\s]|\\(?:mathrm|text|rm|operatorname)\b)*\\?([A-Za-zµμΩÅ°]{1,12})\}?(\s?/)?"
 )
-"""A number and the first unit behind it, with the stroke of a quotient such as m/s."""
+"""A number and the first unit after it, with the stroke of a quotient such as m/s."""
 
 
 def find_sign(text: str) -> str | None:
@@ -75,7 +75,7 @@ class MeasuredTally:
     """Golds with figures; others have nothing to round."""
     measured: int = 0
     fractions: int = 0
-    """Golds with a point behind which not all is zero."""
+    """Golds with a point after which not all is zero."""
     computed: int = 0
     """Golds with three decimals and more, not all of them zero."""
     ungrouped: int = 0
@@ -122,7 +122,7 @@ class MeasuredTally:
         return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the options that are proposed, none where the golds do not look measured, and why."""
+        """Return the options that are proposed, none if the golds do not look measured, and why."""
         counts = {"golds_with_figures": self.golds, "measured": self.measured, "computed": self.computed}
         return {
             "verifier": "math",
@@ -164,7 +164,7 @@ class ProposalBySource:
             self.tallies[source].merge(MeasuredTally(**tally))
 
     def as_json(self) -> dict[str, dict[str, Any]]:
-        """Return the proposals, by the source whose golds they are for."""
+        """Return a mapping of sources to the proposals for their golds."""
         return {source: tally.as_json() for source, tally in self.tallies.items() if tally.proposes}
 
     def lines(self) -> list[str]:

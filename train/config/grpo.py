@@ -139,7 +139,7 @@ class RewardTerm(StageConfig):
     verifier: str | None = None
     """A built-in name, an entry point or an import string; without it, the row's own verifier: correctness."""
     weight: float = Field(default=1.0, allow_inf_nan=False)
-    """0: measured, and no part of the reward."""
+    """0: measured, but not part of the reward."""
     offset: float = Field(default=0.0, allow_inf_nan=False)
     """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
     args: dict[str, Any] = Field(default_factory=dict)
@@ -345,7 +345,7 @@ class ShownConfig(StageConfig):
     """The completions that people see; `completions/` has all of them."""
 
     every: int = Field(default=1, ge=0)
-    """Completions are shown every so many steps; 0: never."""
+    """The number of steps after which completions are shown again; 0: never."""
     shown: int = Field(default=2, ge=0)
     """Completions on the terminal, a line each, one right and one wrong if there are both."""
     rows: int = Field(default=32, ge=0)
@@ -438,14 +438,14 @@ class GrpoConfig(StageConfig):
     checkpoint_every: int = Field(default=20, ge=1)
     """Steps between checkpoints that a killed run goes on from."""
     save_every: int = Field(default=0, ge=0)
-    """The weights of every so many steps are kept as Hugging Face checkpoints in `checkpoints/`; 0: none."""
+    """The number of steps after which weights are kept as Hugging Face checkpoints in `checkpoints/`; 0: none."""
     save_total_limit: int | None = Field(default=None, ge=1)
     """The number of saved weights that stay, the newest ones; left out: all."""
     seed: int = 0
     """Rows, completions and evaluations are drawn by it."""
 
     def saves(self, step: int) -> bool:
-        """Tell whether the weights after so many steps are kept."""
+        """Tell whether the weights after this many steps are kept."""
         return step > 0 and self.save_every > 0 and step % self.save_every == 0
 
     def resolve_masks(self) -> GrpoConfig:

@@ -95,7 +95,7 @@ class MaskConfig(StageConfig):
     outliers: bool = False
     """Leave completions far longer than the others of the batch out of the loss."""
     off_policy: float | None = Field(default=None, gt=0)
-    """Leave out wrong completions that the policy has already become less likely to write, by more than so many nats
+    """Leave out wrong completions that the policy has already become less likely to write, by more than this many nats
     per token."""
     top_entropy: float | None = Field(default=None, gt=0, lt=1)
     """Train only on the tokens with the highest entropy, this share of all tokens."""
@@ -178,7 +178,7 @@ class SelfDistillationConfig(StageConfig):
     template: str = SELF_TEACHER
     """The teacher's prompt: `{prompt}` is the problem, `{solution}` another completion of the group that is right."""
     max_gap: float = Field(default=5.0, gt=0)
-    """Differences of log-probabilities are cut at so many nats."""
+    """Differences of log-probabilities are cut at this many nats."""
 
     @field_validator("template")
     @classmethod

@@ -34,7 +34,7 @@ class ReminderConfig(StageConfig):
     goal: bool = False
     """The first message's text."""
     actions: int = Field(default=0, ge=0)
-    """The model's last turns, so many of them."""
+    """The number of the model's last turns."""
     keep_turns: int | None = Field(default=None, ge=0)
     """Older turns than these leave the prompt; left out: none does."""
 

@@ -26,7 +26,7 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match
 
 FAMILIES: Mapping[str, str] = tomllib.loads(files("truegold.train.grpo").joinpath("families.toml").read_text("utf-8"))
-"""Reports on families of models, by the model_type of their configuration."""
+"""Maps the model_type of a configuration to a report on this family of models."""
 
 
 def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
@@ -75,7 +75,9 @@ def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
 
 
 def template_advice(tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> list[str]:
-    """Return what the chat template does to the thinking of earlier turns; nothing where it shows no answers.
+    """Return advice on how the chat template treats the thinking of earlier turns.
+
+    There is none for a template that does not render the turns of the assistant.
 
     The template is tried on a dialogue, and on one with a tool call in between. arguments: the template's own, such as
     `enable_thinking`.

@@ -95,7 +95,7 @@ class AsynchronousGroups:
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row. The background pauses."""
+        """Return this many scores of each held-out row. The background pauses."""
         # Between two evaluations the sampler gets no other requests, and is never idle for them.
         self.answers.rollout.probe.check(self.answers.rollout.version)
         return self.answers.evaluate(rows, positions, samples, sampling)
@@ -163,7 +163,7 @@ class Pipeline:
     """How many rows each draw from the feed took that other ranks have not made yet."""
     next_key: int = 0
     asked: dict[int, RequestedGroup] = field(default_factory=dict)
-    """Groups that are not done, by their key."""
+    """Maps a key to a group that is not done."""
     ready: list[RequestedGroup] = field(default_factory=list)
     """Finished groups, in the order in which they finished."""
     step: int = 0
@@ -202,7 +202,7 @@ class Pipeline:
             self.next_key += 1
 
     def take(self, count: int, version: int, step: int) -> list[RequestedGroup]:
-        """Return so many groups for the current weights, and request others in their place."""
+        """Return this many groups for the current weights, and request others in their place."""
         taken: list[RequestedGroup] = []
         began = time.monotonic()
         while len(taken) < count:

@@ -143,7 +143,7 @@ def _passed(score: float | None) -> float | None:
 
 
 def _deviation(values: Sequence[float | None]) -> float | None:
-    """Return the standard deviation of what is known; None of fewer than two values."""
+    """Return the standard deviation of the known values, or None if fewer than two are known."""
     known = [value for value in values if value is not None]
     return stdev(known) if len(known) > 1 else None
 
@@ -231,7 +231,7 @@ def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | N
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of what could be judged, or None if nothing could."""
+    """Return the mean of the judged completions, or None if none could be judged."""
     judged = [value for value in values if value is not None]
     return fmean(judged) if judged else None
 

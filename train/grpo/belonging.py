@@ -39,7 +39,7 @@ whether the verifier has changed or the policy."""
 MOST = 64
 """The most completions of a step that are judged again to find its fault."""
 NEIGHBOURS = 8
-"""Verdicts are compared with those of completions up to so many places away, and of neighbouring groups."""
+"""Verdicts are compared with those of completions up to this many places away, and of neighbouring groups."""
 ALIKE = 0.95
 """Verdicts that agree so often with others are these."""
 WINDOW = 64

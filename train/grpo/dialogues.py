@@ -90,7 +90,7 @@ class DialogueGroups(SampledGroups):
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row; what is measured of these episodes is let go."""
+        """Return this many scores of each held-out row; what is measured of these episodes is let go."""
         completions = self._play(rows, positions, samples, -1 - self.rollout.version, sampling)
         self.metrics.pop()
         return [completion.score for completion in completions]
@@ -278,7 +278,7 @@ def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Se
 
 
 def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> list[float | None]:
-    """Return the reward of each turn, all None where the episode could not be judged."""
+    """Return the reward of each turn, all None if the episode could not be judged."""
     if final is None:
         return [None] * episode.turns
     earned = [score or 0.0 for score in episode.turn_scores]

@@ -34,7 +34,7 @@ from truegold.verifiers.columns import text_of
 LABELS = ("source", "domain")
 """The columns by which rates are told apart."""
 MOST_LABELS = 32
-"""Rates of one set are told apart by so many values of a column at most, the most frequent ones."""
+"""Rates of one set are told apart by this many values of a column at most, the most frequent ones."""
 
 
 def read_set(path: Path) -> tuple[list[Row], int]:

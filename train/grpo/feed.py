@@ -104,7 +104,7 @@ class Feed:
         self._skipped = 0
         """Rows that came up in the step and were not taken."""
         self._draws: list[Draw] = []
-        """The step's, by the number of the group."""
+        """The draws of the step, in the order of its groups."""
         self._unjudged: dict[int, int] = {}
         """The number of a row's latest groups that could not be judged."""
 
@@ -150,7 +150,7 @@ class Feed:
         return metrics
 
     def drawn_ids(self) -> list[str]:
-        """Return the ids of the rows of the step's groups, by the number of the group."""
+        """Return the id of each group's row, in the order of the step's groups."""
         return [self._pool[draw.index]["id"] for draw in self._draws]
 
     def first_rows(self, count: int) -> list[Row]:
@@ -171,11 +171,11 @@ class Feed:
         return self._pool[draw.index]
 
     def adopt(self, draws: Sequence[Draw]) -> None:
-        """Use draws that were made earlier as the draws of the step, by the number of the group."""
+        """Use draws that were made earlier as the draws of the step."""
         self._draws = list(draws)
 
     def learn(self, drawn: Sequence[tuple[Draw, GroupScore]]) -> None:
-        """Learn from groups of what their rows' pass rates are."""
+        """Update the pass rates of rows from their groups."""
         self._posteriors.observe(
             [draw.index for draw, _ in drawn],
             [score.right for _, score in drawn],
@@ -283,13 +283,13 @@ HOPELESS_MEMORY = 0.99
 DRIFT_PER_STEP = 0.1
 """The standard deviation of a step's drift, in log-odds."""
 RECENT_GROUPS = 150.0
-"""The moments of all pass rates come from about so many last groups."""
+"""The moments of all pass rates come from about this many last groups."""
 RATIO_GROUPS = 40.0
 """How many groups weigh against a step's own in the ratio that predicted shares are multiplied by."""
 TEACHING_RATIOS = (0.25, 2.0)
 """The least and the greatest such ratio."""
 MOST_STRENGTH = 200.0
-"""A pass rate counts as known from at most so many samples, because the policy changes."""
+"""A pass rate counts as known from at most this many samples, because the policy changes."""
 MOST_COMPONENTS = 4
 """Components of a profile's posterior that are carried on; neighbours become one."""
 FURTHEST = 5.0
@@ -297,8 +297,8 @@ FURTHEST = 5.0
 
 
 def read_known(posteriors: Sequence[Sequence[Component] | None]) -> list[Mixture | None]:
-    """Return the posterior of each problem in the profile, with few components, or None if it has none. Problems with
-    the same counts share it."""
+    """Return the posterior of each problem in the profile, with few components, or None for a problem without
+    one. Problems with the same counts share it."""
     merged: dict[tuple[tuple[float, float, float], ...], Mixture | None] = {}
     known = []
     for posterior in posteriors:

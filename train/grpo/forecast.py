@@ -38,7 +38,7 @@ UNRELATED = (0.01, 0.03, 0.1, 0.2)
 SPREAD_STRENGTH = 2.0
 """The strength of the Beta distribution of such pass rates."""
 MOST_STRENGTH = 50.0
-"""No pass rate is taken for better known than by so many samples."""
+"""No pass rate is taken for better known than by this many samples."""
 LATER = 4.0
 """If a change at a later step explains so much more, it was the policy that changed."""
 Z_999 = 3.29
@@ -49,7 +49,7 @@ class Forecast:
     """The profile's prediction of the first steps' groups, and how well it was right."""
 
     def __init__(self, known: Sequence[Mixture | None]) -> None:
-        """Begin with what the profile knows of each problem, or None if it has none."""
+        """Begin with the posterior of each problem in the profile, or with None."""
         self._is_known = np.array([mixture is not None for mixture in known])
         self._weights, a, b = stack_mixtures(known)
         self._strength = np.minimum(a + b, MOST_STRENGTH)

@@ -85,7 +85,7 @@ class StepCompletion:
     """Whether it is in the batch that is trained on."""
     parts: tuple[Segment, ...] = ()
     """The segments that are trained on, of an episode of several turns. `segment` has all that the policy sampled in
-    it, one turn behind the other, for counts of completions."""
+    it, one turn after the other, for counts of completions."""
     ending: str | None = None
     """How an episode ended."""
 
@@ -240,7 +240,7 @@ class RequestedGroup:
     prompt: tuple[int, ...]
     """The prompt. Empty for episodes, which have their own."""
     done: dict[int, FinishedSample] = field(default_factory=dict)
-    """The finished samples, by their index in the group."""
+    """Maps the index of a sample in the group to the sample, if it is finished."""
 
     def staleness(self, version: int) -> int:
         """Return how many versions its oldest token is older than `version`."""
@@ -334,8 +334,8 @@ class SampledGroups:
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many correctness scores of each held-out row, in order. positions: the positions of the rows among
-        all held-out rows."""
+        """Return this many correctness scores of each held-out row, in order. positions: the positions of the rows
+        among all held-out rows."""
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
         with interruptible():

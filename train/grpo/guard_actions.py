@@ -36,7 +36,7 @@ from truegold.train.model.saved_states import asked_for, checkpoint_steps, gener
 from truegold.verifiers import GuardError
 
 QUARANTINE = "quarantine"
-"""In the stage's folder: the completions of the batches behind alarms."""
+"""In the stage's folder: the completions of the batches that raised alarms."""
 MOST_SKIPS = 3
 """The most steps that are left out. The next such alarm rolls the run back."""
 ROLL_BACK_RATE = 4
@@ -95,7 +95,7 @@ class Responder:
         self._finished: tuple[int, bytes] | None = None
         """The number of finished steps, and the state for their checkpoint apart from weights and optimizer."""
         self._updates = 0
-        """The optimizer steps of those."""
+        """Their optimizer steps."""
         self._spoilt_since: int | None = None
         """The first of the last steps in a row that were left out as not finite."""
         trainer.may_train = self.may_train
@@ -155,7 +155,7 @@ class Responder:
         They are dead where the evaluation raises a hard alarm, and where the last steps were not finite. Without an
         evaluation, a guard that would have raised one had the run gone on (`unfinished`) is enough. With one it is not:
         the evaluation measures the last weights themselves, while the last batches were sampled by weights before them.
-        Weights that do not move are no better for it.
+        Weights that do not change are not better for it.
         """
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
@@ -212,14 +212,14 @@ class Responder:
     ) -> None:
         config = self._trainer.config
         card = render_weights_card(config, step) if config.saves(step) else None
-        # Behind the last step nothing is trained any more.
+        # After the last step nothing is trained any more.
         optimizer = counts and step < config.steps
         self._engine.save(
             self._checkpoints, step, state, kept, random_states, counts=counts, optimizer=optimizer, card=card
         )
 
     def remember(self, step: int) -> None:
-        """Store the present state for the checkpoint of so many finished steps."""
+        """Store the present state for the checkpoint of this many finished steps."""
         state = {**self._trainer.state(), "guards": self.state()}
         self._finished = (step, pickle.dumps((state, generator_states())))
         self._updates = self._trainer.updater.steps
@@ -388,7 +388,7 @@ class Responder:
         self._trainer.update_sampler()
         self.watch.start_over()
         self._rolled_back = (step, target, alarm.metric)
-        # Evaluations of discarded weights are no baseline for those to come.
+        # Evaluations of discarded weights are not a baseline for later ones.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
         self.watch.series[HELDOUT] = Series()
         for evaluated, (rate, error) in self._heldout.items():

@@ -135,7 +135,7 @@ def _export_differs(folder: Path, chat: ChatConfig, rows: Sequence[Row], encoder
 
 
 def _text_around(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> str:
-    """Return the text of some tokens before and behind a position."""
+    """Return the text of some tokens before and after a position."""
     text = encoder.tokenizer.decode(ids[max(position - 3, 0) : position + 5], skip_special_tokens=False)
     return f"{text!r}"
 

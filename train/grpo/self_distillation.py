@@ -23,7 +23,7 @@ from truegold.train.model.segment import Segment
 def self_teachers(
     completions: Sequence[StepCompletion], encoder: PromptEncoder, template: str, longest: int
 ) -> list[Segment | None]:
-    """Return a teacher of each completion, in order: the same output behind a prompt that shows another right one.
+    """Return a teacher of each completion, in order: the same output after a prompt that shows another right one.
 
     None if no other completion of the group is right, and where the teacher's prompt and output have more than
     `longest` tokens. template: the teacher's prompt, with {prompt} and {solution}. The completions of a group are on

@@ -2,8 +2,8 @@ r"""Shows a step's completions to people: a few on the terminal, more as a table
 
     step 12: right (match), reward 1, gold 72 | Natalia sold clips to 48 of her ... | 48/2 = 24 ... \boxed{72}
 
-Right and wrong ones take turns, so that two of them are one of each where the step has both. They are read from
-`completions/`, of what the first rank has sampled.
+Right and wrong completions alternate: of two that are shown, one is right and one wrong if the step has both. They are
+read from `completions/`, which has the samples of the first rank.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def show_completions(out_dir: Path, step: int, config: ShownConfig, log: Metrics
 
 
 def choose_completions(path: Path, most: int) -> list[dict[str, Any]]:
-    """Return so many completions of a step's file at most, right and other ones in turn."""
+    """Return this many completions of a step's file at most, right and other ones in turn."""
     sampled = pl.read_parquet(path, columns=list(COLUMNS))
     is_right = sampled["score"].eq_missing(1.0)
     right, others = (sampled.filter(kind).head(most).to_dicts() for kind in (is_right, ~is_right))

@@ -33,7 +33,7 @@ REWORDED_SHOWN = 5
 """Held-out rows that are named of those that are trained on in other words."""
 
 PROBE_POOL = 256
-"""The probe's prompts are chosen among those of so many rows."""
+"""The probe's prompts are chosen among those of this many rows."""
 
 
 @stage_function(version=15, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
@@ -175,7 +175,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
 
 
 def _take_step(trainer: Trainer, responder: Responder, log: MetricsLog, step: int, progress: Progress) -> None:
-    """Take one step, with what stands before and behind it. Raises EndAsked if a signal has asked for the end."""
+    """Take one step, with the work before and after it. Raises EndAsked if a signal has asked for the end."""
     from truegold.train.grpo.shown_completions import show_completions
     from truegold.train.model.distributed import rank
     from truegold.train.model.ending import end_if_asked

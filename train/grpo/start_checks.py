@@ -97,7 +97,7 @@ class TrainingRows:
     skipped: dict[str, int]
     """How many were left out, by reason."""
     evaluation_sets: Mapping[str, Sequence[Row]]
-    """Further held-out rows, by the name of their set."""
+    """Maps the name of a further held-out set to its rows."""
     reworded: list[str] = field(default_factory=list)
     """A line for each held-out row that was left out since it is trained on in other words."""
 

@@ -95,7 +95,7 @@ class Trainer:
         scores = self._score_groups(completions)
         positives: Sequence[Member] = ()
         if self.distilled is not None:
-            # They join by what was known of their rows before.
+            # They join by the earlier estimates of their rows.
             positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
         ranks_apart = count_apart(self.feed.drawn_ids(), [(done.segment.group, done.row["id"]) for done in completions])

@@ -42,7 +42,8 @@ class WeighedBatch:
     distilled: Tensor | None = None
     """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
     teachers: Sequence[Segment | None] = ()
-    """Each segment's output behind the prompt of the policy as its own teacher (`self_teachers`); empty for none."""
+    """Each segment's output after the prompt of the policy as its own teacher (`self_teachers`); empty for a segment
+    without a teacher."""
     episode_tokens: Tensor | None = None
     """[N]: the tokens of the episode that a segment is of, where episodes count as sequences; else None."""
     episodes: int = 0
@@ -70,7 +71,7 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
         batch_advantages[has_kind] = advantages(
             kind, rewards[has_kind].double(), groups[has_kind], config.pass_at_k, right[has_kind]
         )
-    # Without an advantage there is nothing to learn, but for the penalty on leaving the reference.
+    # Without an advantage there is nothing to learn, except for the penalty on leaving the reference.
     trained = ~rewards.isnan() if config.kl.weight else batch_advantages != 0
     if config.masks.truncated is not False:
         trained &= ~truncated

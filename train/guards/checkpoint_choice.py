@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 SETTLED = 8
-"""A checkpoint is trusted once so many steps after it have raised no alarm: guards need some steps to fire."""
+"""A checkpoint is trusted once this many steps after it have raised no alarm: guards need some steps to fire."""
 MARGIN = 3
-"""Trouble may have begun so many steps before a guard notices it."""
+"""Trouble may have begun this many steps before a guard notices it."""
 
 
 def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:

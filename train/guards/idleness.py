@@ -18,7 +18,7 @@ FEWEST = 3
 UNKNOWN = 0.05
 """The share of groups that is taken to teach if there is no profile."""
 REMEMBERED = 40
-"""The run's own record is of so many steps."""
+"""The run's own record is of this many steps."""
 ENOUGH = 16
 """The number of groups from which on the record counts."""
 MASKED = 2.0
@@ -61,7 +61,7 @@ class Idleness:
 
     @property
     def is_long(self) -> bool:
-        """Whether so many steps in a row have trained nothing that it may be said."""
+        """Whether enough steps in a row have trained nothing to report it."""
         return len(self.streak) >= FEWEST
 
     def start_over(self) -> None:

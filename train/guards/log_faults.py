@@ -30,7 +30,7 @@ DEAD = 8
 SOLVED_STRETCH = 20
 """Steps in a row that end all learning if nearly all completions are right: groups are then alike without a fault."""
 RARE = 1e-3
-"""A stretch that chance makes more often is none."""
+"""A stretch is reported only if chance makes it more rarely than this."""
 
 
 def find_faults(log: RunLog) -> list[LogFault]:

@@ -29,7 +29,7 @@ LONGEST_CELL = 2**31 - 1
 """Characters of a cell in a table: the texts of completions may stand next to the metrics."""
 csv.field_size_limit(LONGEST_CELL)
 Entry = dict[str, float]
-"""Numbers of one entry, by the names of their columns."""
+"""Maps the name of a column to the number in this entry."""
 
 STEP_NAMES = (
     *(
@@ -81,7 +81,7 @@ class LogEntries:
 
 
 def read_entries(path: Path) -> LogEntries:
-    """Return the entries of a log. Raises InputError if it is none or cannot be read."""
+    """Return the entries of a log. Raises InputError if it is not a log or cannot be read."""
     if ".tfevents." in path.name:
         return _read_events(path)
     try:
@@ -179,7 +179,7 @@ def _step_of(entry: Entry, otherwise: int) -> int:
 
 
 def _delimiter(text: str) -> str | None:
-    """Return what parts the columns of a table, or None if the text is none."""
+    """Return the separator between the columns of a table, or None if the text is not a table."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         return None

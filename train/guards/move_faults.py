@@ -178,7 +178,7 @@ def _begins_epoch(log: RunLog, step: int) -> bool:
 
 
 def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
-    """Accuracy or reward that slides down, behind a total reward that does not, or with it."""
+    """Accuracy or reward that slides down while the total reward does not, or with it."""
     quality = quality_of(log)
     steps, values = log.series(quality)
     move = fall_from_peak(steps, values)

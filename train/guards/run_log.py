@@ -58,11 +58,11 @@ EMPTY_WORDS = {"reward", "rewards", "func", "fn", "mean", "avg"}
 WIDEST = 0.55
 """Rewards that are 0 or 1 have no greater standard deviation, even in groups of eight."""
 GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
-"""Columns that say nothing of who wrote them."""
+"""Columns that do not tell which trainer wrote them."""
 FEWEST_NAMES = 3
-"""A file without steps is a log if at least so many of its columns are metrics."""
+"""A file without steps is a log if at least this many of its columns are metrics."""
 FILLED = 4
-"""A row of NaN with at least so many names is left out. With fewer names, the NaN were logged."""
+"""A row of NaN with at least this many names is left out. With fewer names, the NaN were logged."""
 MOST_REPEATS = 4
 """A log that repeats a step more often than this has a line for each rollout, not for each step."""
 
@@ -78,7 +78,7 @@ class RunLog:
     lines: list[tuple[int, Metrics]]
     """Steps with their metrics by the names that the guards know, in order."""
     columns: dict[str, str] = field(default_factory=dict)
-    """The column that was read, by the guards' name."""
+    """Maps the guards' name of a metric to the column that was read."""
     unread: list[str] = field(default_factory=list)
     """Columns that no name is known for."""
     notes: list[str] = field(default_factory=list)

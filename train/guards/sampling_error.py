@@ -21,15 +21,16 @@ WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 EVIDENCE = 10.5
 """Chance makes a change that counts with a probability below exp(-10.5): a run looks at some hundred windows."""
 PRIOR_GROUPS = 4.0
-"""Before groups have shown how they scatter, they are taken for all right or all wrong, with the weight of so many."""
+"""Before groups have shown how they scatter, they are taken for all right or all wrong, with this
+weight."""
 START_STEPS, START_GROUPS = 8, 128
-"""The first steps are the start: so many at least, and as many as it takes to have so many groups."""
+"""The first steps are the start: at least the first number, and enough steps for the second number of groups."""
 RECENT_STEPS = 20
-"""The recent baseline is of so many steps before those that are compared with it."""
+"""The recent baseline is of this many steps before those that are compared with it."""
 LEAST_SCATTER = 3
 """The fewest steps whose scatter says something."""
 BEYOND_SAMPLING = 2.5
-"""If the variance of steps is so many times that of their samples, the policy itself goes up and down."""
+"""If the variance of steps is this many times that of their samples, the policy itself goes up and down."""
 
 
 @dataclass
@@ -66,8 +67,8 @@ class LastingChange:
 def find_shift(
     guard: MetricGuard, first: Sequence[StepMean], last: Sequence[StepMean], windows: Sequence[int]
 ) -> LastingChange | None:
-    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise, or None if there
-    is none.
+    """Return the shortest stretch of last steps, of the lengths `windows`, that is wrong beyond noise, or
+    None.
 
     first: the steps of the start. last: the last ones, the present one included.
     """

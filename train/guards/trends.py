@@ -8,7 +8,7 @@
 Two tests decide. Theil and Sen's slope sees a slow move of any shape, and is deaf to single outliers; a change
 point (the split with the greatest difference of means, in standard errors) sees a sudden one, also near the end. Noise
 is taken from the differences of neighbours, and both tests are widened by how long it lasts, so that batches of unlike
-difficulty are no trend.
+difficulty are not taken for a trend.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Floats = npt.NDArray[np.float64]
 FEWEST = 10
 """The fewest steps in which a move can be told from noise."""
 BINS = 64
-"""Slopes are taken over so many medians at most."""
+"""Slopes are taken over this many medians at most."""
 CONFIDENCE = 0.999
 """The confidence of the slope's interval."""
 SUDDEN = 6.0
-"""A change point is so many standard errors high at least: the best of all splits is looked for."""
+"""A change point is this many standard errors high at least: the best of all splits is looked for."""
 SHORTEST = 3
 """Neither side of a change point has fewer steps."""
 LONGEST_MEMORY = 0.8
@@ -41,9 +41,9 @@ LONGEST_MEMORY = 0.8
 STEP = 0.75
 """The share of the difference of means by which the neighbours of a sudden step have to differ."""
 BESIDE, ERRORS = 100, 4.0
-"""A sudden step is seen in a fifth of so many steps on either side at most, and is so many standard errors high."""
+"""A sudden step is seen in at most a fifth of the steps on either side, and is this many standard errors high."""
 OUTLIER = 6.0
-"""A value so many deviations from the median of its neighbours is one."""
+"""A value this many deviations from the median of its neighbours is one."""
 LONGEST_PERIOD = 200
 """Steps."""
 AROUND = 5
@@ -147,7 +147,7 @@ def find_outliers(values: Sequence[float], direction: int) -> list[int]:
 
 
 def running_median(series: Floats) -> Floats:
-    """Return for each value the median of those around it."""
+    """Return for each value the median of the values around it."""
     return np.asarray(median_filter(series, size=2 * AROUND + 1, mode="reflect"), dtype=float)
 
 
@@ -155,7 +155,7 @@ def find_period(steps: Sequence[int], values: Sequence[float], direction: int, f
     """Return the indexes at a fixed distance of each other whose values are far above (`direction` 1) or below (-1)
     those around them; nothing if there is no such distance.
 
-    Every distance and every phase of it is looked at. Its values have to be off together, beyond what the best of so
+    Every distance and every phase of it is looked at. Its values have to be off together, beyond what the best of this
     many looks is by chance, and nearly all of them one by one: a single outlier is nothing periodic.
     """
     if len(values) < 3 * fewest:

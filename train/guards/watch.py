@@ -34,11 +34,11 @@ from truegold.train.guards.table import GUARDS, SEVERITY, Action, Baseline, Metr
 KEPT = 64
 """Last steps that are kept of each metric."""
 ERRORS = 4.0
-"""A metric that was measured on few samples is not wrong before it is so many standard errors away."""
+"""A metric that was measured on few samples is not wrong before it is this many standard errors away."""
 FEWEST = 3
 """The fewest values whose deviation says something; with fewer, the floor and the ratio decide."""
 QUIET = 20
-"""A guard that has warned is silent for so many steps; and a streak is over after so many without a measurement."""
+"""A guard that has warned is silent for this many steps; and a streak is over after this many without a measurement."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Alarm:
     threshold: float
     """The value from which the guard finds it wrong."""
     since: int
-    """The first step of those in a row."""
+    """The first of these consecutive steps."""
     causes: str
     remedy: str
 

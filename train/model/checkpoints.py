@@ -38,7 +38,7 @@ def is_local(path: str) -> bool:
 
 
 def check_local(path: str) -> Path:
-    """Return the folder of a local checkpoint. Raises SetupError if it is none."""
+    """Return the folder of a local checkpoint. Raises SetupError if it is not a checkpoint."""
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise SetupError(

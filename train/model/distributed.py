@@ -152,7 +152,7 @@ def _reduce(values: Sequence[float], operation: str) -> list[float]:
 
 
 BUCKET = 50_000_000
-"""Numbers that ZeRO 2 and 3 send at a time. DeepSpeed's own 500 million take 2 to 4 GB more of a GPU, but for ZeRO 2
+"""Numbers that ZeRO 2 and 3 send at a time. DeepSpeed's own 500 million take 2 to 4 GB more of a GPU, except for ZeRO 2
 without gradient checkpointing, and one GPU is not faster with them."""
 
 
@@ -197,9 +197,9 @@ def deepspeed_config(config: OptimizerConfig, ranks: int) -> dict[str, Any]:
 
 
 ANNOUNCE_S = 5.0
-"""A wait is announced after so many seconds; a build takes half a minute."""
+"""A wait is announced after this many seconds; a build takes half a minute."""
 PATIENCE_S = 300.0
-"""A wait is given up after so many seconds."""
+"""A wait is given up after this many seconds."""
 POLL_S = 0.1
 
 

@@ -330,7 +330,7 @@ class TrainingEngine:
         return loss
 
     def _backward(self, loss: Tensor, sums: Sums, *, is_last: bool) -> None:
-        """Add a micro-batch's gradients to the step's; behind the last one those of all ranks are added up.
+        """Add a micro-batch's gradients to the step's; after the last one those of all ranks are added up.
 
         sums: with the loss of the step so far.
         """
@@ -363,7 +363,7 @@ class TrainingEngine:
             sums.update(dict.fromkeys(sums))
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
-        """Yield micro-batches, as many on every rank: where this one has fewer, batches of one token without
+        """Yield the same number of micro-batches on every rank, filled up with batches of one token without
         indices."""
         max_tokens = self._config.micro_batch_tokens
         if self.shared:
@@ -498,8 +498,8 @@ class TrainingEngine:
             )
 
     def checkpoint_bytes(self) -> int:
-        """Return how many bytes DeepSpeed's part of a checkpoint takes, of all ranks: the weights, and of what is
-        trained both moments and, where the optimizer has one of its own, the float32 copy."""
+        """Return how many bytes DeepSpeed's part of a checkpoint takes, of all ranks: the weights, and for
+        trained weights both moments and, where the optimizer has one of its own, the float32 copy."""
         trained = sum(size for size, parameter in self._sizes() if parameter.requires_grad)
         return self.weights_bytes(trained_alone=self._config.lora is not None) + trained * (
             12 if self._engine.zero_optimization() else 8

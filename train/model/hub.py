@@ -56,7 +56,7 @@ class ModelCard:
     base: str
     """The start of the training, in words; a hub name where it has one."""
     base_model: str | None
-    """The hub name of what training began from."""
+    """The hub name of the checkpoint that training began from."""
     truegold: str
     rows: int
     """The problems to train on."""
@@ -66,7 +66,7 @@ class ModelCard:
     counts: tuple[tuple[str, str], ...]
     """The kinds of the problems: ("domains", "math 1,319")."""
     removed: tuple[tuple[str, str, int], ...]
-    """(stage, reason, rows) of what was rejected, dropped or left in reserve."""
+    """(stage, reason, rows) for rows that were rejected, dropped or left in reserve."""
     skipped: tuple[tuple[str, int], ...]
     """The rows that the training itself left out: (reason, rows)."""
     rates: tuple[tuple[str, int, str, str], ...]
@@ -132,7 +132,7 @@ def render_model_card(card: ModelCard, license_: str | None = None) -> str:
 
 
 def render_weights_card(config: GrpoConfig, step: int) -> str:
-    """Return the card of weights on the way, after so many steps."""
+    """Return the card of weights on the way, after this many steps."""
     head = {"library_name": "transformers", "pipeline_tag": "text-generation", "tags": list(TAGS)}
     settings = "".join(f"| {name} | {value} |\n" for name, value in _settings(config.model_dump(mode="json"), {}))
     return (

@@ -27,7 +27,7 @@ from truegold.verifiers import ConfigError
 
 GB = 1e9
 WIDTHS = {"float32": 4, "bfloat16": 2, "float16": 2}
-"""Bytes of a number, by its type."""
+"""Maps a type of numbers to the bytes of one."""
 MASTER, MOMENTS, GRADIENT_SUMS = 4, 8, 4
 """Bytes of a trained parameter in float32: AdamW's copy of the weight, its two moments, and the sum of gradients."""
 ACTIVATIONS = (10.4, 4.0)

@@ -23,7 +23,7 @@ from torch import Tensor
 SMALLEST = 4096
 """Storages of fewer bytes stay, such as AdamW's counts of steps."""
 CHUNK = 2**28
-"""Memory of the host is taken in pieces of so many bytes: torch rounds what it page-locks up to a power of two."""
+"""Memory of the host is taken in pieces of this many bytes: torch rounds what it page-locks up to a power of two."""
 GRADIENTS = ("grad", "ipg_bucket")
 """Parts of the names under which DeepSpeed keeps gradients and buffers for them: worthless between two steps."""
 
@@ -36,7 +36,7 @@ class HostMemory:
     chunks: list[Tensor] = field(default_factory=list)
 
     def reserve(self, size: int) -> None:
-        """Have room for so many bytes from now on."""
+        """Have room for this many bytes from now on."""
         while len(self.chunks) * CHUNK < size:
             self.chunks.append(torch.empty(CHUNK, dtype=torch.uint8, pin_memory=self.is_page_locked))
 
@@ -117,7 +117,7 @@ class OptimizerStates:
 
     def _storages(self) -> list[tuple[torch.UntypedStorage, bool]]:
         """Return the storages of all states on this device, with whether gradients alone are in there. The model's own
-        weights are none of them."""
+        weights are left out."""
         module = self._engine.module
         weights = chain(module.parameters(), module.buffers())
         # Under ZeRO 3 a weight is empty, and the rank's share of it is in `ds_tensor`.

@@ -3,15 +3,15 @@
     log-probabilities, entropies = PolicyModel(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
 
 The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
-chunk of tokens at a time, recomputed in the backward pass. What stands between hidden states and logits is different in
-every family, and there will be others, so that no list of configuration fields is kept here:
+chunk of tokens at a time, recomputed in the backward pass. The step from hidden states to logits is different in every
+family, and there will be others, so that no list of configuration fields is kept here:
 
     Llama, Qwen, Mistral         head(hidden)
     Gemma 2, 3n, 4               c tanh(head(hidden) / c), c the configuration's final_logit_softcapping
     Granite, Cohere, Falcon H1   head(hidden) times or divided by a constant of the configuration
 
-`OwnPath` runs the model's own code on a chunk of hidden states, with a decoder that hands these over in place of
-computing any; `choose_path` compares with the whole model before anything is trained.
+`OwnPath` runs the model's own forward pass on a chunk of hidden states: its decoder is replaced by one that returns
+the given states. `choose_path` compares the result with the whole model before training begins.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ holds more memory than its logits."""
 
 
 def load_causal_lm(model: Path, dtype: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """Load the checkpoint in folder `model`. Raises SetupError if it is none.
+    """Load the checkpoint in folder `model`. Raises SetupError if it is not a checkpoint.
 
     settings: DeepSpeed's configuration. Where `is_sharded` holds of it, every rank calls this, and keeps its share of
     each layer as that is read: none holds the whole model.
@@ -89,7 +89,7 @@ class PolicyModel(nn.Module):
         self._path: LogitPath = PlainPath(model)
 
     def match_logits(self) -> None:
-        """Compute logits from hidden states as the model itself does from now on (`choose_path`).
+        """Choose how logits are computed from hidden states, so that they equal the model's own (`choose_path`).
 
         Raises SetupError if its architecture is one whose log-probabilities would be wrong. Where weights are sharded
         every rank calls it.
@@ -339,7 +339,7 @@ class PlainPath:
 
 
 class OwnPath:
-    """The model's own code, from its decoder's hidden states on."""
+    """Computes logits from hidden states by the model's own forward pass, whose decoder is replaced for the call."""
 
     def __init__(self, causal_lm: Any) -> None:
         self._causal_lm = causal_lm
@@ -432,8 +432,11 @@ def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> b
 
 
 def gather_experts_together(model: torch.nn.Module) -> None:
-    """Have ZeRO 3 gather all experts of a layer: each rank runs others, and would wait for ranks that do not run its
-    own. Experts whose weights are one tensor are one module as it is."""
+    """Have ZeRO 3 gather all experts of a layer at once.
+
+    Gathering is collective: if each expert were gathered when a rank runs it, that rank would wait for ranks that do
+    not run this expert. Experts whose weights are one tensor are already one module.
+    """
     from deepspeed.utils import set_z3_leaf_modules
 
     layers = [
@@ -494,7 +497,7 @@ class PrefixCache(DynamicCache):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Return a layer's keys and values behind those of the prompts."""
+        """Return a layer's keys and values after those of the prompts."""
         keys, values = (held[self._prompt_index] for held in self._layers_held[layer_idx])
         return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
 

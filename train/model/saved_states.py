@@ -103,7 +103,7 @@ def drop_optimizers(folder: Path, besides: int | None = None) -> None:
 
 
 def make_room(folder: Path, needed: int, note: Callable[[str], None]) -> int:
-    """Remove older checkpoints where the disk has no room for so many bytes, but neither the one that counts nor what
+    """Remove older checkpoints where the disk has no room for this many bytes, but neither the one that counts nor what
     the user has asked for; return the bytes that are free then."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / ASIDE, ignore_errors=True)

@@ -23,7 +23,7 @@ from truegold.train.objective import PerCompletion, PerToken
 Origin = Literal["policy", "reflection", "human", "replay"]
 """The source of a completion: the policy in training, its own reflection, a person, an earlier step."""
 Versions = tuple[tuple[int, int], ...]
-"""The stretches of what was sampled, in order: (version of the weights, tokens that it has sampled)."""
+"""The stretches of sampled tokens, in order: (version of the weights, tokens that it has sampled)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Segment:
     prompt_ids: tuple[int, ...]
     """The tokens of the prompt."""
     output_ids: tuple[int, ...]
-    """The tokens of the completion, and in a dialogue what stands between the completions of its turns."""
+    """The tokens of the completion, and in a dialogue the text between the completions of its turns."""
     rollout_logprobs: tuple[float, ...] = ()
     """The log-probabilities of output_ids under the policy at `version` and `temperature`; empty for text that no
     policy sampled, 0 where the policy did not sample a token."""
@@ -78,7 +78,7 @@ class Segment:
 
     @property
     def stretches(self) -> Versions:
-        """The stretches of what is the policy's own, also where it is all of one version."""
+        """The stretches that the policy has written, also where it is all of one version."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 
@@ -284,7 +284,7 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
     prompt_lengths = torch.tensor([len(segment.prompt_ids) for segment in segments])
     targets, mask, rollout_logprobs = output_tensors(segments)
     lengths = torch.tensor([len(segment.output_ids) for segment in segments])
-    # The mask tells what is trained on; what stands between a dialogue's turns is read all the same.
+    # The mask tells what is trained on; the text between a dialogue's turns is read all the same.
     is_output = torch.arange(targets.shape[1]) < lengths.unsqueeze(1)
     return SegmentBatch(
         torch.where(is_output, targets, pad_id),

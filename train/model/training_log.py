@@ -79,7 +79,7 @@ class MetricsLog:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._file is not None:
-            with suppress(OSError):  # Of what could not be written, the step's end has told.
+            with suppress(OSError):  # The end of the step has reported files that could not be written.
                 self._file.close()
                 self._board.close()
         for sink in self._sinks:

@@ -18,7 +18,7 @@ from truegold.train.objective import CompletionMask, GroupIndex, PerCompletion, 
 STD_EPSILON = 1e-4
 """Added to a standard deviation of rewards, as in TRL, so that nearly equal rewards do not blow up."""
 WHITEN_EPSILON = 1e-8
-"""Added to the standard deviation of what is whitened over the batch."""
+"""Added to the standard deviation of the values that are whitened over the batch."""
 CHEN_EPSILON = 1e-6
 """Added to the standard deviation of a subset's reward."""
 

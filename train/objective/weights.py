@@ -92,7 +92,7 @@ def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
     """Return the entropy (nats) from which a token belongs to the highest `quantile` of the batch.
 
     entropies: of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf if there
-    are none.
+    are no tokens.
     """
     if entropies.numel() == 0:
         return float("-inf")

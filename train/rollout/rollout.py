@@ -173,7 +173,7 @@ MAX_ABS = {"float32": 1e-3, "tf32": 0.01, "bfloat16": 0.1}
 float32, a forgotten temperature 0.2."""
 
 FLOOR_FACTOR = 4.0
-"""A probe fails at so many times the noise of the first probe, when both engines had just loaded the same weights."""
+"""A probe fails at this many times the noise of the first probe, when both engines had just loaded the same weights."""
 
 MIN_FLOOR = {"float32": 1e-4, "tf32": 1e-3, "bfloat16": 0.02}
 """The noise is taken to be at least this: a probe of 64 tokens scatters."""

@@ -67,7 +67,7 @@ class Sampler:
         """Start it; it can sample when `take_signal` has returned ("ready", the longest prompt plus completion)."""
         self.name = setup.name
         self.outstanding: dict[int, Submitted] = {}
-        """The requests or episodes that were submitted and are not done, by their keys."""
+        """Maps the key of a submitted request or episode to it, until it is done."""
         self.usage = Usage()
         """The usage of its stream, when it last took weights or paused."""
         self.max_model_len = 0

@@ -56,7 +56,7 @@ from truegold.verifiers.sandbox.errors import TruegoldError
 ALIVE_EVERY_S = 60.0
 """How often a stream says that it goes on, whether anything is finished or not."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""Variables by which a process knows that it is one of several ranks. The sampler is none of them."""
+"""Variables by which a process knows that it is one of several ranks. The sampler is not a rank."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Outbox:
         self._thread.start()
 
     def send(self, *message: object) -> None:
-        """Send a message behind those before it."""
+        """Send a message after those before it."""
         self._messages.put(message)
 
     def close(self) -> None:
@@ -167,8 +167,8 @@ class _Stream:
     """Whether weights are loaded while completions are being sampled."""
     is_pausing: bool = False
     spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """The versions of each request that is being sampled, by its `sample`: (its tokens by then, version) for each
-    version of the weights, such as [(0, 4), (120, 5)]."""
+    """The versions of each request that is being sampled, keyed by its `sample`: (its tokens by then, version)
+    for each version of the weights, such as [(0, 4), (120, 5)]."""
     began: float = field(default_factory=time.monotonic)
     said_alive: float = field(default_factory=time.monotonic)
     """When it last said that it goes on."""

@@ -41,7 +41,7 @@ LOOK_EVERY_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 60.0
 """The first and the longest pause before a lost sampler starts anew; each is twice the one before."""
 MOST_LOSSES, LATELY_S = 4, 3600.0
-"""A process that is lost so many times within so many seconds is not restarted. A server is always tried again."""
+"""A process that is lost this many times within this many seconds is not restarted. A server is always tried again."""
 LONGEST_START_S = 1800.0
 """How long samplers may take to start while none samples."""
 WAIT_S = 1.0

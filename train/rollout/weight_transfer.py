@@ -100,7 +100,7 @@ class _WeightKeeper:
 
 
 SHARD_BYTES = 4 * 2**30
-"""Weights are written in files of about so many bytes, so that no more is held in memory."""
+"""Weights are written in files of about this many bytes, so that no more is held in memory."""
 SHARED_MEMORY = Path("/dev/shm")
 """The folder that weights pass through, if there is one: they touch no disk."""
 PREFIX = "truegold-weights-"

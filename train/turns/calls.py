@@ -31,11 +31,11 @@ from truegold.verifiers import SetupError, TruegoldError
 THREADS = 16
 """Threads that call environments. An environment seldom computes; most of the time it waits for something."""
 STAND_IN_S = 0.1
-"""After so many seconds a call counts as waiting, and its thread gets a stand-in if other calls are queued."""
+"""After this many seconds a call counts as waiting, and its thread gets a stand-in if other calls are queued."""
 GATHER_S = 0.0005
-"""Answers within so many seconds of each other are returned together."""
+"""Answers within this many seconds of each other are returned together."""
 BLOCKED_S = 1.0
-"""An event loop that has not answered for so many seconds is blocked by a coroutine."""
+"""An event loop that has not answered for this many seconds is blocked by a coroutine."""
 MOST_THREADS = 512
 """The most threads with stand-ins, without those that were given up."""
 MOST_ALIVE = 4096
@@ -138,7 +138,7 @@ class EnvironmentCalls:
         """Return the answers of calls that have ended since the last call, or whose deadline has passed.
 
         wait_s: how long to wait for a first answer; answers within `GATHER_S` after it are returned too. Raises
-        SetupError if so many calls have never returned that no thread is left.
+        SetupError if calls that never returned hold all threads.
         """
         answers = self._take_ended(wait_s)
         now = time.monotonic()

@@ -5,7 +5,7 @@ extends what is held, another where it does not.
     rendered   <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>        the template drops earlier thinking
 
 The second turn was sampled after the rendered tokens, so that it is trained after them, in a segment of its own. In one
-sequence behind the held tokens, as if nothing had been dropped, its log-probabilities would belong to a context that
+sequence after the held tokens, as if nothing had been dropped, its log-probabilities would belong to a context that
 the model never saw. The same holds where the text is the same and only its tokens differ, since the tokenizer may cut a
 text into other tokens than were sampled (re-tokenization drift). That is counted apart.
 """
@@ -158,7 +158,7 @@ class Dialogue:
         return True
 
     def add_completion(self, completion: Completion, version: int, versions: Versions = ()) -> Message:
-        """Take up what was sampled behind `prompt`; return the message that it is.
+        """Take up what was sampled after `prompt`; return the message that it is.
 
         version: of the weights that sampled it, the oldest where there were several. versions: its stretches then.
         """
@@ -250,7 +250,7 @@ def dialogue_segments(
 
 
 def _text_to_write(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
-    """Return what the model has to write for an answer behind the messages of its prompt, without the token that ends
+    """Return what the model has to write for an answer after the messages of its prompt, without the token that ends
     it."""
     prompt = template.render(shown)
     whole = template.render([*shown, answer], add_generation_prompt=False)

@@ -154,7 +154,7 @@ def _read_score(score: object) -> float | None:
 
 
 def read_tools(environment: Environment) -> list[dict[str, Any]]:
-    """Return the JSON schemas of an environment's tools, none where it has none. Raises AnswerError for anything else
+    """Return the JSON schemas of an environment's tools, if it has any. Raises AnswerError for anything else
     than a list of dicts."""
     tools = getattr(environment, "tools", ())
     schemas = _to_plain(tools) if _is_list(tools) else [tools]
@@ -250,7 +250,7 @@ def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[st
 
 
 def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
-    """Return the tools of what should be an environment. Raises ConfigError if it is none."""
+    """Return the tools of an environment. Raises ConfigError if the object is not an environment."""
     hint = "See docs/how-to/train-on-dialogues.md for what an environment is."
     try:
         missing = [name for name in ("reset", "step") if not callable(getattr(environment, name, None))]

@@ -222,7 +222,7 @@ class OpenEpisodes:
         self._calls.start(key, episode.environment.open, episode.row, read=read_opening)
 
     def take_requests(self, count: int) -> list[Request]:
-        """Process the replies of environments, and return at most so many requests for next turns. The `sample` of a
+        """Process the replies of environments, and return at most this many requests for next turns. The `sample` of a
         request is its episode's key."""
         # Where nothing is being sampled, the engine would look again only after a pause.
         for answer in self._take_answers(0.0 if self.clock.in_flight or self._ready else POLL_S):

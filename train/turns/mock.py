@@ -46,7 +46,7 @@ DONE = "done"
 UNKNOWN = "Nothing is known of what this does here."
 """The answer to an action that was not recorded, where the policy is `error`."""
 State = tuple[str, ...]
-"""The id of the row, and behind it all actions so far."""
+"""The id of the row, and after it all actions so far."""
 
 
 class UnknownActionError(LookupError):
@@ -170,7 +170,7 @@ class Recording:
                 ) from error
 
     def _add(self, line: str) -> None:
-        """Add an episode. Raises TypeError or ValueError for what is none."""
+        """Add an episode. Raises TypeError or ValueError if the line is not an episode."""
         episode = json.loads(line)
         if not isinstance(episode, dict):
             raise TypeError(f"it is a {type(episode).__name__}, not an object")
@@ -211,7 +211,7 @@ def _read_step(step: object, label: str) -> tuple[str, Reply | Done]:
 
 
 def _field(values: Mapping[str, Any], name: str, label: str, kinds: tuple[type, ...], expected: str) -> Any:
-    """Return a field of one of the kinds. label: what stands before its name in a mistake."""
+    """Return a field of one of the kinds. label: the text before its name in an error."""
     if name not in values:
         raise TypeError(f"{label}{name} is missing")
     if type(values[name]) not in kinds:

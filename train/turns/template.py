@@ -84,7 +84,7 @@ class TurnTemplate:
             raise _unwritable(messages, error) from error
 
     def escape(self, value: Any) -> Any:
-        """Return a value with a space behind the first character of every special token that its texts spell.
+        """Return a value with a space after the first character of every special token that its texts spell.
 
         An environment passes on what it has read somewhere. As the template's own tokens such a text would end its
         message, and speak for the user or the model.
@@ -102,7 +102,7 @@ class TurnTemplate:
         return str(self.tokenizer.decode(list(token_ids), skip_special_tokens=False))
 
     def read(self, prompt: Sequence[int], output: Sequence[int]) -> tuple[Message, bool]:
-        """Return the message that was sampled behind a prompt, and whether it spelled special tokens, which were made
+        """Return the message that was sampled after a prompt, and whether it spelled special tokens, which were made
         plain text."""
         kept = output[:-1] if output and output[-1] in self.stop_token_ids else output
         # A tag that somebody has spoken of is not at the very end.
@@ -187,7 +187,7 @@ def _split_thought(text: str, is_thinking: bool) -> tuple[str, str | None]:
 def _split_calls(text: str) -> tuple[str, _Calls]:
     """Return the text without its tool calls, and these; all or none are taken.
 
-    A start tag behind which there is no end tag begins no call, as where somebody speaks of it or was cut off.
+    A start tag after which there is no end tag begins no call, as where somebody speaks of it or was cut off.
     """
     start, end, read = _CALL_START, _CALL_END, _read_tagged_call
     section, call = text.find(_SECTION_START), text.find(_CALL_START)
@@ -211,7 +211,7 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
 
 def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
     """Return the call as JSON between Qwen's and Hermes' tags, and the position after it, or None if it is not a call.
-    position: behind the start tag."""
+    position: after the start tag."""
     decoded = _decode_json(text, position)
     if decoded is None:
         return None
@@ -227,8 +227,8 @@ def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
 
 
 def _read_section(text: str, position: int) -> tuple[_Calls, int] | None:
-    """Return the calls of Kimi's section, each `functions.NAME:INDEX` and JSON, and where the text goes on behind it,
-    or None if it is not calls and nothing else. position: behind the start tag."""
+    """Return the calls of Kimi's section, each `functions.NAME:INDEX` and JSON, and where the text goes on after it,
+    or None if it is not calls and nothing else. position: after the start tag."""
     calls: _Calls = []
     while head := _CALL_HEAD.match(text, position):
         name = _CALL_NAME.fullmatch(head["id"])

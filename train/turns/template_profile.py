@@ -28,7 +28,7 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS
 ADVICE: Mapping[str, str] = tomllib.loads(
     files("truegold.train.turns").joinpath("template_advice.toml").read_text("utf-8")
 )
-"""Advice on training, by the behaviour of a template."""
+"""Maps the behaviour of a template to advice on training."""
 STATED_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 """The settings of generation_config.json by which a checkpoint's makers say how it is sampled."""
 POSITIONS = "max_position_embeddings"
@@ -36,7 +36,7 @@ POSITIONS = "max_position_embeddings"
 THOUGHT = "quietly so"
 """The thought of the dialogues that a template is tried on: it was kept where a rendered text has these words."""
 ANSWER = "It is seven."
-"""The answer behind that thought."""
+"""The answer after that thought."""
 QUESTION: list[Message] = [{"role": "user", "content": "What is 3+4?"}]
 SYSTEM: Message = {"role": "system", "content": "Be brief."}
 

@@ -91,7 +91,7 @@ class RowTruth:
     verifier_args: str = "{}"
     problem: str | None = None
     unread: str | None = None
-    """Why what stands in place of gold is none, or None if it is one."""
+    """Why the value in place of gold cannot be read as a gold, or None if it can."""
     is_foreign: bool = False
     """Whether the row is of a kind, or of a data set, that the trainer's own scorer judges."""
 
@@ -164,7 +164,7 @@ def _of_options(columns: Mapping[str, Any], gold: Any, problem: str | None) -> R
 
 
 def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: str | None) -> RowTruth:
-    """Return the truth of a row that names no verifier, by what stands in its columns and in its gold, `name`."""
+    """Return the truth of a row without a verifier, from its columns and from its gold, `name`."""
     if (of_tests := _of_tests(columns, name, problem)) is not None:
         return of_tests
     present = {column: value for column, value in columns.items() if value is not None}
@@ -251,7 +251,7 @@ def _structure(columns: Mapping[str, Any], name: str | None) -> Any:
 
 
 def answer_in(gold: str, is_working: bool = False) -> str:
-    """Return the answer in a gold that may be a worked solution: behind its last `####`, or in its last box.
+    """Return the answer in a gold that may be a worked solution: after its last `####`, or in its last box.
 
     A box counts where the column is one of solutions.
     """
@@ -261,7 +261,7 @@ def answer_in(gold: str, is_working: bool = False) -> str:
 
 
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
-    """Return the arguments of the verifier `code` for the tests of a row, or None if it has none.
+    """Return the arguments of the verifier `code` for the tests of a row, or None if it has no tests.
 
     gold: the column of gold. Next to a gold of another kind, only assertions count as tests. Raises Unusable for tests
     that cannot be read.

@@ -38,5 +38,5 @@ def _plain(messages: Any) -> Any:
 
 
 def masked(state: Any) -> float:
-    """Return 1 for a completion that could not be judged, else 0; stands behind `truegold` in a rubric."""
+    """Return 1 for a completion that could not be judged, else 0; stands after `truegold` in a rubric."""
     return float((state.get("truegold") or {}).get("masked", 0.0))

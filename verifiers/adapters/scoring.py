@@ -50,7 +50,8 @@ class Scorer:
     verifier: str | None = None
     """The verifier of all rows; each row's own where not given."""
     unjudged: float | None = None
-    """The reward of what could not be judged. None leaves it out where the trainer can, and is an error elsewhere."""
+    """The reward of completions that could not be judged. None leaves it out where the trainer can, and is an error
+    elsewhere."""
     workers: int = 0
     """Processes; 0 takes one per core."""
     deadline_s: float = DEADLINE_S
@@ -109,7 +110,7 @@ class Scorer:
         return list(self._processes.verify(asked, self._tally))
 
     def paid(self, verdict: Verdict) -> float | None:
-        """Return the reward of a verdict, or None if it has none."""
+        """Return the reward of a verdict, or None if there is no reward for it."""
         return self.unjudged if verdict.score is None else verdict.score
 
     def close(self) -> None:
@@ -179,7 +180,7 @@ def unread_share(verdicts: Sequence[Verdict]) -> float:
 
 
 def problem_text(prompt: Any) -> str | None:
-    """Return a prompt as one text: of messages the only one, or all of them, each behind its speaker."""
+    """Return a prompt as one text: of messages the only one, or all of them, each after its speaker."""
     if isinstance(prompt, str):
         return prompt
     messages = [
@@ -229,7 +230,7 @@ class _Tokens(NamedTuple):
 
 
 _LONGEST = 64
-"""Characters of a special token with blanks behind it, at most."""
+"""Characters of a special token with blanks after it, at most."""
 _FAMILIES = (
     _Tokens(
         r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return)\|>",

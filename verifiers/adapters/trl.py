@@ -3,12 +3,12 @@
     GRPOTrainer(model, reward_funcs=[TruegoldReward()], train_dataset=load_dataset("out", split="train"), ...)
     trl grpo --reward_funcs truegold.verifiers.adapters.trl.truegold ...
 
-A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)` pays
-something else. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
+A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)`
+gives 0 instead. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
 `truegold/masked_share`, and a warning names the reason and an example. TRL names rewards by `__name__` and pickles them
 for its asynchronous trainer.
 
-Gold stands in any column that `ingest` finds it in: the hub's GSM8K (`answer`, behind `####`) and MATH (`solution`, in
+Gold stands in any column that `ingest` finds it in: the hub's GSM8K (`answer`, after `####`) and MATH (`solution`, in
 its box) are read as they lie there.
 """
 
@@ -79,9 +79,9 @@ _DEFAULT = TruegoldReward()
 
 
 def _by_row(name: str, values: Any, completions: int) -> Any:
-    """Return a column with an entry for each completion, which a text or number that stands alone is for all of them.
+    """Return a column with an entry for each completion. A single text or number is repeated for all of them.
 
-    Raises ConfigError if a column is none of this batch: TRL hands each with an entry for every completion.
+    Raises ConfigError if a column is not of this batch: TRL hands each with an entry for every completion.
     """
     if isinstance(values, str | Number) or getattr(values, "shape", None) == ():
         return [values] * completions

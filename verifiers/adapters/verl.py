@@ -124,7 +124,7 @@ def _score(rows: Sequence[_Row], scorer: Scorer, unjudged: float, others: Mappin
 
 
 def _score_by_verl(row: _Row, others: Mapping[str, Any]) -> Scored | str:
-    """Return what verl's own scorer pays for a row of a data set that it knows, else why there is no score."""
+    """Return the score of verl's own scorer for a row of a data set that it knows, else the reason for no score."""
     try:
         from verl.utils.reward_score import default_compute_score
     except ImportError:

@@ -13,9 +13,9 @@ These parts are looked at, under these names in the evidence:
     NAME           each tag of `info["tags"]` stands there once, closed, with something in it
     order          the tags follow one another as listed, none inside another
     start          nothing stands before the first tag
-    answer         behind the tags stands a final answer with something in it
+    answer         after the tags stands a final answer with something in it
     one_answer     and no second one
-    end            nothing stands behind the answer; looked at only with `info["nothing_after"]`
+    end            nothing stands after the answer; looked at only with `info["nothing_after"]`
 
 The score is 1 where all parts are there and 0 otherwise; with `info["weights"]` (part to weight) it is the weighted
 share of those that are, and parts without a weight do not count. Gold is not read. Attributes in tags, the structure of
@@ -151,7 +151,7 @@ def _check_parts(text: str, tags: Sequence[str], answer: str, nothing_after: boo
     spans = {tag: _tag_span(text, tag) for tag in tags}
     present = {tag: span for tag, span in spans.items() if span is not None}
     starts, ends = [start for start, _ in present.values()], [end for _, end in present.values()]
-    # An answer tag among the tags is the answer: what counts as behind the tags begins before it.
+    # An answer tag among the tags is the answer: what counts as after the tags begins before it.
     before_answer = [tag for tag in tags if tag != ANSWER_TAG]
     is_whole = all(tag in present for tag in before_answer)
     behind = text[max((present[tag][1] for tag in before_answer), default=0) :] if is_whole else ""
@@ -275,7 +275,7 @@ def _encoded(tokenizer: Any, text: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class LengthVerifier(AnswerVerifier):
-    """Pays for responses up to a length, and less for each character or token beyond.
+    """Scores responses by length: full up to a limit, and less for each character or token beyond.
 
     Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit` (`tokens` where
     `length` is given, else `chars`).

@@ -110,7 +110,7 @@ def _type_of(tree: t.Node) -> str:
 
 
 def _type_of_group(group: t.Group) -> str:
-    """Return the type of what stands in brackets.
+    """Return the type of the text in brackets.
 
     A finite pair in round brackets is called a tuple; only the problem can tell that it is an open interval.
     """

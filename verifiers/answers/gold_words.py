@@ -1,4 +1,4 @@
-"""Finds golds that no right answer can match, by the words of the gold and the problem.
+"""Finds golds that no right answer can match, from the words of the gold and the problem.
 
     "How many moves are needed?"   gold "see picture"                                          placeholder
     "How many moves are needed?"   gold "Tom"                                                  words

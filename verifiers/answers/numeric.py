@@ -107,7 +107,7 @@ def _read_units(info: Mapping[str, Any]) -> list[str]:
 
 
 def read_number(written: str, units: list[str]) -> Fraction | None:
-    """The one number that `written` is, or None where it is anything else. `units` may stand before or after it."""
+    """The number that `written` spells, or None if it is not one number. `units` may stand before or after it."""
     if len(written) > MAX_NUMBER_CHARS:
         return None
     plain = _drop_unit(_plain(written), [_plain(unit) for unit in units])

@@ -107,7 +107,8 @@ def speed_of(seconds: Sequence[float]) -> Speed:
 
 @dataclass(frozen=True, slots=True)
 class Youden:
-    """Youden's J, the share of right answers paid less that of wrong ones paid (Youden 1950, Cancer 3, p. 32).
+    """Youden's J, the share of right answers that are accepted minus the share of wrong ones (Youden 1950, Cancer 3, p.
+    32).
 
     How fast a policy learns from a verifier depends on J alone (arXiv 2601.04411).
     """
@@ -159,7 +160,7 @@ class AuditReport:
     undecided: Counter[str] = field(default_factory=Counter)
     """Verdicts without a score, by reason."""
     weaknesses: Counter[str] = field(default_factory=Counter)
-    """Verdicts that a response made for it could bend, by what their evidence calls their `weakness`."""
+    """Maps a `weakness` in the evidence to the number of verdicts that a response could bend through it."""
     speed: Speed = field(default_factory=lambda: speed_of(()))
 
     @property
@@ -179,7 +180,7 @@ class AuditReport:
 
     @property
     def gamed(self) -> Rate:
-        """Gaming responses paid."""
+        """Gaming responses that were accepted."""
         return _total(self.gaming)
 
     @property
@@ -208,7 +209,7 @@ def audit(
 ) -> AuditReport:
     """Measure a verifier, given by name or as an object, on gold answers.
 
-    info: what the verifier gets as `info`, for all golds alike. limit: of more distinct golds so many are drawn, the
+    info: what the verifier gets as `info`, for all golds alike. limit: the most distinct golds that are drawn, the
     same ones for the same `seed`. cpu_s, wall_s: what one verdict may cost before it counts as undecided.
     gold_response: a template of the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found.
     seconds: where all would take longer, fewer golds and answers are drawn. on_verdicts: is called with the verdicts so
@@ -253,7 +254,8 @@ def _draw(golds: list[str], limit: int, seed: int) -> list[str]:
 
 
 def _fit(golds: list[str], verdicts: float, seed: int) -> tuple[list[str], int | None]:
-    """Return the golds for which so many verdicts are enough, and how many answers of each; None for all of them."""
+    """Return the golds for which this number of verdicts is enough, and how many answers of each; None for all of
+    them."""
     if sum(1 + _count_trials(gold) for gold in golds) <= verdicts:
         return golds, None
     most = max(FEWEST_TRIALS, int(verdicts / len(golds)) - 1)

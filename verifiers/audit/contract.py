@@ -4,7 +4,7 @@
     same in a fresh process  picklable                 works in a thread         safe in many threads
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
-Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None where a check could not
+Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None if a check could not
 be made. Whether verdicts are right is for `audit_report.py`; what only another machine would show is not covered.
 """
 
@@ -95,7 +95,7 @@ class _Session:
     probe: VerifierProbe
     new_probe: Callable[[], VerifierProbe]
     end: float
-    """When nothing more is begun, by the monotonic clock."""
+    """The time on the monotonic clock after which no check begins."""
     golds: list[str] = field(default_factory=list)
     """Golds that the verifier judges."""
     failures: list[str] = field(default_factory=list)
@@ -126,8 +126,8 @@ def check(
 
     verifier: a name as in a config, or an object. golds: answers it is made for; without them standard ones are tried.
     info: what it gets as `info`. cpu_s, wall_s, memory_bytes: what one verdict may cost. gold_response: a template of
-    the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found. seconds: what is not begun
-    after so many is left out. on_verdicts: is called with the verdicts so far and about how many there will be.
+    the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found. seconds: checks that have
+    not begun by then are left out. on_verdicts: is called with the verdicts so far and about how many there will be.
     """
     load(verifier)
     count = VerdictCount(on_verdicts)

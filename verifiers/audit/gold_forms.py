@@ -67,7 +67,7 @@ def exact_decimal(value: Fraction) -> str | None:
 
 
 def fixed(value: Fraction, decimals: int) -> str:
-    """Rounded to so many decimals, halves away from zero."""
+    """Rounded to this many decimals, halves away from zero."""
     scaled = abs(value) * 10**decimals
     digits = str((scaled + Fraction(1, 2)).__floor__()).rjust(decimals + 1, "0")
     minus = sign(value) if digits.strip("0") else ""
@@ -314,7 +314,7 @@ class Quantity(Form):
     """2 or 3 where the unit is squared or cubed."""
 
     def spell_amount(self, value: Fraction) -> str:
-        """Another number with as many decimals as this one has."""
+        """Another number with the same number of decimals."""
         return fixed(value, self.amount.decimals) if self.amount.kind == "decimal" else latex(value)
 
     def attach_unit(self, amount: str) -> str:
@@ -422,7 +422,7 @@ class Letter(Form):
 
 @dataclass(frozen=True, slots=True)
 class WordForm(Form):
-    """One to three words that are no mathematics."""
+    """One to three words that are not mathematics."""
 
     word: str
     kind: ClassVar[str] = "word"
@@ -479,7 +479,7 @@ def shift(form: Scalar) -> str:
 
 
 def move(form: Scalar, steps: int) -> str:
-    """The value so many whole steps further up."""
+    """The value that many whole steps higher."""
     return latex(form.value + steps) if isinstance(form, Rational) else f"{form}{steps:+d}"
 
 

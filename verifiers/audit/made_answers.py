@@ -120,7 +120,7 @@ def wrong_answer(gold: str) -> str | None:
 
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
-    """Yield every text that a rule makes of `gold`, each text once; none where its form is not certain."""
+    """Yield every text that a rule makes of `gold`, each text once; none if its form is not certain."""
     if (form := form_of(gold)) is None:
         return
     seen = {form.text}

@@ -43,7 +43,7 @@ DEFAULT_MEMORY_BYTES = 2 * 2**30
 """Memory that the process may take besides what it holds once the verifier is loaded."""
 
 MANY_ROWS_FACTOR = 10
-"""Operations that judge many rows at once, such as the threads', may take so many times as long."""
+"""Operations that judge many rows at once, such as the threads', may take this many times as long."""
 
 SLOW_S, FEW_GOLDS = 0.3, 2
 """A verifier whose verdicts take longer is tried on so few golds, where rates are not what is measured."""
@@ -149,7 +149,7 @@ class VerifierProbe:
         return _observed(reply)
 
     def judge_in(self, way: str, rows: Sequence[Item], rounds: int = 1) -> list[tuple[int, Observed]]:
-        """Judge all rows in a `pickled` copy, a `thread`, several `threads` so many times, or asyncio `task`s.
+        """Judge all rows in a `pickled` copy, a `thread`, several `threads` this many times, or asyncio `task`s.
 
         The index of the row comes with each observation. Raises VerifierNotLoaded if the copy cannot be made.
         """

@@ -3,7 +3,7 @@
     MAKERS["x10"](form_of("180"))                   "1800"
     CONDITIONS["half line"](form_of("[-2,0]"))      true: it has a right end that can be put at infinity
 
-A maker takes a form and returns a text, a list of texts, or None where it makes nothing of it.
+A maker takes a form and returns a text, a list of texts, or None if it makes nothing of it.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _change_brackets(form: forms.MatrixForm) -> list[str]:
 
 
 def _array(rows: Iterable[Iterable[object]], columns: str, brackets: str) -> str:
-    """An array in brackets; what stands in the braces says how its columns are set."""
+    """An array in brackets; the braces say how its columns are set."""
     return f"\\left{brackets[0]}\\begin{{array}}{{{columns}}} {forms.rows_of(rows)} \\end{{array}}\\right{brackets[1]}"
 
 
@@ -484,4 +484,4 @@ CONDITIONS: dict[str, Callable[[Any], object]] = {
     "one sign only": lambda form: form.offset.approx > 0,
     "negated": lambda form: not forms.is_negation(form.word),
 }
-"""Conditions on the form, by the name of a rule whose templates need one."""
+"""Maps the name of a rule to the condition that its templates put on the form."""

@@ -8,10 +8,10 @@
     tokens           What stands between white space is compared in order. A token expected with a decimal point or an
                      exponent is a number and compared within `abs_tol` (1e-6, of a small number less: 0.0 is not
                      0.00000050) and `rel_tol` (1e-9: what printing a float costs); every other token, integers of any
-                     length among them, has to be the same text, but for a plus sign, the sign of zero and `.000`.
+                     length among them, has to be the same text, except for a plus sign, the sign of zero and `.000`.
     floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
     lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
-    exact            The text has to be the same, but for `\\r\\n` and one newline at the end.
+    exact            The text has to be the same, except for `\\r\\n` and one newline at the end.
     case_insensitive, unordered_lines, unordered_tokens    These stand for options of `tokens`.
 
 Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),
@@ -44,7 +44,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.languages import language_name
 
 Checker = Callable[[str, str], str | None]
-"""(expected, got) -> None where accepted, else one line that says why not."""
+"""(expected, got) -> None if accepted, else one line that says why not."""
 
 MAX_REASON_CHARS, MAX_TOKEN_SHOWN = 200, 60
 """Characters of a reason, and of a token in it. Stops a verdict from carrying the program's output."""
@@ -75,7 +75,7 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def checker_of(spec: str | Mapping[str, Json]) -> Checker:
-    """Return the checker that a text or an object names. Raises `BadSuite` if that is none, or a program."""
+    """Return the checker that a text or an object names. Raises `BadSuite` if it is unknown, or a program."""
     kind, options = read_spec(spec, "checker")
     if kind == "program":
         raise BadSuite("checker is a program, which has to be run")
@@ -106,7 +106,8 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 
 
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
-    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` if it is none."""
+    """Return the type and the options of a checker, which messages call `field`. Raises `BadSuite` if it is not a
+    checker."""
     kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
@@ -229,7 +230,7 @@ _NO_SPACE = re.compile(r"\S")
 
 
 def tokens(text: str) -> Iterator[list[str]]:
-    """Yield what stands between white space, a chunk at a time."""
+    """Yield the words between white space, a chunk at a time."""
     start = 0
     while start < len(text):
         space = _SPACE.search(text, start + CHUNK_CHARS)
@@ -312,7 +313,7 @@ def absolute_error(expected: float) -> float:
 
 
 def same_integer(expected: str, got: str) -> bool:
-    """Return whether two integers differ at most in a plus sign, the sign of zero, or zeros behind a decimal point."""
+    """Return whether two integers differ at most in a plus sign, the sign of zero, or zeros after a decimal point."""
     if _WHOLE_DECIMAL.fullmatch(got) and expected.lstrip("+-").isdecimal():
         got = got.partition(".")[0]
         if expected == got:

@@ -68,7 +68,7 @@ _COMMAND = re.compile(
 
 _READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
 _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
-"""Escapes, and numbers with a keyword right behind them."""
+"""Escapes, and numbers with a keyword right after them."""
 
 _QUIET = threading.Lock()
 """Held by the thread that has set the filters of warnings."""
@@ -200,7 +200,7 @@ def stub_names(stub: str, entry_point: str) -> str:
 
 
 def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
-    """Return the stub with `body` behind it, or None if the two are not a function with a body."""
+    """Return the stub with `body` after it, or None if the two are not a function with a body."""
     if len(body) > MAX_PROGRAM_CHARS:
         return None
     lines = stub.rstrip().count("\n") + 1
@@ -231,7 +231,7 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
 
 
 def _has_body(tree: ast.Module | None, entry_point: str, stub_lines: int) -> bool:
-    """Return whether the entry point's function has a statement behind the stub's lines."""
+    """Return whether the entry point's function has a statement after the stub's lines."""
     if tree is None or any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
         return False
     body: list[ast.stmt] = tree.body
@@ -265,7 +265,7 @@ def _indent(line: str) -> str:
 
 
 def parse(source: str) -> ast.Module | None:
-    """Return the syntax tree of a source, or None if it has none."""
+    """Return the syntax tree of a source, or None if it does not parse."""
     try:
         return _tree(source)
     except UNREADABLE:

@@ -30,7 +30,7 @@ parse is repaired if this is safe (`python_source`). Other code in the block sta
 
 Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
 
-Fences are those of Markdown; the language is the first word behind them, in any usual spelling (`py`, `{.python}`,
+Fences are those of Markdown; the language is the first word after them, in any usual spelling (`py`, `{.python}`,
 `python:main.py`). Beyond Markdown, for models that leave one out:
 
     - an opening fence with a language ends a block that is still open
@@ -91,7 +91,7 @@ _PLAIN = rf"(?:{PLAIN_END}|\[/?INST\]|<unk>|(?:<pad>)+|<reserved_\d+>)"
 """The tokens that end a turn, or begin the next one."""
 
 _END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
-"""`<|im_end|>` in the text, unless a quote behind it makes it part of a string."""
+"""`<|im_end|>` in the text, unless a quote after it makes it part of a string."""
 
 _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
 """An end token after code or alone on a line. After a blank it is a word of a comment."""
@@ -138,7 +138,7 @@ _CLOSING_TAG = re.compile(r"(?=</[A-Za-z][\w-]*>)")
 _SHIFTED = re.compile(
     r"^([ \t]+|> ?|>>> )(?:(?:async[ \t]+def|def|class|import|from)[ \t]+[^\W\d]|@[^\W\d])", re.MULTILINE
 )
-"""Such a line indented, quoted, or behind a prompt."""
+"""Such a line indented, quoted, or after a prompt."""
 
 _OTHER_CODE_LINE = re.compile(
     r"^[ \t]*(?:#include\b|#!|using [\w:.]+|import [\w.*]+;|package \w+|<\?php|module \w+|program \w+"
@@ -209,7 +209,7 @@ def extract_code(
     """Return the program of a response, or None if it holds none."""
     language = language_name(language)
     text = _answer_text(response)
-    # A mark of an end may be a word of prose, with the program behind it.
+    # A mark of an end may be a word of prose, with the program after it.
     for part in dict.fromkeys((_up_to_end(text), text)):
         label, _, below = part.partition("\n")
         # The prompt may end with the backticks of an opening fence alone.
@@ -599,7 +599,7 @@ class _Fence:
     mark: str
     """Its backticks or tildes."""
     info: str
-    """The text behind the fence's mark."""
+    """The text after the fence's mark."""
 
     def closes(self, opening: _Fence) -> bool:
         return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
@@ -625,7 +625,7 @@ def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
 
 
 def opened_block(prompt: str) -> str:
-    """Return the text behind the opening fence that a prompt ends with; "" where its fences are closed."""
+    """Return the text after the opening fence that a prompt ends with; "" where its fences are closed."""
     blocks = fenced_blocks(prompt) if "```" in prompt else []
     return "" if not blocks or blocks[-1].closed else blocks[-1].text
 

@@ -10,7 +10,7 @@
 An error that the `problem` allows ("absolute or relative error 10^-6") holds where the checker of `stdio` names none.
 
 The program runs in the strongest sandbox that the machine gives (evidence `tier`). What the tests expect is never in
-the same process, save where the evidence says so (`isolation: one_process`). The score is None where the suite is
+the same process, save where the evidence says so (`isolation: one_process`). The score is None if the suite is
 broken (`verifier_error`) or the sandbox failed (`sandbox_error`), never because of the program.
 """
 

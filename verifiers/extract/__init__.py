@@ -7,7 +7,7 @@ It is looked for in this order, in what stands after the thinking; the last one 
     hashes          #### x on the last line, further up if no other value follows, or anywhere if x is a plain number
     phrase          the answer is x, Answer: x, **Final Answer** x, la respuesta es x, 答案是x, 故选B ...
     a_line          A: x on the last line
-    json            {"answer": x} at the end, nested or in a fence, with courtesies behind it (`objects`)
+    json            {"answer": x} at the end, nested or in a fence, with courtesies after it (`objects`)
     whole_response  x, where the whole response is one short expression, number or word
     first_line      x, where `Explanation: ...` stands below it and concludes with no other value
     last_line       x, where the last line is one expression

@@ -456,7 +456,7 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def bold_words(response: str) -> str | None:
-    """Return the words that alone are set in bold in the last line: `It was **Tom Watson**.`; None where in doubt."""
+    """Return the words that alone are set in bold in the last line: `It was **Tom Watson**.`; None if in doubt."""
     line = final_part(response).rstrip().rpartition("\n")[2][:MAX_LINE_CHARS]
     match = _BOLD.search(line)
     if match is None or _BOLD.search(line, match.end()) is not None or is_conditional(line) or _UNSURE.search(line):

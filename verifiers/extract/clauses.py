@@ -11,7 +11,7 @@ r"""Reads the clause that a value stands in: who says it, of which answer, of wh
     答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            the same in Chinese
 
 A clause with a subordinate one asserts it where it has a word that does (`conclude`, `fact`) and no turn, or two: so a
-word that is not known asserts nothing. Behind an answer, a sentence takes it back that calls it wrong, withdraws it, or
+word that is not known asserts nothing. After an answer, a sentence takes it back that calls it wrong, withdraws it, or
 only says no (`takes_back`):
 
     \boxed{5}. On reflection, this is wrong.    \boxed{5}. I take it back.     Answer: 5. Nope.    Answer: 5 (kidding)
@@ -91,7 +91,7 @@ def _disowns(before: str, after: str) -> bool:
 
 
 def restates(value: str, after: str) -> bool:
-    """Return whether the words behind a number put another one in its place: `5 (that is, 6)`."""
+    """Return whether the words after a number put another one in its place: `5 (that is, 6)`."""
     match = _CLAUSE["restated"].match(after)
     return match is not None and plain_number(match["other"].strip("$")) != plain_number(value.strip("$ "))
 
@@ -185,7 +185,7 @@ def affirms(before: str) -> bool:
 
 
 def takes_back(tail: str, *, is_letter: bool = False) -> bool:
-    """Return whether one of the first sentences behind an answer calls it wrong, withdraws it or only says no.
+    """Return whether one of the first sentences after an answer calls it wrong, withdraws it or only says no.
 
     is_letter: the answer is the letter of an option, whose text may be `no`.
     """

@@ -1,4 +1,4 @@
-r"""Cuts off what ends a response behind its answer and says nothing of the problem.
+r"""Cuts off what ends a response after its answer and says nothing of the problem.
 
     The total is 12.\n\nI hope this helps! Let me know if you have questions.    The total is 12.
     So x = 12. ∎                                                                 So x = 12.

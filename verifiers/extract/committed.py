@@ -161,7 +161,7 @@ _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer"
 MAX_BOXES = 16
 """The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
-"""More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
+"""More braces and commands than this are not an answer. Stops boxes with hundreds of thousands of braces."""
 MAX_DENIAL_CHARS = 160
 """Characters before and after a box that are searched for words that deny it."""
 MAX_OPTION_CHARS = 40
@@ -258,7 +258,7 @@ _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(
 """A line of one part: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 MAX_PART_LINES_CHARS = 1_000
-"""Numbered parts are searched in so many characters at the end of a text."""
+"""Numbered parts are searched in this many characters at the end of a text."""
 
 
 def final_part(response: str) -> str:
@@ -521,8 +521,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     """Return the answer that `response` commits to, or None. problem: its text, so that its numbers are not taken as an
     answer.
 
-    several: gold has several answers. Boxes that stand together are then its parts. If it is a number, as many boxes
-    anywhere in the response are its parts.
+    several: gold has several answers. Boxes that stand together are then its parts. If it is a number, that many
+    boxes anywhere in the response are its parts.
     """
     parts = answering_parts(response)
     for part in parts:
@@ -625,7 +625,7 @@ def _in_json(part: str) -> Committed | None:
 
 
 def _in_numbered_lines(part: str, several: int) -> str | None:
-    """Return the last lines where they number as many parts as gold has, alone or behind an announcement.
+    """Return the last lines where they number as many parts as gold has, alone or after an announcement.
 
     The answers are:            a line that announces; `The values that fail are:` does not
     (a) 900

@@ -315,7 +315,7 @@ def _is_framed(before: str, after: str) -> bool:
 
 
 def is_doubted(before: str, after: str) -> bool:
-    """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
+    """Return whether the words before and after a value deny or doubt it, or put it into another mouth."""
     if _NEXT_SENTENCE.match(after) is not None:
         # Another sentence, for `clauses.takes_back`.
         after = ""
@@ -367,9 +367,9 @@ def is_mere_subject(sentence: str, value: str) -> bool:
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     """Return whether the words next to a value deny or doubt it, or make it a mere bound.
 
-    first: whether its first occurrence counts, as behind an announcement, or its last one.
+    first: whether its first occurrence counts, as after an announcement, or its last one.
     """
-    # Words behind the figures may have been taken for a unit: `4 does`.
+    # Words after the figures may have been taken for a unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)
     value = figures[0] if figures else value
     if not (starts := occurrences(sentence, value)):
@@ -391,7 +391,7 @@ def without_struck(text: str) -> str:
 
 
 def is_negated_later(text: str, value: str) -> bool:
-    """Return whether a text behind an answer denies that very value: `5 ... Hmm, 5 is wrong.`"""
+    """Return whether a text after an answer denies that very value: `5 ... Hmm, 5 is wrong.`"""
     for start in occurrences(text[:MAX_LATER_CHARS], value)[:MAX_NUMBERS] if value in text else ():
         before = text[max(0, start - MAX_GOVERNING_CHARS) : start].lower()
         after = text[start + len(value) :][:MAX_GOVERNING_CHARS]

@@ -108,7 +108,7 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
 
 
 def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
-    """Return the letters that verdicts on all options leave; none where they leave several, None without verdicts."""
+    """Return the letters that verdicts on all options leave; empty if these are too many, None without verdicts."""
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):
         return None

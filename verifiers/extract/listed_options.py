@@ -33,7 +33,7 @@ _PATTERNS = (
         rf"(?:{_FONT}{{1,2}}|(?<![\w\\)]))[(（]\s{{0,2}}{_FONT}?([A-J])\}}?\s{{0,2}}[)）]"
         r"(?:(?:\s|\\ |~){0,3}\}){0,2}"
     ),
-    # The labels are A.   A、   A)   A:   at the start of a line, behind a blank, a question or a semicolon.
+    # The labels are A.   A、   A)   A:   at the start of a line, after a blank, a question or a semicolon.
     re.compile(r"(?:(?<=\s)|^|(?<=[?？。:：）)$;；]))\**([A-J])\**\s{0,2}[.．、)）:：](?!=)", re.MULTILINE),
     # The labels are (a)   a)   each on a line of its own, where parts of a question stand as well.
     re.compile(r"^\s{0,8}\(?([a-j])[.)](?=\s)", re.MULTILINE),
@@ -106,15 +106,15 @@ def find_options(prompt: str) -> Options | None:
 
 @lru_cache(maxsize=1_024)
 def option_texts(problem: str) -> tuple[str, ...]:
-    """Return the texts of a problem's options; none where its labels may be those of parts. Problems repeat."""
+    """Return the texts of a problem's options; none if its labels may be those of parts. Problems repeat."""
     options = find_options(problem)
     return () if options is None or options.may_be_parts else options.texts
 
 
 def worded_options(prompt: str, gold: str) -> tuple[str, ...] | None:
-    """Return the last list of options without letters of which one is gold, None where there is none.
+    """Return the last list of options without letters of which one is gold, None if there is none.
 
-    Gold has to be words: numbers and formulas are compared by their value. A list stands behind a colon or behind words
+    Gold has to be words: numbers and formulas are compared by their value. A list stands after a colon or after words
     such as `one of`; one word or another ("even or odd") needs neither.
     """
     bare_gold = _bare_option(gold)
@@ -193,7 +193,7 @@ def _last_run(labels: list[_Label]) -> list[_Label] | None:
 
 
 def _option_texts(prompt: str, run: list[_Label]) -> tuple[str, ...] | None:
-    """Return the text behind each label, or None if one is missing, twice there or too long for an option."""
+    """Return the text after each label, or None if one is missing, twice there or too long for an option."""
     raw = [prompt[label.end : following.start] for label, following in pairwise(run)]
     last = prompt[run[-1].end :].lstrip(" \t\n~")
     line_end = last.find("\n", max(last.find("[/asy]"), 0))

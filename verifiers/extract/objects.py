@@ -24,7 +24,7 @@ from truegold.verifiers.extract.stated_values import PATTERNS
 MAX_CHARS = 20_000
 """Longer objects are not read, and only so much of the end of a response is searched for one."""
 MAX_NESTING = 3
-"""An answer inside of so many objects is still read."""
+"""The depth of nested objects at which an answer is still read."""
 MAX_OBJECTS = 8
 """Objects of a response that are read at most. Stops thousands that are opened and never closed."""
 
@@ -56,7 +56,7 @@ _KEYS = (
     frozenset({"final", "result", "output", "solution", "choice", "option", "selectedoption", "correctoption"}),
     _DECIMALS,
 )
-"""Names of what holds the answer, the clearest first."""
+"""Names of fields that hold the answer, the clearest first."""
 _JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
 _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 
@@ -81,9 +81,10 @@ def answer_in_json(text: str) -> str | None:
 
 
 def answer_in_box(text: str) -> str | None:
-    """Return the answer of an object that LaTeX typesets in a box, or None if it is none, empty where it has none.
+    """Return the answer in a JSON object that LaTeX typesets in a box, or None if the text is not such an object.
 
-    An object in braces that names no answer may itself be one.
+    The answer is empty for an object without braces that names no answer. One with braces returns None in this case,
+    because it may be the answer itself.
     """
     if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
         return None
@@ -123,7 +124,7 @@ class Stated(NamedTuple):
 
     text: str
     behind: str
-    """The text behind the last object."""
+    """The text after the last object."""
 
 
 def answer_at_end(text: str) -> Stated | None:

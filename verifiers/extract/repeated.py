@@ -16,7 +16,7 @@ from truegold.verifiers.extract.stated_values import MARKS
 from truegold.verifiers.extract.statements import narrow
 
 MAX_CLOSING_CHARS = 120
-"""The longest words before a value, and the longest sentence behind it, that are compared."""
+"""The longest words before a value, and the longest sentence after it, that are compared."""
 MIN_VALUES = 3
 """Fewer different values are a correction."""
 MAX_ASIDE_CHARS = 3

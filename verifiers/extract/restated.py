@@ -1,15 +1,15 @@
-r"""Reads sentences that restate the problem with its answer, and cuts off those that explain one.
+r"""Reads the answer from sentences that repeat the problem, and removes sentences that explain the answer.
 
-    "What were Nike's current assets at the end of 2019?"
-    Nike had current assets of $16,525 million at the end of 2019.      $16,525 million: 2019 is the problem's
+    response                                                            result
+    Nike had current assets of $16,525 million at the end of 2019.      ... $16,525 million at the end of X., if the
+                                                                        problem names 2019
     The ratio is 1.73. This is calculated by dividing 26 by 15.         The ratio is 1.73.
-    The ratio is 26/15. This is found to be 1.73.                       as it is: the last sentence goes on
-
+    The ratio is 26/15. This is found to be 1.73.                       unchanged: the last sentence has a result
     There are three objects left on the table.                          There are 3 objects left on the table.
     还剩四分之三。                                         还剩 3/4。
-    "Is Crimson the minimum?"   Crimson is not the minimum.             no
+    Crimson is not the minimum.                                         no, for "Is Crimson the minimum?"
 
-Not covered: numbers that the problem writes otherwise, as `two thousand` and 2,000.
+A number is recognised only as the problem spells it: `two thousand` does not match 2,000.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from truegold.verifiers.written_numbers import (
 )
 
 MAX_PROBLEM_CHARS = 20_000
-"""Characters of a problem that are searched for numbers at most."""
+"""Characters at the start or the end of a problem that are searched. Longer responses are not read as yes or no."""
 MAX_TAIL_CHARS = 2_000
-"""Characters at the end of a response that are read."""
+"""Characters at the end of a response that are read, and at the end of a problem that are searched for a question."""
 MAX_EXPLANATIONS = 4
+"""Explaining sentences that are removed at most."""
 
 _NUMERAL = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _COUNT = re.compile(
@@ -41,8 +42,9 @@ _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _PLANS = re.compile(ANY_OF["plan_nouns"])
 _CHINESE = rf"[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]{{1,20}}"
 _CHINESE_PARTS = re.compile(rf"(负?)(?:({_CHINESE})又)?({_CHINESE})分之({_CHINESE}|\d{{1,20}}(?:\.\d{{1,20}})?)")
-"""四分之三, 二又二分之一, 百分之五十, 百分之37."""
+"""Matches Chinese fractions and percentages: 四分之三, 二又二分之一, 百分之五十, 百分之37."""
 MAX_STATEMENT_CHARS = 400
+"""Longer sentences are not compared with the question."""
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
 _ASKED = re.compile(rf"(?:^|[.!?:：]\s*|\n\s*)({_AUXILIARIES})\s([^?\n]{{3,400}})\?", re.IGNORECASE)
 _ASKING = re.compile(rf"\W*(?:{_AUXILIARIES})\b", re.IGNORECASE)
@@ -67,7 +69,7 @@ _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
 
 def without_given_numbers(text: str, problem: str) -> str | None:
-    """Return the end of a text with X for the numbers that the problem has, or None if it has none of them."""
+    """Return the end of a text with the problem's numbers replaced by X, or None if no number of the problem occurs."""
     numerals = set(_NUMERAL.findall(problem[:MAX_PROBLEM_CHARS]))
     tail = text[-MAX_TAIL_CHARS:]
     masked = _NUMERAL.sub(lambda match: "X" if match[0] in numerals else match[0], tail)
@@ -75,7 +77,10 @@ def without_given_numbers(text: str, problem: str) -> str | None:
 
 
 def with_counts(text: str, problem: str | None) -> str | None:
-    """Return the last line with the number word that counts what the problem speaks of in digits, or else None."""
+    """Return the last line with its number word in digits, or None if that word does not count things of the problem.
+
+    "How many objects are left?"      There are three objects left.      There are 3 objects left.
+    """
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
     if _SECOND_THOUGHT.search(line) is not None:
         return None
@@ -90,7 +95,7 @@ def with_counts(text: str, problem: str | None) -> str | None:
 
 
 def with_chinese_parts(text: str) -> str | None:
-    """Return the last line with its Chinese fractions and percentages in digits, or None if it has none."""
+    """Return the last line with Chinese fractions and percentages in digits, or None if it has neither."""
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
     digits = _CHINESE_PARTS.sub(_in_digits, line)
     return None if digits == line else digits
@@ -109,9 +114,10 @@ def _in_digits(match: re.Match[str]) -> str:
 
 
 def affirms(problem: str, response: str) -> bool | None:
-    """Tell whether the first or the last sentence of a response says what the problem asks, or denies it in its words.
+    """Return True if a response answers yes by repeating the question as a statement, and False if it negates it.
 
-    None: it does neither, or one of them each. The order of the words counts: whose number is greater is in it.
+    The first and the last sentence are read. Return None if neither repeats the question, or if they contradict each
+    other. Words must come in the order of the question, because "A is greater than B" is not "B is greater than A".
     """
     questions = dict.fromkeys(_ASKED.findall(problem[-MAX_TAIL_CHARS:]))
     if len(questions) != 1 or len(response) > MAX_PROBLEM_CHARS or _SECOND_THOUGHT.search(response):
@@ -133,13 +139,13 @@ def _says(key: list[str], sentence: str, auxiliary: str) -> bool | None:
 
 
 def _words(text: str, auxiliary: str) -> list[str]:
-    """Return the words of a sentence without auxiliaries and articles, in the singular."""
+    """Return the words of a sentence without auxiliaries and articles, and without plural endings."""
     idle = _IDLE | {auxiliary.casefold()}
     return [word.rstrip("es") or word for word in _WORD.findall(text.casefold()) if word not in idle]
 
 
 def restatement(text: str, problem: str) -> str | None:
-    """Return the value of a last sentence that says nothing but what the problem asks, with one number in it.
+    """Return the only number of the last sentence if its other words come from the question, else None.
 
     "How many of them can't he buy?"      He can't buy 5 of them.      5
     """
@@ -155,7 +161,7 @@ def restatement(text: str, problem: str) -> str | None:
 
 
 def without_explanations(text: str) -> str:
-    """Return a text without the sentences at its end that say where the value before them comes from."""
+    """Return a text without the sentences at its end that explain how the value before them was found."""
     text = text.rstrip()
     for _ in range(MAX_EXPLANATIONS):
         starts = [match.end() for match in _SENTENCE_START.finditer(text, max(0, len(text) - MAX_TAIL_CHARS))]

@@ -34,10 +34,10 @@ A response that announces nothing answers by what its last line concludes (`last
     x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
     So there is no solution.        no solution
 
-At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
-lines further up, lines of code and of tables.
+At most one value is read, from a line that the response cannot choose, so naming several values earns nothing. Not
+covered: lines further up, lines of code and of tables.
 
-An answer may be taken back behind its announcement (`retraction`):
+An answer may be taken back after its announcement (`retraction`):
 
     Answer: 5? No: 6                           6
     The answer is 12? No, wait: 13.            13
@@ -78,7 +78,7 @@ _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.
 _ABOUT = re.compile(rf"(?:[,\s]*(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*){{1,4}}")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _LABELLED_TEXT = re.compile(r"[A-J]\.\s+(\S[^.!?\n]{0,80})\.?")
-"""B. Rome: a letter and the text of its option, which are no two sentences."""
+"""B. Rome: a letter and the text of its option, which are one sentence."""
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
 MAX_RETRACTION_CHARS = 400
@@ -253,7 +253,7 @@ def _without_strays(text: str) -> str:
 
 
 def retraction(tail: str, answer: str | None) -> str | None:
-    """Return what the text behind an answer puts in its place.
+    """Return what the text after an answer puts in its place.
 
     None: it takes nothing back. An empty text: it takes the answer back and names no other.
     """
@@ -294,7 +294,7 @@ def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
 
 
 def is_withdrawn(tail: str, answer: str) -> bool:
-    """Return whether the text behind an answer takes it back at once, or thinks anew and comes to none, or gives up."""
+    """Return whether the text after an answer takes it back at once, or thinks anew and comes to none, or gives up."""
     if not tail.strip(_ENDING):
         return False
     near = tail[:MAX_RETRACTION_CHARS]
@@ -399,7 +399,7 @@ def _is_quoted(line: str, start: int, end: int) -> bool:
 
 
 def after_a(line: str) -> str | None:
-    """Return what stands behind the `A:` of a line, or None."""
+    """Return the text after the `A:` of a line, or None."""
     match = _LAST_LINE_A.fullmatch(line[: stated_values.MAX_LINE_CHARS])
     return match.group(1) if match else None
 

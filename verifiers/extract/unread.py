@@ -1,4 +1,4 @@
-r"""Tells an answer that was not read from no answer, by the end of a response.
+r"""Tells unread answers from missing ones by the end of a response.
 
     We add them up. Together seventy-two dollars it is.    `ends_with_value`: an answer may stand there
     <respuesta>72</respuesta>                              the same
@@ -27,7 +27,7 @@ from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plai
 GUESSED = ("first_line", "last_line", "conclusion")
 """Forms of an answer that nothing announces."""
 END_CHARS = 600
-"""An answer stands within so many characters before the end of a response."""
+"""An answer stands within this many characters before the end of a response."""
 MAX_GOLD_CHARS = 200
 """A longer gold is not looked for."""
 SHORT_CHARS = 3

@@ -21,7 +21,7 @@ MAX_MEMORY_BYTES = 64 << 20
 """Memory of one comparison, besides that of sympy itself. Stops expressions that expand until the machine swaps."""
 
 PROBE_DIGITS = 40
-"""Two numbers are worked out to so many digits before they are believed to be equal."""
+"""Two numbers are worked out to this many digits before they are believed to be equal."""
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3

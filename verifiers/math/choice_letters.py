@@ -43,7 +43,7 @@ _SEVERAL_LETTERS = re.compile(
 )
 """Signs that an answer names several letters, or takes its letter back: A or B, A/B, not B."""
 MAX_HEAD_CHARS = 60
-"""How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
+"""How far into an answer its letters are looked for. After that, `or` belongs to the text of the choice."""
 MAX_CHOICE_CHARS = 400
 """Only the end of a long answer says what it commits to."""
 _CHOICE_AND_VALUE = re.compile(

@@ -1,7 +1,7 @@
 """Exact values: rationals within a budget, and residues modulo a prime where a number would be too large to write out.
 
 Nothing here is ever larger than MAX_BITS: a power is refused by the length it would have, before it is taken. Two
-numbers that are equal modulo 2^127 - 1 at a point that neither chose are equal, but for odds of about 1 in 10^38
+numbers that are equal modulo 2^127 - 1 at a point that neither chose are equal, except for odds of about 1 in 10^38
 (Schwartz 1980, Zippel 1979).
 """
 
@@ -79,7 +79,7 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of 
 
 
 def base_value(node: BaseN) -> int | None:
-    """Return the value of a numeral, or None where a digit is not one of its base."""
+    """Return the value of a numeral, or None if a digit is not one of its base."""
     try:
         return int(node.digits, node.base)
     except ValueError:

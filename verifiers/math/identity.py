@@ -39,10 +39,10 @@ from truegold.verifiers.math.tree import (
 )
 
 CONSTANT_BITS = 320
-"""Two constants are compared once, to so many bits. They do not agree by chance to 95 digits."""
+"""Two constants are compared once, to this many bits. They do not agree by chance to 95 digits."""
 
 POINT_BITS = 128
-"""Expressions are compared at several points, to so many bits at each."""
+"""Expressions are compared at several points, to this many bits at each."""
 
 MAX_BITS = 1_600
 """The precision in bits for a second comparison, if the difference is lost in rounding."""
@@ -152,7 +152,7 @@ def same_growth(gold: Node, answer: Node) -> bool:
         return False
     names = symbols(gold_term)
     if mark.name in _FREQUENCIES and not names <= _SIZE_LETTERS:
-        return False  # \\omega t and \\omega/9 are no growth.
+        return False  # \\omega t and \\omega/9 are not growth.
     ratios: list[mpfr] = []
     for size in _SIZES:
         point = {name: Num(mpq(size)) for name in names}
@@ -186,7 +186,7 @@ def approximate(node: Node) -> mpfr | None:
 
 
 def value_at_point(node: Node, names: frozenset[str]) -> mpc | None:
-    """Return the value of an expression at one point for its variables, or None if it has none."""
+    """Return the value of an expression at one point for its variables, or None if it is undefined there."""
     evaluator = _evaluator(POINT_BITS, True)
     try:
         return mpc(evaluator.value(node, _as_balls(next(_points(names, _NO_KINDS)), evaluator)).midpoint)

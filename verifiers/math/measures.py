@@ -25,7 +25,7 @@ from truegold.verifiers.math.vocabulary import WORDS
 MAX_POWER = 12
 """The highest power of one unit. Stops `m^999999999`."""
 MAX_UNIT_CHARS = 30
-"""Longer words are no unit. Stops 立方立方立方..., whose heads are taken off one by one."""
+"""Longer words are not read as a unit. Stops 立方立方立方..., whose heads are taken off one by one."""
 REMEMBERED_WORDS = 4_096
 """Words that are remembered with their units."""
 
@@ -39,7 +39,7 @@ class Unit:
     dimension: tuple[tuple[str, int], ...]
     """The base units with their powers, as in (("m", 1), ("s", -1)); a label has none."""
     label: str = ""
-    """The nouns that are no unit that this table knows, in the singular; empty for `units`, which may be any."""
+    """The unknown noun that stands for a unit, in the singular: `apple`. Empty for general nouns such as `units`."""
     zero: mpq = field(default_factory=mpq)
     """The number that is added to a number of this unit before it is multiplied: 273.15 for degrees Celsius."""
     per: str = field(default="", compare=False)
@@ -103,7 +103,7 @@ POWERS_BEFORE, POWERS_BEHIND = (
     {word: power for power, words in enumerate(_TABLES["words"][side], 2) for word in words.split()}
     for side in ("before", "behind")
 )
-"""Words that make a power of the unit behind them (`square`) and before them (`squared`)."""
+"""Words that make a power of the unit after them (`square`) and before them (`squared`)."""
 _ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
 """Angles in radians: a number, and the power of pi that it is multiplied by."""
 _IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})
@@ -142,7 +142,7 @@ def multiply_units(a: Unit, b: Unit) -> Unit:
     for name, p in b.dimension:
         powers[name] = powers.get(name, 0) + p
     dimension = tuple(sorted((name, p) for name, p in powers.items() if p and name != "ratio"))
-    # `m/cm` is a number, and no label that may be left out.
+    # `m/cm` is a number rather than a label that may be left out.
     return Unit(a.factor * b.factor, dimension or (("ratio", 1),))
 
 
@@ -175,6 +175,7 @@ def _unit_of_symbol(word: str) -> Unit | None:
 
 
 LABEL = Unit(mpq(1), ())
+"""The unit of plain numbers, and of numbers before a general noun such as `units`."""
 for _definition, _symbols, _taken, _names in _TABLES["metric"].values():
     _unit = _defined(_definition)
     _METRIC |= dict.fromkeys(_symbols.split(), _MetricUnit(_unit, frozenset(_taken.split())))
@@ -203,14 +204,14 @@ HAN_UNITS = frozenset(
 )
 """Units in Chinese, with all prefixes."""
 _IDLE_NOUNS = WORDS["idle_nouns"]
-"""Words behind a number that are no unit, known or unknown."""
+"""Words after a number that are neither a known unit nor a label."""
 
 _MEASURE_WORDS = WORDS["measure_words"]
 """Chinese words between a number and what it counts, each of which may stand for another."""
 
 
 def label_unit(word: str) -> Unit:
-    """Return the label that a noun is, in the singular."""
+    """Return a label for a noun, in the singular."""
     lower = word.lower()
     if lower in _IDLE_NOUNS:
         return LABEL
@@ -263,7 +264,7 @@ def _compound_unit(word: str) -> Unit | None:
 
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def symbols_side_by_side(word: str, most: int = 3) -> tuple[str, ...]:
-    """Return the symbols that `Nm`, `kgm` or `Pas` consist of; none where it is something else."""
+    """Return the symbols that `Nm`, `kgm` or `Pas` consist of; empty for other words."""
     if word not in _EXACT and _unit_of_symbol(word) is not None:
         return (word,)
     for length in range(len(word) - 1, 0, -1) if most > 1 else ():

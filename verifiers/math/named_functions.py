@@ -104,7 +104,7 @@ def _letter_of(match: re.Match[str]) -> str:
 
 
 def _argument(text: str, start: int) -> str | None:
-    """Return what stands in the brackets that open before `start`, where it is made of numbers."""
+    """Return the contents of the brackets that open before `start`, if they are made of numbers."""
     depth = 1
     for index in range(start, min(len(text), start + 200)):
         depth += (text[index] == "(") - (text[index] == ")")

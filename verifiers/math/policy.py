@@ -27,7 +27,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 
 REMEMBERED_PROBLEMS = 1_024
 MAX_QUANTITY_CHARS = 40
-"""Longer golds are no number with a letter."""
+"""Longer golds are not a number with a letter."""
 _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 """The T of a gold of `5T`."""
 _IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
@@ -67,7 +67,7 @@ class Policy:
     or a unit is a measured number, and an answer of two figures or more may differ by a hundredth of it; a whole gold
     of three digits is answered by a decimal that rounds to it, a fraction or a root by a decimal of three figures."""
     decimals: int | None = None
-    """Numbers must agree only to so many decimals."""
+    """Numbers must agree only to this many decimals."""
     tolerance: float | None = None
     """Numbers may differ by this relative error."""
     answer_digits: int | None = None
@@ -76,7 +76,7 @@ class Policy:
     """convert: a unit that one side leaves out is understood, another one is converted (5 cm is 50 mm) or else wrong.
     strict: where gold has a unit, the answer needs one. ignore: only the numbers count."""
     letters: Literal["auto", "units", "variables"] = "auto"
-    """The meaning of the letter in a gold of `5T`. auto: a unit behind a blank (`5 T`), and where the answer has a
+    """The meaning of the letter in a gold of `5T`. auto: a unit after a blank (`5 T`), and where the answer has a
     unit; else a variable. units: a unit in any case, so that 5 answers. variables: a variable in any case."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so a bare gold of 50 is not 50%; gold with a percent sign may be answered without it.
@@ -202,7 +202,7 @@ def seconds_left() -> float:
 
 
 def digit_steps(bits: int) -> int:
-    """Return the steps of one operation on rationals of so many bits, including their common divisor."""
+    """Return the steps of one operation on rationals of this many bits, including their common divisor."""
     return 1 + bits * bits // 1_000_000
 
 

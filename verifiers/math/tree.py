@@ -60,7 +60,7 @@ class Num(Node):
 
     value: mpq
     decimals: int | None = None
-    """How many digits stood behind the point, or None if the number was written without one."""
+    """How many digits stood after the point, or None if the number was written without one."""
     last_power: int | None = None
     """The power of ten that the last digit of `5.99e24` counts; None for other numbers."""
 
@@ -257,7 +257,7 @@ class Family(Node):
 
 @dataclass(slots=True, eq=False)
 class Text(Node):
-    """Words that are no mathematics, in lower case."""
+    """Words that are not mathematics, in lower case."""
 
     words: tuple[str, ...]
 

@@ -150,7 +150,7 @@ _WORKED = re.compile(
 """0.68 (5,121.3 / 7,491.5): a value and how it was worked out."""
 _MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 RESPONSES = Policy(percent="either")
-"""The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
+"""The default for whole responses: a percent sign after the very number that gold is counts as a unit."""
 _SCALE = re.compile(
     r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
     r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
@@ -255,7 +255,7 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
 
 @lru_cache(maxsize=REMEMBERED_GOLDS)
 def count_answers(gold: str | None) -> int:
-    """Return the number of items if gold is a list or a set, else 0. As many boxes may be one answer."""
+    """Return the number of items if gold is a list or a set, else 0. The most boxes that may be one answer."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return 0
     with StepBudget(separate=True):
@@ -594,7 +594,7 @@ def _count_elements(tree: Node) -> int:
 class MathVerifier:
     """Compares answers of mathematics by their values: 1/2, 0.5 and \\frac{2}{4} are the same.
 
-    The default policy is that of `equivalent` but for percentages: `25%` answers a gold of 25. Where the problem is
+    The default policy is that of `equivalent` except for percentages: `25%` answers a gold of 25. Where the problem is
     known and speaks of no percentage, it does not.
     """
 
@@ -665,7 +665,7 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
 
 def _judge_words(response: str, gold: str, problem: str | None, policy: Policy, verdict: Verdict) -> Verdict:
     """Return the verdict on words that stand alone: in bold, as the whole response, as what was taken out of it,
-    or behind the verb of the last sentence."""
+    or after the verb of the last sentence."""
     in_bold, whole = bold_words(response), final_part(response).strip()
     mark = whole if whole.strip("\ufe0f") in MARKS_OF_TRUTH else None
     for kind, alone in (("bold", in_bold), ("whole_response", mark)):

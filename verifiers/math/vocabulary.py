@@ -1,7 +1,10 @@
-r"""Words, commands of LaTeX and signs that the reader of mathematical answers knows, as `vocabulary.toml` lists them.
+r"""Lookup tables of words, LaTeX commands and signs for the reader of mathematical answers, from `vocabulary.toml`.
 
-Units are in `measures`, number words in `written_numbers`. `COMMANDS` also serves to tell `\\frac`, a command whose
-backslash was doubled, from `\\x`, the start of a row.
+    RELATIONS["leq"]           "<="
+    MONTHS[0]                  "january"
+    HALVES_OF_DAY["下午"]       "pm"
+
+Units are in `measures`, number words in `written_numbers`.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from importlib.resources import files
 _TABLES = tomllib.loads(files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8"))
 
 WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLES["words"].items()}
+"""Maps the name of a list in `[words]` to its words."""
 
 ANY_OF = {name: "|".join(alternatives) for name, alternatives in _TABLES["patterns"].items()}
-"""Alternatives of patterns, by what they tell."""
+"""Maps the name of a list in `[patterns]` to one regular expression that matches any of its entries."""
 
 
 def spellings(table: dict[str, str | list[str]]) -> dict[str, str]:
-    """Return the meaning of each spelling that a table lists behind its meaning."""
+    """Invert a table: `{"tan": "tg"}` becomes `{"tg": "tan"}`, and each spelling of a list gets an entry."""
     return {
         spelling: meaning
         for meaning, listed in table.items()
@@ -27,27 +31,33 @@ def spellings(table: dict[str, str | list[str]]) -> dict[str, str]:
 
 
 GREEK: dict[str, str] = _TABLES["greek"]
+"""Maps the command of a Greek letter to the letter: `alpha` to α."""
 CANONICAL_GREEK = spellings(_TABLES["greek_variants"])
+"""Maps a variant of a Greek letter to its plain name: `varphi` to `phi`."""
 GREEK_NAMES = frozenset(GREEK) | CANONICAL_GREEK.keys() | {"ell", "hbar"}
+"""Commands of Greek letters and of the letters ell and hbar."""
 FUNCTIONS = {name: name for name in WORDS["functions"]} | spellings(_TABLES["functions"])
-"""The name of each function by its spellings."""
+"""Maps each spelling of a function to its name: `tg` to `tan`."""
 TEXT_FUNCTIONS = {name: FUNCTIONS[name] for name in FUNCTIONS.keys() - WORDS["no_text_functions"]} | {
     "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth",
 }  # fmt: skip
-"""Functions in a text command."""
+"""Functions that are also recognised in a text command, as in `\\text{sin}`."""
 OPERATORS = FUNCTIONS | spellings(_TABLES["command_tokens"]["func"])
-"""Functions in `\\operatorname`, which are not words in plain letters."""
+"""Functions in `\\operatorname{...}`, including names such as `rank` that are not read as functions elsewhere."""
 CONSTANTS = spellings(_TABLES["constants"])
+"""Maps each spelling of a constant to its name: `infty` to `inf`."""
 RELATIONS = spellings(_TABLES["relations"])
-"""The relations by symbol or command."""
+"""Maps a symbol or command to its relation: `lt` to <."""
 IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS["text_commands"]
+"""Commands that have no meaning, that change how their argument looks, and whose argument is text."""
 MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
+"""Environments that are a matrix, and environments that hold lines."""
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
 COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
     TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),
 )  # fmt: skip
-"""Every command that the reader does something with."""
+"""All commands that the reader knows. They tell `\\\\frac`, whose backslash is doubled, from `\\\\x`, a new row."""
 
 _COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
     **{name: ("big", text) for name, text in _BIG_OPERATORS.items()},
@@ -58,7 +68,7 @@ _COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(WORDS["binomials"], ("cmd", "binom")),
     **dict.fromkeys(WORDS["fractions"], ("cmd", "frac")),
 }
-"""The later lines win: `pi` is a constant rather than a letter."""
+"""Maps a command to the kind and the text of its token. Later lines win: `pi` is a constant rather than a letter."""
 COMMAND_TOKENS: dict[str, tuple[str, str]] = {
     **{name: token for name, token in _COMMAND_FAMILIES.items() if name not in IGNORED},
     **{
@@ -67,50 +77,59 @@ COMMAND_TOKENS: dict[str, tuple[str, str]] = {
         for name, text in spellings(table).items()
     },
 }
-"""The kind and the text of the token that a command of LaTeX is, for commands that are one token."""
+"""Maps a command that makes one token to the kind and the text of that token."""
 
 STOP_WORDS = WORDS["stop"]
-"""Words that do not count when two phrases are compared."""
+"""Words that are ignored when two phrases are compared."""
 FORMULAS = {name.replace(" ", ""): formula for formula, names in _TABLES["formulas"].items() for name in names}
-"""The formula of a substance by its name, without blanks."""
+"""Maps the name of a substance, without blanks, to its formula: `carbondioxide` to CO2."""
 ELEMENTS = {symbol: protons for protons, symbol in enumerate(_TABLES["words"]["elements"].split(), 1)}
-"""The number of protons by the symbol of an element."""
+"""Maps the symbol of an element to its number of protons."""
 ELEMENT_NAMES = dict(zip(_TABLES["words"]["element_names"].split(), ELEMENTS, strict=True)) | {
     "aluminum": "Al", "cesium": "Cs", "sulphur": "S",
 }  # fmt: skip
-"""The symbol of an element by its name."""
+"""Maps the name of an element to its symbol."""
 NAMED_WORDS = spellings(_TABLES["values"])
-"""The name of a value by the words for it."""
+"""Maps a phrase for a value to the name of the value: `no solution` to `empty`."""
 MARKS_OF_TRUTH = {mark: name for mark, name in NAMED_WORDS.items() if len(mark) == 1 and not mark.isalpha()}
-"""Whether a mark that stands alone says yes or no: ✓, ×."""
+"""Maps a mark that is the whole answer, such as ✓ or ×, to its truth value."""
 SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {
     letter: rf"\{name} " for name, letter in GREEK.items()
 }
-"""The text that is read in place of a character, by the character."""
+"""Maps a character to the text that is read in its place: ≤ to `\\le`, α to `\\alpha`."""
 BOUNDS, LABELS = spellings(_TABLES["bounds"]), spellings(_TABLES["labels"])
+"""Maps a phrase before a bound to its relation (`at least` to `\\ge`), and a label to its short form (`minimum` to
+`min`)."""
 HALVES_OF_DAY = spellings(_TABLES["halves_of_day"])
+"""Maps a Chinese word for a part of the day to `am` or `pm`."""
 HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
+"""Maps a command to the number of its leading arguments that only set the look: 1 for `color`."""
 MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekdays"].split()
+"""English names of the months and of the days of the week, in order."""
 DAMAGED: dict[str, str] = _TABLES["damaged"]
-"""Patterns of what a letter of a command has become, by the letter."""
+"""Maps the first letter of a command to a pattern of the escape that it became: in `\\text`, t becomes a tab."""
 HTML: dict[str, str] = _TABLES["html"]
+"""Maps a pattern of HTML to its replacement."""
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
+"""Maps a function to its name in sympy (`arcsin` to `asin`), and to its inverse function (`sin` to `arcsin`)."""
 HALVES_OF_CLOCK, PLAIN_COMMANDS = spellings(_TABLES["halves_of_clock"]), spellings(_TABLES["plain_commands"])
+"""Maps the letters after an hour to a part of the day (`inthemorning` to `am`), and a command to its plain spelling
+(`\\dfrac` to `\\frac`)."""
 EXCLUSIVE = {
     index: (group, kind)
     for group, kinds in enumerate(_TABLES["exclusive"]["groups"])
     for kind, indices in enumerate(kinds)
     for index in indices.split()
 }
-"""The group of indices that exclude each other, and which of them an index is, by the index."""
+"""Maps an index to its group of mutually exclusive indices, and to its meaning within the group: F_x is not F_y."""
 DIRECTIONS = spellings(_TABLES["directions"])
-"""The directions by the words that name them."""
+"""Maps a word for a direction to the direction."""
 BEARINGS: dict[str, int] = {word: int(angle) for word, angle in spellings(_TABLES["bearings"]).items()}
-"""The bearings in degrees from the east, against the clock, by their words."""
+"""Maps a word for a bearing to its angle in degrees, counterclockwise from east."""
 OPPOSITES = {
     word: (axis, side)
     for axis, pair in enumerate(_TABLES["opposites"]["pairs"])
     for side, words in zip((1, -1), pair, strict=True)
     for word in words.split()
 }
-"""The pair of opposites that a word belongs to, and its side in the pair, by the word."""
+"""Maps a word to the number of its pair of opposites, and to its side in the pair, 1 or -1."""

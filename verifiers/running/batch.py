@@ -55,7 +55,7 @@ DEADLINE_S = 60.0
 MAX_TIMEOUTS = 0.1
 """The share of verdicts that may hit their deadline before a run is stopped, by default."""
 HANGING = 8
-"""A verifier that has given none of its first so many verdicts, on more than one problem, hangs."""
+"""A verifier that has given none of its first this many verdicts, on more than one problem, hangs."""
 MIN_ROWS = 64
 """A share of fewer rows says little."""
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"

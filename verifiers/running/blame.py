@@ -40,7 +40,7 @@ AVOIDABLE = "avoidable"
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
-"""Wrong answers to a row, and gold where the row has one, by the form of response."""
+"""Maps a form of response to wrong answers to a row, and to its gold if it has one."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
@@ -81,7 +81,7 @@ def _row(item: Item) -> Item:
 def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> bool:
     """Say whether wrong answers to a row have scores, and gold does in the same form.
 
-    has_sibling: whether another response to the row has a score, which counts where its form is none that is known.
+    has_sibling: whether another response to the row has a score, which decides if its form is unknown.
     """
     golds = [gold for wrong, gold in controls.values() if not scored.isdisjoint(wrong)]
     return any(gold is None or gold in scored for gold in golds) if golds else has_sibling

@@ -58,7 +58,7 @@ class GuardError(TruegoldError):
         super().__init__(message, hint)
         self.args = (message, hint, guard)
         self.guard = guard
-        """The name of what stopped it, as the record of alarms has it."""
+        """The name of the guard that stopped it, as in the record of alarms."""
 
 
 class Preempted(TruegoldError):

@@ -41,7 +41,7 @@ class Execution:
     """The exit code, or the signal's number."""
     stdout: bytes
     stderr: bytes
-    """The beginning of what it wrote there."""
+    """The beginning of its output to stderr."""
     cpu_s: float | None
     """None if the back end does not measure it."""
     wall_s: float

@@ -16,7 +16,7 @@ IDLE_S = 5.0
 """Seconds that a program may spend waiting, for input that never comes or asleep. Stops `sleep(10**6)`."""
 
 WALL_FACTOR = 20.0
-"""The clock may run so many times what a program may take by itself, so that the machine may be busy."""
+"""The clock may run this many times what a program may take by itself, so that the machine may be busy."""
 
 BOX_MB = 64
 """Megabytes that a program may write to its working folder."""
@@ -48,7 +48,7 @@ class Limits:
     memory_mb: int = 1024
     """Resident memory of all its processes."""
     output_mb: float = 16.0
-    """Megabytes that the program may write to stdout, and as many again to stderr."""
+    """Megabytes that the program may write to stdout, and the same to stderr."""
     compile_cpu_s: float = 60.0
     """CPU seconds for compiling, in languages that are compiled."""
     threads: int = 128

@@ -49,7 +49,7 @@ def installed_languages() -> list[str]:
 
 
 def summarize_languages() -> str:
-    """Return the installed languages on one line, editions behind their language: `bash, cpp (03 11 14 20), ...`."""
+    """Return the installed languages on one line, editions after their language: `bash, cpp (03 11 14 20), ...`."""
     editions: dict[str, list[str]] = {}
     for name in installed_languages():
         family = language_name(name)

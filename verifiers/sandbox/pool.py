@@ -108,7 +108,7 @@ _ENVIRONMENT = {
 """The environment of a program, apart from its hash seed. It has no tokens and no keys."""
 
 _LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in ProgramEnd if end.endswith("limit")}}
-"""Ends at a limit, by the supervisor's names."""
+"""Maps the supervisor's name of an end at a limit to the end."""
 
 
 class ZygoteReply(TypedDict, total=False):

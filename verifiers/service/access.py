@@ -91,7 +91,8 @@ def _has_token(request: Request, token: str) -> bool:
 
 
 def read_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks that `--allow` names. Raises ConfigError if one is none, or where all let in everybody."""
+    """Return the networks that `--allow` names. Raises ConfigError if a text is not a network, or if a network contains
+    all addresses."""
     networks: list[Network] = []
     for text in texts:
         try:

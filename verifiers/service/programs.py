@@ -5,10 +5,10 @@ SandboxFusion:
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
 
-Source: sandbox/server/sandbox_api.py. A timeout limits the time of a program, at work or asleep, and its time on the
-clock with a little more (`BUSY_S`). If the machine kept the program waiting for longer, the answer is a SandboxError,
-or TimeLimitExceeded if the program worked for a quarter of its timeout. If the time of the request ran out first, it is
-`Unjudged`. Requests for fetched files or `args` are answered with a SandboxError.
+Source: sandbox/server/sandbox_api.py. A timeout limits the time that a program computes or sleeps. Its wall time may be
+`BUSY_S` longer, for a core to become free. A program that exceeds its wall time gets TimeLimitExceeded if it computed
+for a quarter of its timeout, else SandboxError. If the request runs out of time first, the answer is `Unjudged`.
+Requests for fetched files or `args` are answered with a SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` ask:
 
@@ -116,7 +116,7 @@ class Allowance:
     request_s: float
     """Seconds that a request may take, in the queue and at work."""
     end: float
-    """When they are over, by the monotonic clock."""
+    """The time on the monotonic clock at which these seconds are over."""
 
     def seconds_left(self) -> float:
         """Return the seconds that are left. Raises Unjudged if none are."""

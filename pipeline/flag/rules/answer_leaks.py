@@ -64,7 +64,7 @@ _SUPPOSES = re.compile(rf"\b{any_of('suppositions')}\b|如果|若|假设|已知|
 
 
 def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
-    """Yield what stands behind the question or in brackets, and says a value: "(it's 42)", "How many? 42"."""
+    """Yield what stands after the question or in brackets, and says a value: "(it's 42)", "How many? 42"."""
     last = re.split(r"(?<=[.?!。？！])\s", prompt.rstrip())[-1]
     if last != prompt.strip():
         yield AnnouncedAnswer(last, last)
@@ -82,7 +82,7 @@ def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:
             if not _FORMAT.search(aside[1]):
                 yield AnnouncedAnswer(aside[0], match["value"])
     for match in _CALLED.finditer(prompt):
-        # What a passage calls a result is asked for behind it.
+        # A quantity that a passage calls a result is asked for after it.
         if match[0].casefold().startswith(("the result", "the key")) and asks(prompt[match.start("value") :]):
             continue
         yield AnnouncedAnswer(
@@ -112,7 +112,7 @@ def answer_in_prompt(row: Row) -> list[Finding]:
     # Gold that names an option stands in the prompt anyway.
     if row.get("verifier") == "choice" or (len(gold) == 1 and gold.isalpha()):
         return []
-    # The right answer always stands among the options of a question, in brackets or behind it.
+    # The right answer always stands among the options of a question, in brackets or after it.
     remarks = _remarks(prompt, gold) if find_options(prompt) is None else ()
     for announced in chain(announced_answers(prompt), remarks):
         if gives_away(announced, gold) and not _is_premise(announced, prompt):

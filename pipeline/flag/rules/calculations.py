@@ -39,12 +39,12 @@ _EQUATION = re.compile(
     rf"(?<![\w.,\d^_=<>}})\]|])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?:\s?%)?"
     r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
 )
-"""An equation that does not stand behind a letter, a power or another equals sign, and does not go on, as in "2 + 3 =
+"""An equation that does not stand after a letter, a power or another equals sign, and does not go on, as in "2 + 3 =
 5x" or "= 5 * 2"."""
 _CUT_OFF = re.compile(
     r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
 )
-"""A left side behind this is only the end of a longer one: `6 boxes * 1/4 = 15`."""
+"""A left side after this is only the end of a longer one: `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
 """The "1/3" of "25 / 1/3", which is often meant as one number."""
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
@@ -71,7 +71,8 @@ class Calculation:
 
     @property
     def holds(self) -> bool:
-        """Whether both sides agree, but for rounding to the digits shown, percentages, and words such as "thousand"."""
+        """Whether both sides agree, except for rounding to the digits shown, percentages, and words such as
+        "thousand"."""
         if self._is_share:
             return True
         for value in (self.value * scale for scale in _SCALES):
@@ -111,7 +112,7 @@ def _read_calculations(solution: str) -> Iterator[Calculation]:
 
 
 def _evaluate(text: str) -> Fraction | None:
-    """Return the value of an expression of numbers, or None where the text is not such an expression."""
+    """Return the value of an expression of numbers, or None if the text is not such an expression."""
     matches = list(_TOKEN.finditer(text.strip()))
     if "".join(match[0] for match in matches) != text.strip() or len(matches) > 4 * MAX_TERMS:
         return None

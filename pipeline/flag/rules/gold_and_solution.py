@@ -35,7 +35,7 @@ _HEADING = re.compile(rf"\s*(?:{any_of('gold_headings')})\s*(?=\S*\d)", re.IGNOR
 _MARKUP = re.compile(r"</?[a-z_]{1,20}>|<\|[^|<>]{1,20}\|>|</?s>|^\*\*|\*\*$|^`|`$", re.IGNORECASE)
 """Tags, tokens of a chat template, bold type."""
 _REMARK = re.compile(rf"(?<=\S)\s*(?:{any_of('gold_remarks')})\s*\Z", re.IGNORECASE | re.DOTALL)
-"""Remarks behind an answer: "(rounded)", "[verified]", "# check"."""
+"""Remarks after an answer: "(rounded)", "[verified]", "# check"."""
 _SENTENCE = re.compile(
     r"\s*(?:it|they|there|he|she|we|you|this|that|total)\b(?:\s[a-z']+){0,4}[\s:]+(?P<value>-?\$?(?:\d[\d,.]*\d|\d))(?![-\w])"
     r"(?:\s[a-z']+){0,4}\s*\.?",

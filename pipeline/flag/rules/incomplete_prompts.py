@@ -33,7 +33,7 @@ _DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECA
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
-"""Dots behind a word: "and then...". Two runs of three in Chinese, where one is a mark of punctuation."""
+"""Dots after a word: "and then...". Two runs of three in Chinese, where one is a mark of punctuation."""
 _OPEN_END = re.compile(rf"\b{any_of('open_ends')}$", re.IGNORECASE)
 _LEFT_OPEN = re.compile(rf"{_OPEN_END.pattern}|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
@@ -92,7 +92,7 @@ _HAS_DRAWING = re.compile(
 """A drawing or a table that the text has itself."""
 MAX_CELL_CHARS = 30
 MAX_ROW_CHARS = 150
-"""Longer parts of a line are no cells, and longer lines no rows."""
+"""Longer parts of a line are not cells, and longer lines are not rows."""
 _ENUMERATED = re.compile(r"(?:\(?(?:[A-Ja-j]|\d{1,2}|[ivxIVX]{1,4})[.)、:：]|[（(][A-J\d]{1,2}[）)]|[①-⑳])")
 """The start of an option or of a part of a problem, which is not a row of a table."""
 _LABELLED_ROW = re.compile(
@@ -101,7 +101,7 @@ _LABELLED_ROW = re.compile(
 )
 """A row of a table without columns: "Mon 3", "Height (cm): 2, 5, 9", "Cats: ****"."""
 _COLUMNS = tuple((re.compile(mark), least) for mark, least in ((r"\s*\|\s*", 2), (r" {2,}", 2), (r"\s*[,，]\s*", 3)))
-"""The separators between the cells of a line, and how many lines with as many cells make a table."""
+"""The separators between the cells of a line, and how many lines with an equal number of cells make a table."""
 _LABELLED_VALUES = re.compile(
     r"(?:[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d[\d.]*\s?[^\W\d_]{0,6}\s?[,，;；、]\s?(?:and\s)?){2}[^\W\d_]{1,20}(?:\s?[:：=]\s?|\s)[$€£¥]?\d"
 )
@@ -112,13 +112,13 @@ _BARS = re.compile(r"(?:^[^\n|]*(?:\|[^\n|]*){2,}(?:\n|$)){3}", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[。！？；!?;]|\.(?!\d)")
 _VALUE_NO_YEAR = re.compile(r"(?<![\d.])(?!(?:19|20)\d\d(?!\d))\d+(?:\.\d+)?")
 MIN_VALUES_TOLD = 2
-"""A sentence about a chart with as many numbers, years aside, tells what is to be seen in it."""
+"""A sentence about a chart with this many numbers, years aside, tells what is to be seen in it."""
 _TABLE = re.compile(r"\b(?:tables?|figures|charts?|pictographs?|histograms?|graphs?)\b|表|统计图", re.IGNORECASE)
 _SHAPE = re.compile(rf"\b{any_of('shapes')}\b", re.IGNORECASE)
 _SHOWN_BEHIND = re.compile(
     r"\s*[.:：]?\s*(?![(（]?\d{1,2}[.)）]\s)(?:\$\$?[^$]{0,300}[-+=<>\\^\d]|\\[(\[]|[\"“]|[-+(]?\d)|\s*[:：]\s*(?P<rest>\S[^\n?？]*[\d=+])"
 )
-"""Contents "shown below", right behind such words: a formula, a number, a quotation; anything behind a colon."""
+"""Contents "shown below", right after such words: a formula, a number, a quotation; anything after a colon."""
 
 # no_question
 MIN_TOLD_WORDS = 8
@@ -206,7 +206,7 @@ def _may_be_incomplete(row: Row) -> bool:
 
 @detector("truncated_text", version="6", languages=("en", "zh"))
 def truncated_text(row: Row) -> list[Finding]:
-    """The prompt stops in the middle of a sentence or a formula. Behind a table, questions are seldom sentences."""
+    """The prompt stops in the middle of a sentence or a formula. After a table, questions are seldom sentences."""
     text = row["prompt"].strip()
     if _has_table(text):
         return []
@@ -215,8 +215,8 @@ def truncated_text(row: Row) -> list[Finding]:
 
 
 def _has_table(text: str) -> bool:
-    """Whether lines in a row, with a number in them, have as many cells each, or a label and its values, or several
-    of them cells of any length between bars."""
+    """Whether lines in a row, with a number in them, have the same number of cells each, or a label and its values, or
+    several of them cells of any length between bars."""
     if _BARS.search(text):
         return True
     lines = [line.replace("$", "").strip() for line in text.split("\n")]
@@ -238,7 +238,7 @@ def _cells(mark: re.Pattern[str], line: str) -> int:
 
 
 def _is_shown_behind(text: str, pointer: re.Match[str]) -> bool:
-    """Whether what is shown stands behind a pointer that names no picture: "as shown below. $7 - 6 = 1$"."""
+    """Whether the shown content follows a pointer that does not name a picture: "as shown below. $7 - 6 = 1$"."""
     sentence = sentences(text[: pointer.end()])[-1]
     shown = _SHOWN_BEHIND.match(text, pointer.end())
     if shown is None or _PICTURE.search(sentence) or asks(shown["rest"] or ""):
@@ -271,7 +271,7 @@ def _tells_values(behind: str) -> bool:
 
 @detector("no_question", version="7", languages=("en", "zh"))
 def no_question(row: Row) -> list[Finding]:
-    """The sentences tell a story and ask nothing. Behind a table anything is a question."""
+    """The sentences tell a story and ask nothing. After a table anything is a question."""
     prompt = row["prompt"].strip()
     if row["domain"] != "math" or _ASKS.search(prompt) or find_options(prompt) is not None or _has_table(prompt):
         return []

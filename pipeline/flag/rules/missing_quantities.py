@@ -65,7 +65,7 @@ _LOSS_EXPLAINED = re.compile(
 _FOR_SO_MANY = re.compile(
     rf"\s+for\s+(?:his|her|their|its|my|our|your|the)\s+(?:\d|{any_of('plain_numbers')}\b)", re.IGNORECASE
 )
-"""The text behind some things that are one each: "for her 2 friends"."""
+"""The text after some things that are one each: "for her 2 friends"."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
 _THERE = re.compile(r"\bthere\s+(?:is|are|was|were|live|lived|hang|hung|stand|stood)\s+$", re.IGNORECASE)
 _TOTAL_ASKED = re.compile(
@@ -275,7 +275,7 @@ def _vague_count(prompt: str) -> str | None:
 
 
 def _is_parted(story: str, match: re.Match[str]) -> bool:
-    """Return whether two numbers behind "there are some foxes" count foxes that are nowhere said to come or to go."""
+    """Return whether two numbers after "there are some foxes" count foxes that are nowhere said to come or to go."""
     if match["noun"] is None or not _THERE.search(story, 0, match.start()):
         return False
     counted = rf"(?:\d|\b{any_of('plain_numbers')})\s+{match['noun']}\b(?!\s+{any_of('moving_verbs')}\b)"

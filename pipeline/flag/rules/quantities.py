@@ -44,7 +44,7 @@ _NEGATIVE_COUNT = re.compile(
     r"(?P<noun>[a-z]{2,})",
     re.IGNORECASE,
 )
-"""A negative number of things behind a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
+"""A negative number of things after a word: "buys -33 packs", "-36 campers went"; not "5 -3 packs", a difference."""
 _MAY_BE_NEGATIVE = re.compile(rf"\b{any_of('signed_measures')}\b|°", re.IGNORECASE)
 """Measures that a story may have below zero."""
 
@@ -69,7 +69,7 @@ _BROKEN_INTEGER = re.compile(
     r"\b(?:integers?|whole\s+numbers?|primes?(?:\s+numbers?)?)\s+\$?(?:\d+,\s*\d+,\s*(?:\\l?dots|\.\.\.),\s*)?\d+\.\d*[1-9]",
     re.IGNORECASE,
 )
-"""An integer that is none: "the integer 2014.5", "the integers 1, 2, ..., 2017.4"."""
+"""A number that is called an integer and is not one: "the integer 2014.5", "the integers 1, 2, ..., 2017.4"."""
 _ZERO_PARTS = re.compile(
     r"\b(?:into|among)\s+(?:0|zero)\s+[a-z]+\b|(?<![-\w])(?:0|zero)\s+(?:[a-z]+\s+)?(?:in|on|to)\s+each\b"
     r"|\b(?:takes|took)\s+(?:0|zero)\s+(?:people|persons?|workers?|men)\b|平均?分成0[^\d.]|分给0[个名]",

@@ -44,7 +44,7 @@ _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Words that are one letter away from a number word, and real."""
 _SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
 _TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
-"""The one slip of a short number word that is a word as well: people do not tow several of something."""
+"""Matches `tow` for `two` before a plural. The verb `to tow` rarely has a plural object without an article."""
 _MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
 """Letters and digits in one word: "f1ve"."""
 _DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
@@ -53,7 +53,7 @@ _DIGITS_WITH_LETTERS = re.compile(
     r"(?<![\w.\\$])(?!1[4-8]O\b|1(?:2[3-9]|3[0-5])I\b)"
     r"(?:\d+[OI](?=\s+[a-z]+s\b)|(?<=[-+*/=←] )\d+O(?!\()|\d+[OIl]\d+|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])"
 )
-"""Letters among digits, or behind them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
+"""Letters among digits, or after them where things are counted or added: "1O0", "l2", "2S4", "1O pens". They belong to
 isotopes such as 18O and 131I, to litres ("2l") and to multiples of an identity ("3I")."""
 _CHEMISTRY = re.compile(r"->|→|\b(?:molecul|atom|isotope|oxid|reaction|ions?\b|mol(?:es?)?\b)", re.IGNORECASE)
 
@@ -120,7 +120,7 @@ def _short_slips() -> dict[str, str]:
 
 
 _SHORT_SLIPS = _short_slips()
-"""Other slips of short number words are words themselves too often."""
+"""Maps a misspelling of a short number word to the word: `tow` is missing because it is a word itself (`_TOW`)."""
 
 
 @detector("garbled_number", version="4", languages=("en",))
@@ -139,7 +139,7 @@ def garbled_number(row: Row) -> list[Finding]:
 
 
 def _with_letters(prose: str, prompt: str) -> Iterator[str]:
-    """Yield number words with digits in them, and numbers with letters that are no symbols of the prompt."""
+    """Yield number words with digits in them, and numbers with letters that are not symbols of the prompt."""
     for match in _MIXED.finditer(prose):
         if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
             yield match[0]

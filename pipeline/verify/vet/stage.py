@@ -136,7 +136,7 @@ AHEAD = 4
 """The rows that each thread may have waiting, which bounds memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
-"""A row, and its record: to come, from an earlier run, or none where the row is not looked at."""
+"""A row, and its record: to come, from an earlier run, or none if the row is not looked at."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
@@ -363,7 +363,8 @@ def _vet_row(row: Row, programs: int, options: VetOptions) -> dict[str, Any]:
 
 
 def programs_of(row: Row, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return up to `limit` worked solutions, the row's first, and as many wrong programs, all without repetitions."""
+    """Return up to `limit` worked solutions, the row's first, and up to `limit` wrong programs, all without
+    repetitions."""
     meta = json.loads(row["meta"] or "{}")
     references = [row["solution"] or "", *_programs(meta.get("solutions"))]
     return _first_distinct(references, limit), _first_distinct(_programs(meta.get("incorrect_solutions")), limit)
@@ -402,7 +403,7 @@ class _Output:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows by what was done to them, and why: `drop:needs_checker`."""
+        """Rows by outcome, and the reason: `drop:needs_checker`."""
         return dict(self._ledger.counts)
 
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:

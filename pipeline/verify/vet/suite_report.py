@@ -31,7 +31,7 @@ MAX_SURVIVORS = 5
 EVIDENCE_CHARS = 300
 """The characters of evidence that the page shows."""
 MAX_LISTED = 500
-"""The page lists the findings of so many suites; the table has all of them."""
+"""The page lists the findings of this many suites; the table has all of them."""
 
 _COLUMNS = [
     *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),

@@ -163,7 +163,8 @@ def _names_of_the_tests(tree: ast.Module) -> set[str]:
 
 
 def _objects(tree: ast.Module) -> set[str]:
-    """Return the names of what has the solution's functions: its classes' objects in `s = Solution()`, its modules."""
+    """Return the names of objects that have the solution's functions: its classes' objects in `s = Solution()`, its
+    modules."""
     names: set[str] = set()
     for node in islice(ast.walk(tree), MAX_NODES):
         match node:

@@ -40,7 +40,7 @@ EQUAL_SHARE = 0.2
 """The share of inputs in which two numbers may be made equal."""
 
 MIN_PAIRS = 3
-"""So many different pairs of numbers show how they go together; of (0, 0) and (1, 1) nothing is learnt."""
+"""The different pairs of numbers that show how they go together; (0, 0) and (1, 1) alone do not."""
 
 ROOM = 3
 """The least widening of the range of whole numbers."""
@@ -53,7 +53,7 @@ Arguments = tuple[Any, ...]
 T = TypeVar("T")
 
 _Feature = tuple[str, int]
-"""`value` of a number or `length` of what has one, and the argument's position."""
+"""`value` of a number or `length` of a container, and the argument's position."""
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 
@@ -83,7 +83,7 @@ class Shape:
 
 
 def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Arguments]:
-    """Return up to `count` inputs that are not among those seen; none where these tell too little."""
+    """Return up to `count` inputs that are not among those seen; none if these tell too little."""
     if len(seen) < MIN_SEEN or len({len(arguments) for arguments in seen}) != 1 or not seen[0]:
         return []
     rng = random.Random(seed)

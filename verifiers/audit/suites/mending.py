@@ -1,13 +1,20 @@
-"""Further cases for tests that let wrong programs pass, made with a worked solution.
+"""Proposes test cases for suites that let wrong programs pass; a worked solution gives the expected results.
 
-    assert larger(0, 0) == 0        min for max passes, and so does a constant        assert larger(2, 1) == 2
-    assert larger(1, 1) == 1                                                          assert larger(0, 3) == 3
+    cases of the suite              programs that pass                  cases to add
+    assert larger(0, 0) == 0        min in place of max, or             assert larger(2, 1) == 2
+    assert larger(1, 1) == 1        `return a`                          assert larger(0, 3) == 3
 
-The programs to be caught are planted faults that survive and should not, null programs that pass, and programs known to
-be wrong that pass. Of the inputs on which they show (`witnesses`) the fewest are taken that catch each of them, then
-as many again, at most `MAX_CASES`. What is expected is what the worked solution gives; where there is doubt of that, or
-of what the problem allows, nothing is proposed: solutions that disagree, results that vary or depend on the order of
-calls, several right answers, an order that is free, a checker or an interactor of the suite's own.
+The new cases must catch three kinds of programs that pass the suite now:
+
+    mutants           the worked solution with a planted fault (`strength`)
+    null programs     programs that do not solve anything, such as one that returns a constant
+    wrong programs    programs that are known to be wrong
+
+Inputs on which these programs differ from the worked solution come from `witnesses`. The smallest set that catches each
+program once is looked for first, then inputs that catch each a second time, up to `MAX_CASES` in all.
+
+No case is proposed where its expected result is in doubt: if solutions disagree, if results vary or depend on the order
+of calls, if the problem allows several answers or any order, or if the suite has its own checker or interactor.
 """
 
 from __future__ import annotations
@@ -26,14 +33,14 @@ from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 
 MAX_CASES = 8
-"""The most cases that are proposed."""
+"""The largest number of cases that are proposed."""
 CATCHES = 2
-"""The cases that a program to be caught should fail, where that many are to be had."""
+"""The number of new cases that each wrong program should fail, if there are enough inputs for it."""
 
 PROPOSED = "proposed_cases"
-"""The evidence of a finding that has the cases to add."""
+"""The key in a finding's evidence that holds the cases to add."""
 MENDABLE = (VetReason.PAID_NULL, VetReason.WRONG_ACCEPTED, VetReason.WEAK, VetReason.GUESSABLE)
-"""The findings that further cases may cure, the gravest first."""
+"""The findings that more cases may cure, the gravest first."""
 _DOUBTS = frozenset(
     (
         *(VetReason.REFERENCES_DISAGREE, VetReason.FLAKY, VetReason.ORDER_DEPENDENT, VetReason.NEEDS_CHECKER),
@@ -43,20 +50,21 @@ _DOUBTS = frozenset(
 
 
 class ProposedCases(NamedTuple):
-    """Cases to add."""
+    """Cases to add to a suite, and their effect."""
 
     cases: Sequence[str]
-    """As `add_cases` takes them."""
+    """The cases in the form that `add_cases` takes."""
     info: Mapping[str, Any]
-    """The verifier's arguments with them."""
+    """The arguments of the verifier with the cases added."""
     missed: Sequence[str]
-    """The programs that still pass."""
+    """The wrong programs that still pass."""
 
 
 def propose_cases(state: VetState, kills: Kills, wrong: Sequence[str]) -> ProposedCases | None:
-    """Return cases that programs fail which should not pass; None where the tests need none, or none can be made.
+    """Return cases that wrong programs fail, or None if the suite needs no more cases or none can be made.
 
-    wrong: programs that pass and should not, apart from the planted faults.
+    kills: the mutants that were run on the suite, and those that pass it.
+    wrong: other programs that pass the suite and should not.
     """
     reasons = {finding.reason for finding in state.findings}
     is_asked = state.options.mutants > 0 and not reasons.isdisjoint(MENDABLE)
@@ -79,7 +87,7 @@ def _is_doubtful(state: VetState, reasons: set[VetReason]) -> bool:
 
 
 def _choose(comparison: InputComparison, differing: Mapping[str, Sequence[int]]) -> list[int]:
-    """Return inputs that stand as cases, so that each program shows on `CATCHES` of them as far as there is room."""
+    """Return inputs to use as cases, chosen greedily so that each program fails on `CATCHES` of them, if possible."""
     shows = {program: [index for index in each if index in comparison.likely] for program, each in differing.items()}
     ranks = {index: rank for rank, index in enumerate(dict.fromkeys(chain.from_iterable(shows.values())))}
     chosen: list[int] = []
@@ -98,7 +106,10 @@ def _choose(comparison: InputComparison, differing: Mapping[str, Sequence[int]])
 
 
 def _tried(state: VetState, cases: Sequence[str], programs: Sequence[str]) -> ProposedCases | None:
-    """Run the solutions on the suite with the cases, and the programs that it should catch."""
+    """Run solutions and wrong programs on the suite with the new cases.
+
+    Return None if a solution fails, or if every wrong program still passes.
+    """
     try:
         info = add_cases(state.info, cases)
     except BadSuite:

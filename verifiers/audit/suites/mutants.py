@@ -88,7 +88,7 @@ class Mutant:
 
 
 def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[str] = ()) -> list[Mutant]:
-    """Return up to `count` mutants; none where the source does not parse.
+    """Return up to `count` mutants; none if the source does not parse.
 
     entry_points: names that are used from outside.
     """

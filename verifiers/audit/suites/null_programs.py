@@ -1,4 +1,4 @@
-"""Null programs: programs that solve nothing, which tests must not pay.
+"""Null programs: programs that solve nothing, which tests must not pass.
 
     programs that print: the empty program; the input, its first line; 0, 1, YES, NO, each of the expected outputs,
                          for any input; success messages; an exit before anything is printed

@@ -4,8 +4,8 @@
     "2 abc\\n", "5 x\\n"                    (2, "abc"), (5, "x")
     "2\\n1 2\\n3 4\\n", "1\\n5 6\\n"         (2, [(1, 2), (3, 4)]), (1, [(5, 6)])
 
-Each word is a value where a line has as many words in all inputs, else the line is a list. Where the number of lines
-varies, those from the second on are a list, and have to be of one length.
+Each word is a value if a line has the same number of words in all inputs, else the line is a list. Where the number of
+lines varies, those from the second on are a list, and have to be of one length.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Lines = Sequence[Sequence[Value]]
 
 
 def read_inputs(texts: Sequence[str]) -> tuple[list[tuple[Value, ...]], Callable[[Sequence[Value]], str]] | None:
-    """Return the inputs as values, and a function that writes such values as an input; None where they have no form in
+    """Return the inputs as values, and a function that writes such values as an input; None if they have no form in
     common."""
     inputs = [[[_word(word) for word in line.split()] for line in text.strip().splitlines()] for text in texts]
     if not all(inputs) or any(_write(lines) != _squeezed(text) for lines, text in zip(inputs, texts, strict=True)):
@@ -42,9 +42,9 @@ def read_inputs(texts: Sequence[str]) -> tuple[list[tuple[Value, ...]], Callable
 def _read_lines(
     inputs: Sequence[_Lines], count: int
 ) -> tuple[list[tuple[Value, ...]], Callable[[Sequence[Value]], str]]:
-    """Return the values of inputs of so many lines, and what writes them."""
+    """Return the values of inputs of this many lines, and what writes them."""
     widths = [{len(lines[index]) for lines in inputs} for index in range(count)]
-    # A line has as many words in every input, or is a list.
+    # A line has the same number of words in every input, or is a list.
     fixed = [width.pop() if len(width) == 1 else None for width in widths]
 
     def write(arguments: Sequence[Value]) -> str:

@@ -80,7 +80,7 @@ MAX_COMPARED_CHARS = 2**20
 MIN_TEXT_CHARS = 3
 """Single words that differ are alike only from this length on, and only if both have the same length."""
 MIN_DISTINCT = 3
-"""With this many different values in an output, the same values in another order are no accident."""
+"""With this many different values in an output, the same values in another order are not an accident."""
 Line = Sequence[str]
 """The words of a line of output."""
 
@@ -324,7 +324,7 @@ _ADVICE = {
     "FileNotFoundError": "give the files that it needs with the tests, or correct the solution or the tests",
     "": "correct the solution or the tests",
 }
-"""Advice to a person, by the error that a solution ends with."""
+"""Maps the error that a solution ends with to advice."""
 
 
 def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:

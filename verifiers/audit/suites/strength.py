@@ -1,6 +1,6 @@
 """The third step of a vetting: runs wrong programs on the tests, and counts those that the tests catch.
 
-Null programs solve nothing (`null_programs`); tests that pay one of them pay for nothing.
+Null programs solve nothing (`null_programs`); tests that one of them passes test nothing.
 
 Of the planted faults that survive, those that the tests should have caught are told from those that do what the worked
 solution does by further inputs (`witnesses`): a fault that agrees with the solution on all of them is taken to do what
@@ -123,7 +123,7 @@ def faulty_limits(state: VetState) -> Limits:
 
 
 def _cheapest_first(state: VetState) -> list[int]:
-    """Return the cases in the order to try them; none where programs do not print, and cases share a run."""
+    """Return the cases in the order to try them; none if programs do not print, and cases share a run."""
     if not isinstance(state.suite.tests, Stdio):
         return []
     order = list(range(state.cases))
@@ -134,8 +134,7 @@ def _cheapest_first(state: VetState) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """The mutants (programs with a planted fault) that were run, those that pass all cases, and the number that
-    counts."""
+    """The result of running mutants, which are worked solutions with a planted fault, on a suite."""
 
     tried: int = 0
     """The mutants that were tried."""

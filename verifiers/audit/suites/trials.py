@@ -55,7 +55,7 @@ class CaseAttempt:
     """A text or a value, or None if it is not known."""
     cpu_s: float | None = None
     stderr: str = ""
-    """The end of what it printed there."""
+    """The end of its output to stderr."""
 
     @property
     def timed_out(self) -> bool:
@@ -149,7 +149,7 @@ class Bench:
         return next((index for index, attempt in enumerate(trial.attempts) if not attempt.passed), len(trial.attempts))
 
     def run_shuffled(self, program: str, seed: int) -> Trial | None:
-        """Make every call in another order, in one process; None for tests that are no plain calls."""
+        """Make every call in another order, in one process; None for tests other than plain calls."""
         tests, limits = self.suite.tests, self.suite.limits
         if isinstance(tests, Calls):
             order = _shuffled_indexes(len(tests.cases), seed)

@@ -69,7 +69,7 @@ class InputComparison:
         self.answers = answers
         """Each input with what the worked solution gives."""
         self.is_telling = len(answers) >= least
-        """Whether there are enough inputs for the agreement of two programs to say something."""
+        """Whether there are enough inputs to conclude from equal results that two programs are equivalent."""
         self.likely: set[int] = set(range(len(answers)))
         """The inputs whose answers are like those that the tests show."""
         self._state, self._limits = state, limits
@@ -101,7 +101,7 @@ class InputComparison:
 
 
 def compare(state: VetState, limits: Limits) -> InputComparison | None:
-    """Run the worked solution on inputs that are like those of the cases; None where that cannot be done.
+    """Run the worked solution on inputs that are like those of the cases; None if that cannot be done.
 
     limits: of one run of a faulty program.
     """
@@ -313,7 +313,7 @@ def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
 
 
 def _read_arguments(text: str) -> Arguments | None:
-    """Return the positional arguments of a call as values; None where they are none, or are named."""
+    """Return the positional arguments of a call as values; None if they are not values, or are named."""
     if len(text) > MAX_INPUT_CHARS:
         return None
     try:

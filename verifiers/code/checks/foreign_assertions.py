@@ -221,7 +221,7 @@ def _closing_of(mask: str, opening: int) -> int:
 
 
 class _Rewriter:
-    """Replaces the tests in the text behind the solution."""
+    """Replaces the tests in the text after the solution."""
 
     def __init__(self, head: str, tail: str, language: str) -> None:
         self.head, self.language, self.words = head, language, _LANGUAGES[language]
@@ -509,7 +509,7 @@ class _Rewriter:
         return self._data(*earlier[-1][1:]) if earlier else None
 
     def _drop_expected(self) -> None:
-        """Leave out what names the expected values: the program must not hold them."""
+        """Leave out the names of the expected values: the program must not hold them."""
         for name in self.expected_names:
             statements = list(self._assignments(name))
             for start, value, end in statements:

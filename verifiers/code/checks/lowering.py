@@ -311,7 +311,7 @@ class _Reader:
         self.checks.append(ResultCheck(text, node.lineno, call, compare, constant))
 
     def _result(self, node: ast.expr) -> int | None:
-        """Return the call whose result an expression is, or None if it is none."""
+        """Return the call whose result an expression holds, or None if it does not hold a result."""
         bound = self._scope.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(bound, _Returned):
             return self._record(node)

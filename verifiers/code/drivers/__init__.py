@@ -244,7 +244,7 @@ def _cpp(source: str, target: CallTarget) -> str:
 
 
 def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
-    """Return the type of a pointer to the definition with so many parameters, to choose between overloads."""
+    """Return the type of a pointer to the definition with this many parameters, to choose between overloads."""
     word = r"\w+(?:::\w+)*"  # Not the `public:` before it.
     pattern = rf"(?:^|[;{{}}:])\s*((?:{word}\s+)*{word}(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
     for definition in re.finditer(pattern, code, re.MULTILINE):

@@ -472,7 +472,7 @@ def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_al
 
 
 _Message = dict[str, Json]
-"""A report of the tests, by the names of `_SHAPES`."""
+"""A report of the tests, with the names of `_SHAPES` as keys."""
 
 
 def _messages(execution: Execution) -> Iterator[_Message]:

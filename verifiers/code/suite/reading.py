@@ -302,7 +302,7 @@ def _inserted(options: Mapping[str, Json], path_prefix: str) -> Inserted | Asser
     before, _, tests = code.partition(marker)
     if before.rpartition("\n")[2]:
         raise BadSuite(f"{path_prefix}code has its marker within a line: a solution in Python begins a module")
-    # What stands before the solution is there for it too, unless it is a test.
+    # Code before the solution is available to it too, unless it is a test.
     parts = {"code": tests, "prelude": before} if "assert" not in before else {"code": f"{before}\n{tests}"}
     return _asserts({**options, **parts}, path_prefix)
 

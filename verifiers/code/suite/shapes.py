@@ -59,7 +59,7 @@ _FUNCTIONAL = ("functional", "function_call", "call_based")
 
 
 def normal_form(info: Mapping[str, Json]) -> tuple[dict[str, Json], str]:
-    """Return the tests with their `type`, and what stands before a field's name in messages. Raises `BadSuite`."""
+    """Return the tests with their `type`, and the text before a field's name in messages. Raises `BadSuite`."""
     has_tests = info.get("tests") is not None
     tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
     return tests, "tests." if has_tests else ""

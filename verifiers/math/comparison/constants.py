@@ -211,7 +211,8 @@ def _is_of_constant(node: tree.Node, name: str) -> bool:
 
 
 def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
-    """Tell whether two sides combine functions that span the same space, with as many arbitrary constants."""
+    """Tell whether two sides combine functions that span the same space, with the same number of arbitrary
+    constants."""
     gold_names = sorted(name for name in tree.symbols(gold) if UNMISTAKABLE.fullmatch(name))
     others = tree.symbols(gold) - set(gold_names)
     answer_names = sorted(tree.symbols(answer) - others)

@@ -27,7 +27,8 @@ class _NoFormulaError(Exception):
 
 
 def same_formulas(gold: tree.Node, answer: tree.Node) -> Sameness | None:
-    """Compare two formulas, or None if a side is none, or where one is about sets and the other about statements."""
+    """Compare two formulas, or None if a side is not a formula, or if one is about sets and the other about
+    statements."""
     atoms: dict[str, int] = {}
     try:
         for side in (gold, answer):

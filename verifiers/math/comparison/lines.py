@@ -5,7 +5,7 @@ r"""Compares lines that are given by a parameter or by equal ratios: one point a
     (1,0,2) + t(2,1,1)      \frac{x-1}{2} = \frac{y}{1} = \frac{z-2}{1}
 
 In the plane, gold has to be written with vectors: x = 2t, y = 3t may be where something is at the time t.
-Not covered: coordinates that are no rationals, and planes with two parameters.
+Not covered: irrational coordinates, and planes with two parameters.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
         gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
     if len(gold_elements) == len(answer_elements) == 1 and _is_set(gold) != _is_set(answer):
         outcome = comparer.same(gold_elements[0], answer_elements[0])
-        # \\{x\\} may be what x has behind the point; a set of one number is the number.
+        # \\{x\\} may be what x has after the point; a set of one number is the number.
         is_open = outcome.same and _is_letter(gold_elements[0]) and not isinstance(gold, tree.Chain)
         if is_open and not isinstance(answer, tree.Chain):
             return OPEN if _is_set(gold) else OTHER_STRUCTURE

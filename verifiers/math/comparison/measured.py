@@ -26,12 +26,12 @@ NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 """Measured numbers may differ by this share of gold. The smaller share counts for golds of many figures, and for whole
 golds with a unit, where a whole answer has to be equal."""
 EXACT = 100
-"""An answer is exact if its last figure counts so many times less than gold's: 0.1429c for 0.14c."""
+"""An answer is exact if its last figure counts this many times less than gold's: 0.1429c for 0.14c."""
 MANY_FIGURES = 6
 MIN_FIGURES = 2
-"""An answer needs so many figures, and gold where an answer with more of them only rounds to it."""
+"""An answer needs this many figures, and gold where an answer with more of them only rounds to it."""
 MIN_WHOLE_FIGURES = 3
-"""A whole number without a unit counts as rounded from so many figures on; so does a decimal answer to a fraction."""
+"""A whole number without a unit counts as rounded from this many figures on; so does a decimal answer to a fraction."""
 MAX_TERMS = 4
 
 
@@ -48,7 +48,7 @@ class Spelled(NamedTuple):
 
     @property
     def figures(self) -> int:
-        """The significant figures; those of a whole number end before its zeros, unless a unit stands behind it."""
+        """The significant figures; those of a whole number end before its zeros, unless a unit stands after it."""
         return len(str(int(abs(self.value) / self.last)))
 
 

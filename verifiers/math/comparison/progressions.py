@@ -32,7 +32,7 @@ MAX_VALUES = 64
 """The most values within one period. Stops steps that have only a tiny common part."""
 _MAX_DENOMINATOR = 1_000
 _GRAIN = 1 << 150
-"""Two values are the same within a period where they agree to so many parts of it."""
+"""Two values are the same within a period where they agree to this many parts of it."""
 
 
 class _Repeating(NamedTuple):
@@ -41,7 +41,7 @@ class _Repeating(NamedTuple):
     value: tree.Node
     declared: frozenset[str]
     label: str | None
-    """The unknown of which the text says it; x = 2k, y = 3k are no two values of one."""
+    """The unknown that the progression is for: x = 2k, y = 3k are not two values of one unknown."""
 
 
 class _Progression(NamedTuple):
@@ -100,7 +100,7 @@ def _says_integers(part: _Repeating) -> bool:
     has_angle = any(_is_angle(node) for node in tree.walk(part.value))
     if part.label in _UNKNOWNS or not has_angle:
         return has_angle
-    # k\\pi may be an area; \\pi/4 + k\\pi is none.
+    # k\\pi may be an area; \\pi/4 + k\\pi may not.
     start, step = next(iter(_progressions(part)), _Progression(mpq(0), mpq(0)))
     return (
         tree.symbols(part.value) == {"k"}

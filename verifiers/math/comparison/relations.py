@@ -146,7 +146,7 @@ def _same_value_and_relation(comparer: Comparison, gold: tree.Node, answer: tree
 
 
 def _names_value(answer: tree.Chain) -> bool:
-    """Tell whether what stands left of the first `=` only names a value: `xy`, `m + n`, `[ABC]`, `2x`.
+    """Tell whether the text left of the first `=` only names a value: `xy`, `m + n`, `[ABC]`, `2x`.
 
     x + 5 = 5, x^2 - 5x + 6 = 0    not solved: a number is added on the left, or 0 stands on the right
     -x = 5                         says that x is -5

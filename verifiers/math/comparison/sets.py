@@ -387,7 +387,7 @@ def _pieces_of_conditions(node: tree.BareList) -> list[Piece]:
     they have nothing in common."""
     letters = [tree.symbols(element) for element in node.elements if isinstance(element, tree.Chain)]
     if len(letters) > 1 and all(letters) and not frozenset.intersection(*letters):
-        raise NoSet  # Conditions on a and on b are no set of numbers.
+        raise NoSet  # Conditions on a and on b are not a set of numbers.
     parts = list(map(_pieces, node.elements))
     if node.joined == "or":
         return functools.reduce(union, parts)

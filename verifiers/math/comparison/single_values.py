@@ -71,14 +71,14 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
-"""An approximation differs by less than one part in so many."""
+"""An approximation differs by less than one part in this many."""
 
 MIN_DECIMALS = 2
 MIN_DIGITS = 3
 """A gold with fewer decimals and fewer digits is not a rounded value."""
 
 EXTRA_DECIMALS = 2
-"""A decimal answer counts as an exact value only if it has so many more decimals than gold."""
+"""A decimal answer counts as an exact value only if it has this many more decimals than gold."""
 
 MONEY_TOLERANCE = 0.0005
 """Measured amounts with cents may differ by this share. Other amounts must be equal."""
@@ -179,7 +179,8 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
 
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
-    """Tell whether `value`, rounded to as many digits, is `decimal`. cut: it may also be cut off instead of rounded."""
+    """Tell whether `value` rounds to `decimal`, at the digits of `decimal`. cut: it may also be cut off instead
+    of rounded."""
     if (exact := real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)

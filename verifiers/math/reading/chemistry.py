@@ -7,7 +7,7 @@ r"""Reads what chemistry writes: formulas, ions, nuclides, shells of electrons, 
     +2    2+    +II                                 one charge
     2H_2 + O_2 \to 2H_2O    O2 + 2H2 -> 2H2O        one reaction: a side may list its substances in any order
 
-Letters of mathematics have no such marks, so texts that are none of these are left to the reader of formulas. Not
+Letters of mathematics have no such marks, so other texts are left to the reader of formulas. Not
 covered: formulas of structure, and reactions times a number.
 """
 
@@ -157,5 +157,5 @@ def _nuclide(text: str) -> Key | None:
 
 
 def has_protons(symbol: str, protons: str | None) -> bool:
-    """Tell whether an element has so many protons, where their number is written."""
+    """Tell whether the number of protons is right for the element, if it is written."""
     return symbol in ELEMENTS and protons in (None, str(ELEMENTS[symbol]))

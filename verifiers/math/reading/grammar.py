@@ -85,7 +85,7 @@ class Cursor:
         """The element of a set is read, and a colon separates it from its condition."""
 
     def peek(self, ahead: int = 0) -> Lexeme:
-        """Return the next token, or one behind it."""
+        """Return the next token, or one after it."""
         return self.tokens[self.position + ahead]
 
     def take(self) -> Lexeme:
@@ -127,7 +127,7 @@ class Grammar(Cursor):
 
     __slots__ = ()
     atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], Node]]]
-    """The function that reads an atom, by the kind of its first token."""
+    """Maps the kind of an atom's first token to the function that reads it."""
 
     def read_whole(self) -> Node:
         """Read one relation, set or expression that takes up all tokens. Raises UnreadableAnswer and TooLarge."""
@@ -224,7 +224,7 @@ class Grammar(Cursor):
         return self._read_below(total) if self.next_is("op") else total
 
     def _read_below(self, above: Node) -> Node:
-        """Read what stands behind `\\over` and `\\choose`, which take all of their group."""
+        """Read the text after `\\over` and `\\choose`, which take all of their group."""
         if self.take_if("op", "over"):
             self.enter()
             node: Node = Mul((above, Pow(self.read_sum(), MINUS_ONE)))
@@ -306,7 +306,7 @@ class Grammar(Cursor):
         return _with_sign(token[1], operand)
 
     def read_power(self) -> Node:
-        """Read an atom with its exponents and the marks behind it."""
+        """Read an atom with its exponents and the marks after it."""
         base = self.read_atom()
         if self.tokens[self.position][0] != "op":
             return base
@@ -387,7 +387,7 @@ class Grammar(Cursor):
         return None
 
     def _read_charge(self, name: str, sign: str, past: int) -> Sym | None:
-        """Read the charge of e^+ and of \\pi^-, behind which nothing stands that it would be the sign of."""
+        """Read the charge of e^+ and of \\pi^-, after which nothing stands that it would be the sign of."""
         if self.tokens[past][0] not in _ITEM_ENDS:
             return None
         self.position = past
@@ -415,7 +415,7 @@ class Grammar(Cursor):
         return Sym(f"{base.name}{index}{primes}")
 
     def read_script(self) -> Node:
-        """Read what stands after ^ or _: a group in braces, or one atom with its sign."""
+        """Read an exponent or an index after ^ or _: a group in braces, or one atom with its sign."""
         token = self.tokens[self.position]
         if token[0] == "op" and token[1] in _SIGNS:
             self.position += 1
@@ -426,7 +426,7 @@ class Grammar(Cursor):
         return self.read_atom()
 
     def _read_marks(self, node: Node) -> Node:
-        """Read marks behind an operand; each nests it once more, and `read_power` takes these levels off again."""
+        """Read marks after an operand; each nests it once more, and `read_power` takes these levels off again."""
         while True:
             token = self.tokens[self.position]
             if token[0] != "op":
@@ -447,7 +447,7 @@ class Grammar(Cursor):
                 return node
 
     def read_atom(self) -> Node:
-        """Read a number, a name, a command or what stands in brackets."""
+        """Read a number, a name, a command or a group in brackets."""
         # Every number and name passes here, so this does what `enter` does without calling it.
         self.depth += 1
         if self.depth > MAX_DEPTH:

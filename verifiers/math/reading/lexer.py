@@ -80,13 +80,14 @@ NUMERAL = (
 )
 """Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
 INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
-"""An integer that nothing behind it can make longer, which most numbers are."""
+"""An integer that nothing after it can make longer, which most numbers are."""
 _DIGITS = re.compile(r"\d+")
 MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that no list knows are words."""
 MAX_FUNCTION_LETTERS = 6
 _COUNTS = re.compile(r":?\s+\d")
-"""The blank and the figure behind the verb of `Es sind 24` and `They cost 24`, which are no sine and no cosine."""
+"""The blank and the figure after the verb of `Es sind 24` and `They cost 24`, which are neither a sine nor a
+cosine."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
@@ -106,7 +107,7 @@ MAX_TOKENS = 1_500
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
 """Letters with accents, which belong to the word around them."""
 _MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
-"""Vowel signs of Arabic, Indic scripts and Thai, which are no letters on their own."""
+"""Vowel signs of Arabic, Indic scripts and Thai, which are not letters on their own."""
 _TOKEN = re.compile(
     rf"(?P<letters>[A-Za-z]+(?![A-Za-z{_LATIN}]))|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
     rf"|(?P<foreign>[A-Za-z]*[{_LATIN}][A-Za-z{_LATIN}]*|[^\x00-\x7f\W\d_](?:[^\x00-\x7f\W\d_]|[{_MARKS_OF_LETTERS}])*)"
@@ -167,7 +168,7 @@ class Lexeme(NamedTuple):
     value: mpq = mpq(0)
     """The value of a number; 0 for any other token."""
     decimals: int | None = None
-    """How many digits stood behind the point of a number."""
+    """How many digits stood after the point of a number."""
     last_power: int | None = None
     """The power of ten that the last digit of `5.99e24` counts."""
 
@@ -308,7 +309,7 @@ def _is_word(run: str, lower: str) -> bool:
 
 
 def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
-    """Add the parts of `sinx`, `piR`, `xyz` or the `orx` behind a value; return False for any other run."""
+    """Add the parts of `sinx`, `piR`, `xyz` or the `orx` after a value; return False for any other run."""
     head, last = run[:-1], run[-1]
     if head == "pi" or (2 <= len(head) <= MAX_FUNCTION_LETTERS and head in FUNCTIONS):
         known = plain_token("const", "pi", spaced) if head == "pi" else plain_token("func", FUNCTIONS[head], spaced)

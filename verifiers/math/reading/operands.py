@@ -74,7 +74,7 @@ def read_number(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def read_numeral(reader: Grammar, token: Lexeme) -> tree.Node:
-    """Read the base behind the digits in `token`."""
+    """Read the base after the digits in `token`."""
     reader.take()
     base = reader.read_script()
     whole = isinstance(base, tree.Num) and base.value.denominator == 1 and token.decimals is None
@@ -115,7 +115,7 @@ def _read_fraction_command(reader: Grammar) -> mpq | None:
     reader.tokens = tokens.copy()
     reader.take()
     above, below = read_argument(reader), read_argument(reader)
-    # With an exponent behind it, 2\frac12^3 is a product.
+    # With an exponent after it, 2\frac12^3 is a product.
     raised = reader.next_is("op", "^")
     if isinstance(above, tree.Num) and isinstance(below, tree.Num) and 0 < above.value < below.value and not raised:
         return above.value / below.value

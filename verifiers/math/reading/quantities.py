@@ -78,7 +78,7 @@ _SHORT_NAMES = [name[:3] for name in (*MONTHS, *WEEKDAYS)]
 _MAY_NAME = re.compile(rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(_SHORT_NAMES)})", re.IGNORECASE)
 _BEGINNINGS = frozenset({*_SHORT_NAMES, "on ", "in ", "the"})
 MAX_DATE_CHARS = 60
-"""Longer texts are no day."""
+"""Longer texts are not read as a day."""
 
 _TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
 _CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
@@ -96,7 +96,7 @@ _HAN_CLOCK = re.compile(
 _NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
 _TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
 MAX_CLOCK_CHARS = 60
-"""Longer texts are no time of day."""
+"""Longer texts are not read as a time of day."""
 MAX_LABEL_WORDS = 6
 MAX_LABEL_LETTERS = 24
 """Longer labels are sentences, which may say anything."""
@@ -271,7 +271,7 @@ def _continues_symbol(first: Lexeme, text: str, token: Lexeme) -> bool:
 
 
 def _ends_of_fraction(tokens: list[Lexeme], start: int) -> tuple[int, int] | None:
-    """Return where the two groups in braces behind `\\frac` end."""
+    """Return where the two groups in braces after `\\frac` end."""
     ends: list[int] = []
     depth = 0
     for index in range(start, len(tokens)):
@@ -293,7 +293,7 @@ class _UnitReader:
         self.labels = labels
         self.position = 0
         self.label_words = 0
-        """How many words are no unit."""
+        """The number of words that are not part of a unit."""
 
     def read(self, sign: int) -> Unit | None:
         """Read up to the end, or to a closing bracket; the position stays before a token that is not part of a unit."""

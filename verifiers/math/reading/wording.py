@@ -6,7 +6,7 @@ r"""Reads answers that have words in them: words around a value, words that are 
 
 Derivations and conditions are cut off before the answer itself is read:
 
-    x^2=4 \Rightarrow x=2                 what stands behind the last arrow
+    x^2=4 \Rightarrow x=2                 what stands after the last arrow
     k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
     f(x)=1 \text{ for all } x             a condition that only says where the answer holds
     k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
@@ -50,7 +50,7 @@ _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """Kinds of tokens whose brackets belong to them: `f(x > 0)` has no remark."""
 
 _INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
-"""Sets of integers, by the names that the parser gives them."""
+"""Maps the parser's name of a set of integers to the set."""
 _INTEGER_WORDS = frozenset({"integer", "integers"})
 _NATURAL_WORDS = frozenset({"natural", "positive", "nonnegative", "negative", "non"})
 _WORDS_OF_CONDITION = _INTEGER_WORDS | {"integral", "natural"}
@@ -84,12 +84,12 @@ these types, the text stated no value."""
 
 class _LabelEnd(NamedTuple):
     end: int
-    """The index behind the last token of the label."""
+    """The index after the last token of the label."""
     value_start: int
 
 
 def conclusion(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
-    """Return the tokens before the last arrow, and the tokens behind it."""
+    """Return the tokens before the last arrow, and the tokens after it."""
     depth = start = 0
     for index, token in enumerate(tokens):
         depth += nesting(token)
@@ -99,7 +99,7 @@ def conclusion(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
 
 
 def is_solved(node: Node, premise: list[Lexeme]) -> bool:
-    """Tell whether the node behind an arrow is a solution of the premise before it.
+    """Tell whether the node after an arrow is a solution of the premise before it.
 
     6x = 12 => x = 2       x is the unknown of the premise
     x = 2 => x^2 = 4       no value comes out
@@ -351,7 +351,7 @@ def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
         return None
     verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in WORDS["verbs"]]
     if verbs and verbs[-1] + 1 < len(tokens):
-        # In `Anna is taller` the words behind the verb are not a value, so Text is not accepted.
+        # In `Anna is taller` the words after the verb are not a value, so Text is not accepted.
         start = verbs[-1] + 1
         if tokens[start].text == ":" and start + 1 < len(tokens):
             start += 1
@@ -379,7 +379,7 @@ def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
 
 
 def _behind_label(tokens: list[Lexeme]) -> StatedValue | None:
-    """Return the value behind a label: the 3 of `the width = 3` and of `the width: 3`."""
+    """Return the value after a label: the 3 of `the width = 3` and of `the width: 3`."""
     equals = next((i for i, token in enumerate(tokens) if token.text in ("=", ":")), 0)
     if equals and equals + 1 < len(tokens) and all(token.kind in ("word", "name") for token in tokens[:equals]):
         return tokens[equals + 1 :], (Text, Named)

@@ -8,5 +8,5 @@
     test_session   tests in one process, the solution in another; only test code that is no plain data needs it
     wire           how values cross the border between processes
 
-Every job pays for what is loaded here, and for each object that it touches.
+Each module that is loaded here, and each object that a job touches, costs every job time.
 """

@@ -37,7 +37,7 @@ PLAIN = "plain"
 """The group of zygotes that loads no packages, and nothing of what runs test code (`pool.group_of`)."""
 
 ANY_PACKAGE = "any"
-"""The group of those that load all packages that are named."""
+"""The group of zygotes that load all named packages."""
 
 _SEED = 0
 """The seed of `random` and numpy's generator in every process that was forked after a program named them."""

@@ -1,4 +1,4 @@
-"""Does what a forked process is asked to do with its payload, by the name of a role.
+"""Runs the role that a forked process is given, on its payload.
 
 main, script      run a program as `python program.py` would
 native            run a compiler or a program of another language

@@ -7,7 +7,7 @@ A zygote enters a tier once, for all its jobs:
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
 
-Each forked process then gives up its capabilities, the file system but for its box, its descriptors and most system
+Each forked process then gives up its capabilities, the file system except for its box, its descriptors and most system
 calls, for good. The steps are prepared as C calls before the fork: each Python object that a forked process touches is
 a page that the kernel has to copy, and those copies are most of what a short job costs. Resource limits are set before
 the fork as well. Later `setrlimit` succeeds and does nothing, for programs that ask for a larger stack.

@@ -207,7 +207,7 @@ HAS_X32 = _machine in _X86_NAMES
 """Whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
 
 AUDIT_ARCH = {**dict.fromkeys(_X86_NAMES, 0xC000003E), **dict.fromkeys(_ARM_NAMES, 0xC00000B7)}.get(_machine)
-"""The constant by which a seccomp filter knows this architecture (linux/audit.h), or None if it is none of the two."""
+"""The constant by which a seccomp filter knows this architecture (linux/audit.h), or None for any other."""
 
 
 def _read_calls() -> tuple[dict[str, int], dict[str, list[str]]]:

@@ -50,7 +50,7 @@ class Report:
         self.total = 0
 
     def note_held(self) -> None:
-        """Take note that an assertion held (`statements.py` has put this call behind each)."""
+        """Take note that an assertion held (`statements.py` has put this call after each)."""
         self._held += 1
 
     def begin(self) -> None:

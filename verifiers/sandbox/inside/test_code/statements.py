@@ -7,7 +7,7 @@
 
 A unit is a statement, of the module or of its `check(candidate)`, that asserts something: it holds an `assert`, a
 `raise`, a call of something with "assert" in its name, or one of a function of the test code that does such a thing.
-What stands under `if __name__ == "__main__":` and asserts is part of the module.
+Assertions under `if __name__ == "__main__":` are part of the module.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ..program import MODULE
 from ..wire.foreign_values import Value
 
 UNIT = "__unit__"
-"""The name of what makes the `with` block around a unit, by its index."""
+"""The name of the function that takes the index of a unit and returns the context manager around it."""
 
 FILE = "tests.py"
 """The name that test code is compiled under."""
 
 HELD = "__held__"
-"""The name of what is called behind each assertion that held."""
+"""The name of the function that is called after each assertion that held."""
 
 RAN = "__ran__"
-"""The name of what stands for the outcome of a runner."""
+"""The name of the object that stands for the outcome of a runner."""
 
 CHECK = "check"
 SHOWN_CHARS = 300
@@ -59,7 +59,7 @@ class Plan:
     units: list[tuple[str, int | None]]
     """The text of each unit, and the line of an assertion that has to hold in it, where it has one."""
     tests: dict[int, int]
-    """The lines of such assertions for functions, by their first lines."""
+    """Maps the first line of a function to the line of an assertion that has to hold in it."""
     check: str | None
     """The function to call with the candidate afterwards."""
     called: frozenset[str]
@@ -198,7 +198,7 @@ class _StatusCheck(ast.NodeTransformer):
     """Puts a check of the exit status in the place of a last statement that leaves, and in the branches of an `if`."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Return what stands in the place of a statement."""
+        """Return the replacement of a node, or the node itself."""
         status = _exit_of(node) if isinstance(node, ast.stmt) else None
         if status is None:
             return super().generic_visit(node) if isinstance(node, ast.If) else node
@@ -309,7 +309,7 @@ def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
 
 
 def _note_held(tree: ast.Module) -> None:
-    """Put a call behind each assertion, which is only reached where it held."""
+    """Put a call after each assertion, which is only reached where it held."""
     for node in list(ast.walk(tree)):
         for name in ("body", "orelse", "finalbody"):
             if isinstance(block := getattr(node, name, None), list):

@@ -61,7 +61,7 @@ CLASS_HANDLE = "_truegold_class_handle"
 
 
 class Operators:
-    """Applies operators to objects of the solution. remote_class: the class of what stands for them."""
+    """Applies operators to objects of the solution. remote_class: the class of the objects that stand for them."""
 
     def __init__(self, session: _Asking, remote_class: type) -> None:
         self._session = session

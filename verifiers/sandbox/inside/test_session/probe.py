@@ -51,7 +51,7 @@ class ProbeSession(SolutionWatch):
     run_again = _use
 
     def look_up(self, name: str) -> Value:
-        """Return what stands for a name of the solution."""
+        """Return the object that stands for a name of the solution."""
         if self._stand_in == "None":
             return None
         return self._use if self._stand_in == "function" else _NAME_CLASS(self)

@@ -517,7 +517,7 @@ class _Encoder(Encoder):
     sends_object_arrays = False
 
     def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
-        """known: the index of each object that both sides have, by its id. If it is None, mutable objects are
+        """known: maps the id of an object that both sides have to its index. If it is None, mutable objects are
         tracked."""
         super().__init__(values.session.codecs, known=known, track=known is None)
         self._values = values

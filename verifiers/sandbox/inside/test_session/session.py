@@ -351,7 +351,7 @@ def _show(value: Value) -> str:
 
 
 MAX_STATEMENTS = 40
-"""How many statements behind a call are read. Stops long test code from being read once more for each of its calls."""
+"""How many statements after a call are read. Stops long test code from being read once more for each of its calls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
@@ -374,7 +374,7 @@ class ArgumentUse:
 
     @functools.cached_property
     def _calls(self) -> dict[tuple[int | None, int | None], ast.Call]:
-        """The calls, by the line and the column where they end."""
+        """Maps the line and column where a call ends to the call."""
         return {(node.end_lineno, node.end_col_offset): node for node in self._parents if isinstance(node, ast.Call)}
 
     @functools.cached_property
@@ -434,7 +434,8 @@ class ArgumentUse:
         return None if compared.isdisjoint(variables | result_names) else "identity"
 
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
-        """Return whether the contents of variables are tested after a statement, and are no result's expected value."""
+        """Return whether the contents of variables are tested after a statement, other than as the expected value of a
+        result."""
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
             inner = later.body if isinstance(later, ast.With) else [later]
@@ -461,7 +462,7 @@ class ArgumentUse:
         return above
 
     def _statements_after(self, statement: ast.AST) -> Iterator[ast.stmt]:
-        """Yield the statements behind it, up to the end of its function."""
+        """Yield the statements after it, up to the end of its function."""
         while not isinstance(statement, (*_FUNCTIONS, ast.Module)):
             parent = self._parents[statement]
             for _, siblings in ast.iter_fields(parent):

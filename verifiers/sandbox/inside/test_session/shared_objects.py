@@ -202,7 +202,7 @@ _LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array
 
 
 class _SharedContainers:
-    """One side's containers, by the index that encode and decode name them by."""
+    """One side's containers; encode and decode refer to them by index."""
 
     def __init__(
         self, encode: Callable[[Value, dict[int, int]], Json], decode: Callable[[Json, Sequence[Value]], Value]
@@ -230,7 +230,7 @@ class _SharedContainers:
             self._last_texts[index] = b""
 
     def changes(self) -> list[Json]:
-        """Return the contents of what has changed since the last time: pairs of index and contents."""
+        """Return the contents of objects that changed since the last time: pairs of index and contents."""
         changed = []
         for index, value in enumerate(self.objects):
             data = self.encode(contents(value, {}), self.indices)

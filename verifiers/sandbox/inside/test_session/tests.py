@@ -137,7 +137,7 @@ _MODULE_DATA = frozenset({"__version__", "__author__"})
 
 
 class SolutionNames(dict[str, Value]):
-    """The built-in names of test code, and behind them the solution's, for `__builtins__` of a namespace.
+    """The built-in names of test code, and after them the solution's, for `__builtins__` of a namespace.
 
     A name that is not built in is, in this order: a module that test code and solution share, a library function, the
     solution's, and last a built-in one that was set aside because it is tested.

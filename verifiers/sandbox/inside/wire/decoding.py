@@ -35,7 +35,7 @@ COSTLY_COMPARISON = 1000
 """How many comparisons one of keys that are not numbers counts as: tuples can agree for a long way."""
 
 FEW_KEYS = 16
-"""Up to so many keys are not looked at: however they collide, they cost little."""
+"""Up to this many keys are not looked at: however they collide, they cost little."""
 
 MAX_RANGE = 1_000_000
 """How many elements all ranges of a message may have; ranges beyond that, such as `range(10**18)`, are opaque."""
@@ -96,7 +96,7 @@ class Decoder:
         return None
 
     def make_iterated(self, elements: list[Value], kind: str) -> Value:
-        """Return what stands for an iterator of this kind."""
+        """Return the object that stands for an iterator of this kind."""
         return Iterated(elements, kind)
 
     def make_named_tuple(self, elements: tuple[Value, ...], data: dict[str, Json]) -> Value:
@@ -248,7 +248,7 @@ def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
 
 
 def _check_shape(dtype: Json, shape: Json, length: int) -> None:
-    """Raise `Undecodable` unless so many items make an array of this type and shape, within bounds."""
+    """Raise `Undecodable` unless this many items make an array of this type and shape, within bounds."""
     max_size = max(MAX_EMPTY, length)
     known = _is_known(dtype) and len(shape) <= MAX_AXES
     if not known or not all(type(size) is int and 0 <= size <= max_size for size in shape):

@@ -1,8 +1,8 @@
 """Turns values into JSON, exact by type; the table of forms is in the docstring of the folder.
 
-The encoder runs where the program runs, which may have changed everything it uses: no message is believed because an
-encoder wrote it. It owes exactness to honest programs, a bounded size, and speed: flat lists of numbers or texts are
-looked through at C speed and stand in the JSON as they are.
+The encoder runs in the process of the tested program. A hostile program may have changed the encoder, so that readers
+check every message (`decoding`). For honest programs it is exact, bounded in size, and fast: flat lists of numbers or
+texts are checked at C speed and written as they are.
 """
 
 from __future__ import annotations
@@ -306,4 +306,4 @@ _PLAIN: Mapping[type, Callable[[Value], Value]] = {
 _DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
 _DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
 _DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
-"""Objects of classes that derive from these are the data that the builtin type holds, as its own methods read it."""
+"""Objects of derived classes are encoded as these types. Methods of the base type read their data."""

@@ -5,7 +5,7 @@
     Array("float64", (2, 2), [[..]])   a numpy array, where numpy is not to be loaded
     Instance("ListNode", {...})        an object of a class whose fields are known, where the class is not
 
-These are no dataclasses: every sandboxed process would carry along what those import.
+These are not dataclasses: every sandboxed process would carry along what those import.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Value = Any
 """A value of a program or of its tests, which may be anything."""
 
 Codecs = Mapping[str, Sequence[str]]
-"""The names of the attributes that make up an instance, by the name of the class."""
+"""Maps the name of a class to the attributes that make up an instance."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""

@@ -42,9 +42,9 @@ class TypeForm(NamedTuple):
     parts: Callable[[Value], Value]
     """Returns what an object is sent as: a text, a list of values, or pairs."""
     make: Callable[..., Value]
-    """Returns the object of its parts; of what is mutable an empty one, of its head where it has one."""
+    """Builds the object from its parts. A mutable object is built empty, from its head if it has one."""
     fill: Callable[[Value, Value], None] | None = None
-    """Puts parts into an empty object of what is mutable."""
+    """Puts the parts into an empty mutable object."""
     head: str = ""
     """The attribute that goes before the parts."""
     is_text: bool = False
@@ -164,4 +164,4 @@ FORMS: Mapping[str, TypeForm] = {"opaque" if form.kind is Opaque else form.kind.
 """The form of each tag."""
 
 MUTABLE: Mapping[type, TypeForm] = {form.kind: form for form in _FORMS if form.fill is not None}
-"""The forms of what can be changed in place."""
+"""The forms of mutable values."""

@@ -1,4 +1,4 @@
-"""Values of packages as JSON: tables of pandas and what is in them, sparse matrices, tensors, images, paths, patterns.
+"""Converts values of pandas, scipy, torch, Pillow and standard modules such as pathlib and re to JSON and back.
 
     pd.Series([1, 2], name="a")    {"$": "package", "of": "Series", "v": [ARRAY, INDEX, "a"]}
     pd.Timestamp("2024-01-01")     {"$": "package", "of": "Timestamp", "v": [1704067200000000, "us", null]}
@@ -23,7 +23,7 @@ DTYPES = re.compile(
     r"|str|string(\[\w+\])?|(datetime64|timedelta64)\[(s|ms|us|ns)(, (?!dateutil)[\w+\-:/]{1,40})?\]"
     r"|category|interval|period\[[\w-]{1,20}\]"
 )
-"""The dtypes of arrays that cross the border. Those of extensions, sparse and nested arrays do not."""
+"""The dtypes of arrays that can be encoded. Extension, sparse and nested arrays cannot."""
 
 MAX_RANGE = 10_000_000
 """The length of an index that is a range. Stops one that takes a few bytes to say and gigabytes to hold."""
@@ -47,7 +47,7 @@ def is_changeable(value: Value) -> bool:
 
 
 def encode_packaged(value: Value, part: _Part) -> Json | None:
-    """Return the JSON of a value of a package, or None if it has no form. part: encodes a value in it."""
+    """Return the JSON of a value of a package, or None if it cannot be encoded. part: encodes the values inside it."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and (value is pandas.NaT or value is pandas.NA):
         return {"$": "package", "of": "NaT" if value is pandas.NaT else "NA", "v": []}
@@ -75,7 +75,7 @@ def decode_packaged(name: Json, parts: list[Json], part: _Part, with_numpy: bool
 
 
 class _NoForm(Exception):
-    """A dtype that does not cross the border."""
+    """A dtype that cannot be encoded."""
 
 
 def _array(array: Value, part: _Part) -> Json:
@@ -300,7 +300,7 @@ _KINDS: Mapping[Json, tuple[str, Callable[[Value, _Part], Json], Callable[..., V
         lambda re, part, pattern, flags: re.compile(part(pattern), flags),
     ),
 }
-"""The module of each class, and how its values become JSON and are made of it, by the name of the class."""
+"""Maps the name of a class to its module, to the function that encodes its values, and to the one that decodes them."""
 
 _ROOTS = frozenset(module.partition(".")[0] for module, _, _ in _KINDS.values()) - {"numpy"}
 _OF_ARRAYS = frozenset({"numpy", "pandas", "scipy.sparse", "torch"})
