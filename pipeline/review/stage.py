@@ -63,6 +63,7 @@ from truegold.pipeline.tables.rows import (
     read_table,
     row_key,
     row_place,
+    row_reference,
     write_rows,
 )
 
@@ -158,13 +159,13 @@ def _settle_part(
                 continue
             cleared.write(settled)
             if standing.agreed is not None:
-                decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
+                decided.write(dict(row_reference(row)))
             else:
                 undecided.add(key)
         restored = _bring_back(dropped, review, ledger)
         for row in restored:
             cleared.write(row)
-            decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
+            decided.write(dict(row_reference(row)))
     for flag in flags:
         if row_key(flag) in undecided:
             open_flags.write(flag)

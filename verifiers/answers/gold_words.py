@@ -117,18 +117,10 @@ _TRUTH = {
     **dict.fromkeys(("true", "正确", "对", "√", "✓"), "true"),
     **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
 }
-_PAIRS = (
-    *(
-        ("yes", "no"),
-        ("true", "false"),
-        ("是", "否"),
-        ("是的", "不是"),
-        ("对", "错"),
-        ("正确", "错误"),
-        ("正确", "不正确"),
-    ),
-    *(("√", "×"), ("✓", "✗")),
+_PAIRS = tuple(
+    tuple(pair.split("/")) for pair in "yes/no true/false 是/否 是的/不是 对/错 正确/错误 正确/不正确 √/× ✓/✗".split()
 )
+"""Words for yes and no that belong together."""
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
 MAX_TRUTH_CHARS = 40
 """The most characters of a gold that is read as yes, no, true or false."""

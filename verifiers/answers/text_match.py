@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from truegold.verifiers.extract import committed_answer, final_part, names_gold
-from truegold.verifiers.extract.chosen import bold_words
+from truegold.verifiers.extract.stated_names import bold_words
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
 from truegold.verifiers.sandbox.errors import SetupError

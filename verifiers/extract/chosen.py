@@ -32,7 +32,7 @@ from truegold.verifiers.extract.committed import (
     final_part,
     last_line,
 )
-from truegold.verifiers.extract.denials import is_attributed, is_claimed, is_conditional, is_counterfactual, is_doubted
+from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
 from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
@@ -83,7 +83,7 @@ _SMALL = re.compile(
 )
 """c. text, c (text), (c), `c is correct`, `option c`; not the article of `a reason is`."""
 _SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
-_HAN = re.compile(r"[一-鿿]{2}")
+HAN = re.compile(r"[一-鿿]{2}")
 _KANA = re.compile(r"[ぁ-ヶ]")
 _OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
 _CLAUSE_END = re.compile(
@@ -122,15 +122,15 @@ _SECOND_THOUGHT = re.compile(
 _HEDGED = re.compile(
     rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
-_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
+UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
 _LEFT_OPEN = re.compile(
-    rf"{_UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
+    rf"{UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
 )
 """Words of a clause that leaves its option open."""
-_NEGATION = ANY_OF["option_denials"]
-_DENIED_BEFORE = re.compile(_NEGATION, re.IGNORECASE)
+NEGATION = ANY_OF["option_denials"]
+DENIED_BEFORE = re.compile(NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
-    rf"{_OPTION}[\s,]*(?:(?:{_OPTION_WORDS}|\w{{2,12}}ly)\s?){{0,3}}(?:(?:{ANY_OF['auxiliaries']})\b.*?(?:{_NEGATION})"
+    rf"{_OPTION}[\s,]*(?:(?:{_OPTION_WORDS}|\w{{2,12}}ly)\s?){{0,3}}(?:(?:{ANY_OF['auxiliaries']})\b.*?(?:{NEGATION})"
     r"|\w{2,6}n['’]t\b"
     r"|(?:cannot|can not|may not|fails)\s(?:(?:both |all )?be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
     r"|(?:是|为|[はがも는은이가]\s?)?(?:不|错|誤|間違|有误|被?排除|틀)|[はがも].{0,12}(?:ない|ません)|[는은이가].{0,12}아니"
@@ -176,7 +176,7 @@ _LIST = re.compile(
 """Letters next to each other: A, C and E; (A)(C); ACE正确."""
 _LETTER_OF_LIST = re.compile(r"(?<![A-Z])[A-J](?![A-Z])")
 MAX_LIST_LETTERS, MAX_LISTS = 26, 16
-_EITHER = re.compile(
+EITHER = re.compile(
     r"\b(?:or|oder|ou|either|one of|maybe|perhaps|possibly)\b|[或/]|また?は|もしくは|あるいは|또는|혹은"
 )
 _ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
@@ -199,38 +199,10 @@ _CALLED = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"可能|如果|若|假[设如]|猜|说(?!法)|未必|不一定|也许|或许|[?？]\W*$|\b(?:maybe|perhaps|possibly|if|suppose|assum\w+|may|might|could)\b",
+    rf"{_LEFT_OPEN.pattern}|可能|如果|若|假[设如]|猜|说(?!法)|未必|不一定|[?？]\W*$|\b(?:if|suppose|assum\w+)\b",
     re.IGNORECASE,
 )
 """Words of a sentence that does not say itself that something is right."""
-_BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
-_PREDICATE = re.compile(
-    r"(?P<lead>(?:(?:so|thus|hence|therefore|then|also|donc|luego|quindi|daher|portanto),?\s)?"
-    r"(?:(?:it|he|she|es|er|sie|het)\s(?:is|was|ist|war)|(?:it|he|she)['’]s|c['’](?:est|était)|es|fue|era|è|é|foi"
-    r"|(?P<subject>[^\W\d_][^\d.,;:!?()]{2,80}?)\s(?:is|was))\s)(?P<name>[^,;:!?()。，？]{1,200}?)[.!]*",
-    re.IGNORECASE,
-)
-_CHINESE_PREDICATE = re.compile(
-    r"(?P<lead>(?:(?:所以|因此|因而|故|综上)[，,]?)?"
-    r"(?P<subject>[^\s，,。；;：:？?！!是为]{0,20})[是为])"
-    r"(?P<name>[^\s，,。；;：:？?！!]{1,40})[。.！!]?"
-)
-_OPEN_SUBJECT = re.compile(
-    r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
-)
-_NEUTRAL = frozenset(
-    "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
-)
-_ROLES = frozenset(
-    "capital city town country state river lake ocean mountain island continent planet element man woman author "
-    "writer poet artist painter composer inventor scientist discoverer founder director actor singer king queen "
-    "president winner language currency company animal plant bird word colour color material".split()
-)
-"""Words for the thing asked, which an answer may name if the question is not known."""
-_NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就即便也")
-_SUBJECT_WORD = re.compile(r"['’]s\b|[^\W\d_]+(?:-[^\W\d_]+)*")
-_STEM_LETTERS = 4
-_CONTRASTED = re.compile(rf"{_NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
 
 
@@ -273,7 +245,7 @@ def committed_choice(
     if several and committed is not None and committed.form == "boxed":
         # Boxes with `or` between them are alternatives, not parts of one answer.
         joined = committed_answer(response)
-        committed = joined if joined is not None and _EITHER.search(joined.text) else committed
+        committed = joined if joined is not None and EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
         other = _instead(response, committed.text) or _labelled_below(response, committed.text)
         return Committed(", ".join(sorted(other)), committed.form) if other else committed
@@ -284,7 +256,7 @@ def committed_choice(
     if several and (choice := _chosen_set(turned)) is not None:
         return choice
     if (choice := chosen(turned, options)) is not None:
-        is_open = several and _EITHER.search(last_line(turned))
+        is_open = several and EITHER.search(last_line(turned))
         return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
     # The answer that was found has a letter in prose, or is the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
@@ -332,7 +304,7 @@ def _chosen_set(response: str) -> Committed | None:
         line, lists = _with_lists_named(plain(last_line(without_closings(part))))
         if lists and (names := _chosen_in(_with_letters_marked(line, MAX_LIST_LETTERS), _MENTIONS)):
             letters = sorted({letter for name in names for letter in lists.get(name, [name])})
-            return Committed((" or " if _EITHER.search(line) else ", ").join(letters), "option")
+            return Committed((" or " if EITHER.search(line) else ", ").join(letters), "option")
     return None
 
 
@@ -455,55 +427,6 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
     return _chosen_in(marked, _MENTIONS) if _X in marked else frozenset()
 
 
-def bold_words(response: str) -> str | None:
-    """Return the words that alone are set in bold in the last line: `It was **Tom Watson**.`; None if in doubt."""
-    line = final_part(response).rstrip().rpartition("\n")[2][:MAX_LINE_CHARS]
-    match = _BOLD.search(line)
-    if match is None or _BOLD.search(line, match.end()) is not None or is_conditional(line) or _UNSURE.search(line):
-        return None
-    before, words, after = line[: match.start()], match[1].strip(), line[match.end() :]
-    is_open = _CONTRASTED.search(before) or any(map(_EITHER.search, (before, after)))
-    return None if is_open or is_attributed(before) or is_doubted(before, after) else words
-
-
-def named_in_predicate(response: str, problem: str | None) -> str | None:
-    """Return what the last line says that the answer is: `It was Tom Watson.`, `The capital is Rome.`, 首都是北京。
-
-    Its subject has to be a pronoun or what the problem speaks of: `His rival was Tom Watson.` answers nothing.
-    """
-    *above, line = (final_part(response).rstrip()[-MAX_LINE_CHARS:]).rsplit("\n", 1)
-    line = line.replace("**", "").strip("*_ ")
-    is_chinese = _HAN.search(line) is not None
-    match = (_CHINESE_PREDICATE if is_chinese else _PREDICATE).fullmatch(line)
-    if match is None or (above and above[0].rstrip().endswith((":", "："))) or is_conditional(line):
-        return None
-    before, subject = match["lead"], match["subject"] or ""
-    if _CONTRASTED.search(before) or _EITHER.search(line) or _UNSURE.search(before) or is_attributed(before):
-        return None
-    if subject and problem and (_DENIED_BEFORE.search(problem) or line.rstrip(".").casefold() in problem.casefold()):
-        return None  # Which of both is asked for is open, or the problem says it itself.
-    is_asked = _is_chinese_subject(subject, problem) if is_chinese else _is_subject(subject, problem)
-    return None if not is_asked or is_doubted(before, "") else match["name"]
-
-
-def _is_subject(subject: str, problem: str | None) -> bool:
-    """Tell whether a subject is made of words of the problem, or, where that is not known, of a role and names."""
-    words = _SUBJECT_WORD.findall(subject)
-    asked = {word[:_STEM_LETTERS].casefold() for word in _SUBJECT_WORD.findall(problem or "")}
-    known = _NEUTRAL if problem else _NEUTRAL | _ROLES
-    says_what = any(word.islower() and word not in ("the", "a", "an", "of", "'s", "’s") for word in words)
-    return (not subject or says_what) and all(
-        word.casefold() in known or word[:_STEM_LETTERS].casefold() in asked or (not problem and word[0].isupper())
-        for word in words
-    )
-
-
-def _is_chinese_subject(subject: str, problem: str | None) -> bool:
-    if _OPEN_SUBJECT.search(subject):
-        return False
-    return problem is None or all(sign in problem or sign in _NEUTRAL_SIGNS for sign in subject)
-
-
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the option whose text a line affirms. None if it names several."""
     folded = line.casefold()
@@ -519,7 +442,7 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
         if key in folded and (key not in _INTERJECTIONS or key in ("true", "false")):
             mark = f"{_X}{keys[key]}{_BY_TEXT}"
             # Between Chinese characters there is no blank at which a word could end.
-            edges = (r"", r"") if _HAN.search(key) else (rf"(?<![^\W_{_X}])", r"(?![^\W_])")
+            edges = (r"", r"") if HAN.search(key) else (rf"(?<![^\W_{_X}])", r"(?![^\W_])")
             folded = re.sub(re.escape(key).join(edges), mark, folded)
     if _X not in folded or line.endswith(("?", "？")):
         return frozenset()
@@ -556,7 +479,7 @@ def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[st
     clauses = [clause for clause in _CLAUSE_END.split(marked) if _X in clause and not _is_denied(clause)]
     for patterns in (_VERDICTS, mentions):
         choosing = [
-            clause for clause in clauses if not _UNSURE.search(clause) and any(p.search(clause) for p in patterns)
+            clause for clause in clauses if not UNSURE.search(clause) and any(p.search(clause) for p in patterns)
         ]
         if choosing:
             letters = frozenset(letter for clause in choosing for letter in _MARKED.findall(clause))
@@ -589,6 +512,6 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
 
 def _is_denied(clause: str) -> bool:
     lead = clause[: clause.index(_X)]
-    if _DENIED_BEFORE.search(lead) and not _NOUN_IS_DENIED.search(lead):
+    if DENIED_BEFORE.search(lead) and not _NOUN_IS_DENIED.search(lead):
         return True
     return _DENIED_BEHIND.search(clause) is not None

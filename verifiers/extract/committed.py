@@ -46,7 +46,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from truegold.verifiers.extract.clauses import disowns
-from truegold.verifiers.extract.closings import without_closings, without_ornaments
+from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
 from truegold.verifiers.extract.denials import (
     is_bound,
     is_denied,
@@ -57,7 +57,6 @@ from truegold.verifiers.extract.denials import (
     without_struck,
 )
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
-from truegold.verifiers.extract.repeated import repeated_values
 from truegold.verifiers.extract.restated import (
     restatement,
     with_chinese_parts,

@@ -45,6 +45,7 @@ _EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])
 MAX_LISTED_CHARS = 4_000
 """Characters at the end of a prompt that are looked through for a list without letters."""
 MAX_WORDED_OPTIONS = 20
+"""A longer list is not one of options."""
 _WORDS = re.compile(r"(?=.*[^\W\d_]{2})[^\d\\$^=+<>|]+", re.DOTALL)
 """A gold in words."""
 _SEPARATORS = tuple(
@@ -55,10 +56,10 @@ _SEPARATORS = tuple(
     )
 )
 """Separators of options, the surest first: an option may have a comma in it."""
-_BEHIND_COLON = re.compile(r"[:：]\s*(?P<list>(?:[-*•·]\s[^\n]+(?:\n\s*|\Z)){2,20}|[^\n:：]*[^\s:：]\s*(?:\n|\Z))")
+_AFTER_COLON = re.compile(r"[:：]\s*(?P<list>(?:[-*•·]\s[^\n]+(?:\n\s*|\Z)){2,20}|[^\n:：]*[^\s:：]\s*(?:\n|\Z))")
 """The lines of a list, or the rest of a line."""
 _NAME = r"[^\W\d_][\w'’-]{0,40}"
-_BEHIND_WORDS = re.compile(
+_AFTER_WORDS = re.compile(
     r"(?:\b(?:from|among|amongst|between|either|as|with|into|one of)\s|从|属于|选择|回答|判断为"
     r"|[是为](?=[^，。]{1,20}还是))[\s:：]{0,3}(?P<list>[^\n.。?？:：$\\]{3,300})",
     re.IGNORECASE,
@@ -121,7 +122,7 @@ def worded_options(prompt: str, gold: str) -> tuple[str, ...] | None:
     if len(bare_gold) > MAX_OPTION_CHARS or not _WORDS.fullmatch(bare_gold) or bare_gold not in prompt.casefold():
         return None
     listed = prompt[-MAX_LISTED_CHARS:]
-    for pattern in (_BEHIND_COLON, _ALTERNATIVES, _BEHIND_WORDS):
+    for pattern in (_AFTER_COLON, _ALTERNATIVES, _AFTER_WORDS):
         for match in reversed(list(islice(pattern.finditer(listed), MAX_LABELS))):
             for separator in _SEPARATORS if pattern is not _ALTERNATIVES else _SEPARATORS[-1:]:
                 texts = [text for text in map(_strip_option, separator.split(match["list"])) if text]

@@ -41,8 +41,9 @@ from truegold.verifiers.extract import (
     names_gold,
     several_values,
 )
-from truegold.verifiers.extract.chosen import bold_words, committed_choice, named_in_predicate
+from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
+from truegold.verifiers.extract.stated_names import bold_words, named_in_predicate
 from truegold.verifiers.gold import is_placeholder, without_reference
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,7 +63,7 @@ class Witness:
     """The case to add, as an assertion."""
 
 
-class InputComparison:
+class InputComparison(ABC):
     """The answers of the worked solution on inputs that were made, to be compared with those of faulty programs."""
 
     def __init__(self, state: VetState, limits: Limits, answers: Sequence[tuple[Arguments, Any]], least: int) -> None:
@@ -74,17 +75,17 @@ class InputComparison:
         """The inputs whose answers are like those that the tests show."""
         self._state, self._limits = state, limits
 
+    @abstractmethod
     def written(self, index: int) -> str:
         """Return an input as a case to add to the suite (`vet_state.add_cases`)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def differences(self, program: str) -> list[int]:
         """Return the inputs on which a program does something else, those first that suit a case best."""
-        raise NotImplementedError
 
+    @abstractmethod
     def confirm(self, program: str, index: int) -> Witness | None:
         """Run one input as a case of its own: a witness where the solutions pass and the program does not."""
-        raise NotImplementedError
 
     def witness(self, program: str, differing: Sequence[int]) -> Witness | None:
         """Return the first of the differing inputs that stands as a case of its own."""

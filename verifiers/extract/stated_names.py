@@ -1,0 +1,97 @@
+r"""Reads a name that the last line states as the answer: alone in bold, or behind the verb of a sentence.
+
+    It was **Tom Watson**.                        Tom Watson
+    The capital is Rome.                          Rome, if the problem asks for a capital
+    中国的首都是北京。                               北京
+    It may have been **Tom Watson**.              None: in doubt
+    His rival was Tom Watson.                     None: the problem asks for another
+
+Names that are denied, doubted, supposed, asked or one of two are not read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from truegold.verifiers.extract.chosen import DENIED_BEFORE, EITHER, HAN, NEGATION, UNSURE
+from truegold.verifiers.extract.committed import final_part
+from truegold.verifiers.extract.denials import is_attributed, is_conditional, is_doubted
+from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
+
+_BOLD = re.compile(r"(?<![*A-Za-z0-9])\*\*([^*\n]{1,200})\*\*(?!\*)")
+_PREDICATE = re.compile(
+    r"(?P<lead>(?:(?:so|thus|hence|therefore|then|also|donc|luego|quindi|daher|portanto),?\s)?"
+    r"(?:(?:it|he|she|es|er|sie|het)\s(?:is|was|ist|war)|(?:it|he|she)['’]s|c['’](?:est|était)|es|fue|era|è|é|foi"
+    r"|(?P<subject>[^\W\d_][^\d.,;:!?()]{2,80}?)\s(?:is|was))\s)(?P<name>[^,;:!?()。，？]{1,200}?)[.!]*",
+    re.IGNORECASE,
+)
+_CHINESE_PREDICATE = re.compile(
+    r"(?P<lead>(?:(?:所以|因此|因而|故|综上)[，,]?)?"
+    r"(?P<subject>[^\s，,。；;：:？?！!是为]{0,20})[是为])"
+    r"(?P<name>[^\s，,。；;：:？?！!]{1,40})[。.！!]?"
+)
+_OPEN_SUBJECT = re.compile(
+    r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
+)
+_NEUTRAL = frozenset(
+    "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
+)
+_ROLES = frozenset(
+    "capital city town country state river lake ocean mountain island continent planet element man woman author "
+    "writer poet artist painter composer inventor scientist discoverer founder director actor singer king queen "
+    "president winner language currency company animal plant bird word colour color material".split()
+)
+"""Words for the thing asked, which an answer may name if the question is not known."""
+_NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就即便也")
+_SUBJECT_WORD = re.compile(r"['’]s\b|[^\W\d_]+(?:-[^\W\d_]+)*")
+_STEM_LETTERS = 4
+_CONTRASTED = re.compile(rf"{NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
+
+
+def bold_words(response: str) -> str | None:
+    """Return the words that alone are set in bold in the last line: `It was **Tom Watson**.`; None if in doubt."""
+    line = final_part(response).rstrip().rpartition("\n")[2][:MAX_LINE_CHARS]
+    match = _BOLD.search(line)
+    if match is None or _BOLD.search(line, match.end()) is not None or is_conditional(line) or UNSURE.search(line):
+        return None
+    before, words, after = line[: match.start()], match[1].strip(), line[match.end() :]
+    is_open = _CONTRASTED.search(before) or any(map(EITHER.search, (before, after)))
+    return None if is_open or is_attributed(before) or is_doubted(before, after) else words
+
+
+def named_in_predicate(response: str, problem: str | None) -> str | None:
+    """Return what the last line says that the answer is: `It was Tom Watson.`, `The capital is Rome.`, 首都是北京。
+
+    Its subject has to be a pronoun or what the problem speaks of: `His rival was Tom Watson.` answers nothing.
+    """
+    *above, line = (final_part(response).rstrip()[-MAX_LINE_CHARS:]).rsplit("\n", 1)
+    line = line.replace("**", "").strip("*_ ")
+    is_chinese = HAN.search(line) is not None
+    match = (_CHINESE_PREDICATE if is_chinese else _PREDICATE).fullmatch(line)
+    if match is None or (above and above[0].rstrip().endswith((":", "："))) or is_conditional(line):
+        return None
+    before, subject = match["lead"], match["subject"] or ""
+    if _CONTRASTED.search(before) or EITHER.search(line) or UNSURE.search(before) or is_attributed(before):
+        return None
+    if subject and problem and (DENIED_BEFORE.search(problem) or line.rstrip(".").casefold() in problem.casefold()):
+        return None  # Which of both is asked for is open, or the problem says it itself.
+    is_asked = _is_chinese_subject(subject, problem) if is_chinese else _is_subject(subject, problem)
+    return None if not is_asked or is_doubted(before, "") else match["name"]
+
+
+def _is_subject(subject: str, problem: str | None) -> bool:
+    """Tell whether a subject is made of words of the problem, or, where that is not known, of a role and names."""
+    words = _SUBJECT_WORD.findall(subject)
+    asked = {word[:_STEM_LETTERS].casefold() for word in _SUBJECT_WORD.findall(problem or "")}
+    known = _NEUTRAL if problem else _NEUTRAL | _ROLES
+    says_what = any(word.islower() and word not in ("the", "a", "an", "of", "'s", "’s") for word in words)
+    return (not subject or says_what) and all(
+        word.casefold() in known or word[:_STEM_LETTERS].casefold() in asked or (not problem and word[0].isupper())
+        for word in words
+    )
+
+
+def _is_chinese_subject(subject: str, problem: str | None) -> bool:
+    if _OPEN_SUBJECT.search(subject):
+        return False
+    return problem is None or all(sign in problem or sign in _NEUTRAL_SIGNS for sign in subject)
