@@ -196,7 +196,8 @@ def reviewer_file(folder: Path, reviewer: str) -> Path:
 def append_decision(folder: Path, decision: Decision) -> Path:
     """Add a decision to its reviewer's file, and return the file. When this returns, the line is on the disk.
 
-    No stage calls it: this is for users' scripts and review tools. Any number of processes may append at once.
+    No stage calls it: this is for users' scripts and review tools. Any number of processes may append at once. A note
+    that is the reviewer's last one on the row is not added again: a page that is reloaded may send it twice.
     """
     is_new_folder = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -207,7 +208,10 @@ def append_decision(folder: Path, decision: Decision) -> Path:
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _write_durably(descriptor, _mend_last_line(descriptor) + line)
+        is_sent_again = decision.decision is DecisionKind.NOTE and (
+            load_notes(decision.reviewer, path).get(decision.id) == (decision.note or "")
+        )
+        _write_durably(descriptor, _mend_last_line(descriptor) + (b"" if is_sent_again else line))
     finally:
         os.close(descriptor)
     if is_new_file:

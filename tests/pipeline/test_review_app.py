@@ -113,6 +113,8 @@ def test_a_note_decides_nothing_and_outlives_a_decision_that_is_undone(run):
     client.post("/api/undo", json={"id": IDS[0]})
     known = client.get("/api/decisions").json()
     assert (known["decisions"], known["notes"]) == ([], {IDS[0]: "1998"})
+    decide(client, IDS[0], "note", note="1998")
+    assert len((run.folder / "ann.jsonl").read_text().splitlines()) == 3, "a note that is sent twice stands once"
     decide(client, IDS[0], "note")
     assert client.get("/api/decisions").json()["notes"] == {IDS[0]: ""}
     assert connect(run, "bob").get("/api/decisions").json()["notes"] == {}

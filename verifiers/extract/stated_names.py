@@ -92,6 +92,5 @@ def _is_subject(subject: str, problem: str | None) -> bool:
 
 
 def _is_chinese_subject(subject: str, problem: str | None) -> bool:
-    if _OPEN_SUBJECT.search(subject):
-        return False
-    return problem is None or all(sign in problem or sign in _NEUTRAL_SIGNS for sign in subject)
+    is_known = problem is None or all(sign in problem or sign in _NEUTRAL_SIGNS for sign in subject)
+    return is_known and _OPEN_SUBJECT.search(subject) is None
