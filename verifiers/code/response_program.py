@@ -59,7 +59,7 @@ from truegold.verifiers.code.python_source import (
     read_source,
     top_level,
 )
-from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
+from truegold.verifiers.extract.response_parts import PLAIN_END, SPECIAL_END, final_part
 from truegold.verifiers.sandbox.languages import language_name
 
 MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS

@@ -24,7 +24,8 @@ Not covered: picking a number out of lines further up, which rewards a response 
 is linear in the length of the text, or runs over a bounded piece of it.
 """
 
-from truegold.verifiers.extract.committed import Committed, committed_answer, final_part, last_line
+from truegold.verifiers.extract.committed import Committed, committed_answer
+from truegold.verifiers.extract.response_parts import final_part, last_line
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
 from truegold.verifiers.extract.unread import GUESSED, ends_with_value, names_gold, several_values
 

@@ -1,54 +1,18 @@
 r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
 
-The forms are, from the strongest: boxes, tags, announcements, an answer alone, and the conclusion of the last line.
-
-Only a part of a response can hold its answer (`final_part`, `split_problems`):
-
-    <think> maybe 4 </think> It is 5.                 ->  It is 5.
-    <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
-    The answer is 5.\n\nQuestion: Tom has 7 ...       ->  [The answer is 5.], [Question: Tom has 7 ...]
-    <|begin_of_box|>5<|end_of_box|><|im_end|>         ->  \boxed{5}
-
-Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
-
-Exam papers, and models that answer in Chinese, Japanese or Korean, announce an answer by a word in brackets
-(`with_plain_marks`):
-
-    【答案】3                          Answer: 3
-    〖正确答案〗：B                     Answer: B
-    [ANS] 3/8                        Answer: 3/8
-    【答案：36】                       Answer: 36
-    <答案>3</答案>                     Answer: 3
-    【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, read like any other
-    【答案】B 【解析】A 项错误。           Answer: B             and the rest on the next line
-
-Boxes that stand together form one answer (`boxed`):
-
-    \boxed{7} ... wait, no. \boxed{5}                                  5
-    \boxed{840} ... **Final Answer** \boxed{840}                       840
-    It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
-    \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
-    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no hint which one
-    ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line chooses one of them
-    the line is \boxed{y=2x}, so the slope is \boxed{2}                2: the last one follows from the other
-    it is not \boxed{5} but \boxed{6}                                 6
-
-A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). Empty boxes are
-ignored. Not covered: boxes inside code.
+The forms are, from the strongest: boxes (`boxes`), tags, announcements, an answer alone, and the conclusion of the last
+line. Each form is looked for in each part of a response that may hold its answer (`response_parts`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import islice
 
-from truegold.verifiers.extract.clauses import disowns
+from truegold.verifiers.extract.boxes import CLOSING_MARKS, boxed, content_key
 from truegold.verifiers.extract.closings import repeated_values, without_closings, without_ornaments
 from truegold.verifiers.extract.denials import (
-    is_bound,
     is_denied,
     is_doubted,
     is_negated_later,
@@ -57,6 +21,7 @@ from truegold.verifiers.extract.denials import (
     without_struck,
 )
 from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
+from truegold.verifiers.extract.response_parts import EMPHASIS, answering_parts, last_line
 from truegold.verifiers.extract.restated import (
     restatement,
     with_chinese_parts,
@@ -69,7 +34,6 @@ from truegold.verifiers.extract.stated_values import (
     CURRENCY,
     MARKS,
     MAX_PLAIN_WORDS,
-    PATTERNS,
     has_value,
     is_expression,
     may_deny,
@@ -85,136 +49,15 @@ from truegold.verifiers.extract.statements import (
     retraction,
 )
 
-MAX_SCANNED_CHARS = 400_000
-"""Only the end of a longer response is read. Stops megabytes of output made to stall the reward computation."""
-
-MAX_PROBLEMS = 64
-"""The most problems in a response that goes on with other problems. Stops a response with a million lines
-`Question:`."""
-
-_THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
-_THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
-"""A quick test: each thinking tag has one of these marks."""
-SPECIAL_END = ANY_OF["special_ends"]
-"""The tokens that end a turn, of a form that no text has."""
-PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
-"""The tokens that end a turn, of a form that text may have too."""
-
-_NEXT_PROBLEM = re.compile(
-    rf"<\|im_start\|>[ \t]{{0,2}}(?:user|system|assistant)?\b|{SPECIAL_END}|{PLAIN_END}|\n(?=[ \t]{{0,4}}(?:"
-    r"[#*]{0,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction|User|Human|Q)[ \t]{0,2}\d{0,4}[*]{0,2}[ \t]{0,2}[:：]"
-    r"|#{1,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction)\b(?![ \t]{1,2}[a-z])"
-    r"|(?:Question|Problem|Exercise)[ \t]{1,2}\d{1,4}[.:：]?[ \t]{0,3}\n"
-    r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
-    r"))"
-)
-_CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
-              "Human", "问", "题目")  # fmt: skip
-"""A quick test: each pattern of `_CUT` has one of these marks."""
-
-_LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
-_HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
-_NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
-_ANSWER_MARKS = ("\\boxed", "nswer", "####")
-_IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
-_SELF_TALK = re.compile(ANY_OF["self_talk"])
-"""Questions that a solution asks itself."""
-
-MAX_POSED_LINES = 200
-"""Lines after the first answer that are looked at, at most."""
-
-MIN_POSED_WORDS = 5
-"""A shorter line, such as `What about y?`, belongs to the solution."""
-
 MIN_LOOP_CHARS = 15
 """A shorter text holds no three closings."""
-_EMPHASIS = "*_` \t"
-
-_ANSWER_LINE = "\nAnswer: "
-"""A line that announces an answer in the same way everywhere."""
-_OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
-_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
-_WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
-_LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
-_BOLD = r"[*_]{0,3}"
-_WITH_VALUE = re.compile(
-    rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
-    rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
-    re.IGNORECASE,
-)
-"""【答案：36】, a mark that holds the value."""
-_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]|\[/[ ]?{_WORD}\]", re.IGNORECASE)
-_SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
-_PREDICATE = re.compile(
-    r"(?:^|(?<=\n)|(?<=[.!] )|(?<=[。！]))"
-    r"(?:(?:따라서|그러므로|그래서|결국|즉|아니|よって|したがって|だから|つまり|いや)[,、]?\s?)?"
-    r"(?P<value>[^\s。、,，과와]{1,40}?)\s?(?:은|는|이|가|が|は)\s?(?:정답|답|正解|答え)\s?"
-    r"(?:이다|입니다|이에요|임|だ|です|である)(?=[.。!！]|\s{0,9}(?:\n|$))"
-)
-"""A sentence that calls a value the answer: 5번은 정답이다."""
-MAX_PREDICATE_TAIL = 4_000
-"""Characters at the end of a response that are searched for a sentence that says so."""
-_EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
-_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
-"""A quick test: each announcement in brackets has one of these words."""
-MAX_BOXES = 16
-"""The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
-MAX_BOX_TOKENS = 1_000
-"""More braces and commands than this are not an answer. Stops boxes with hundreds of thousands of braces."""
-MAX_DENIAL_CHARS = 160
-"""Characters before and after a box that are searched for words that deny it."""
 MAX_OPTION_CHARS = 40
 """In a longer answer a letter names no option."""
-MAX_TOUCHING_CHARS = 2
-"""Fewer characters around a box, as `$.`, say nothing."""
-_UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
-_SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
-_CLOSING_MARKS = "$*)]\\"
-"""Marks that may close the formula or the emphasis around a box."""
-_SUMMARY = re.compile(
-    r"^[#*\s]{0,8}(?:final|summary|conclusions?|answers?|results?)\b[^\n]{0,40}$", re.IGNORECASE | re.MULTILINE
-)
-"""A heading above the answers to all parts: `### Final Answers`."""
-_CORRECTED = re.compile(
-    r"\b(?:wait|hmm|oops|no|or|actually|sorry|scratch|correction|mistaken?|wrong|incorrect|errors?|instead|maybe|perhaps)\b"
-    r"|不对|错|更正|等等|或",
-    re.IGNORECASE,
-)
-"""Words between two boxes which say that the second replaces the first."""
-_POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
-"""Words between two boxes which leave both possible: `but it may be`."""
-_NAMED_LETTER = re.compile(r"\b(choice|option|answer)_([A-Z])(?![A-Za-z0-9_])", re.IGNORECASE)
-"""Choice_A, which is Choice A."""
-MAX_GAP_CHARS = 200
-"""Boxes further apart are not one commitment."""
-_LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
-_NAMES = ("\\boxed", "\\fbox", "\\framebox")
-_OPENING = re.compile(
-    r"\\(?:boxed|fbox|framebox)\s{0,3}"
-    r"(?:(\{)|([-+]?\d[\d,]{0,40}(?:\.\d{1,40})?|(?<=\s)[A-Za-z](?![A-Za-z])))"
-)
-_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_WHOLLY_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,3}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
-_MARKUP = re.compile(
-    r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
-    r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
-)
-"""Marks that typeset the text between two boxes without changing its meaning."""
-_LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
-r"""The `y =` before a box, of `x = \boxed{1}, y = \boxed{2}`."""
-_CONNECTIVES = {
-    **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
-    **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
-    **dict.fromkeys(["and", "et", "und", "и", "和", "及", "与"], "and"),
-}
-_GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
-_SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
 _OR_VALUE = re.compile(
     r"[$*)\] ]{0,4}\bor (?:maybe |perhaps )?"
     r"\$?(-?(?:\d[\d.,/]{0,40}|\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}))(?<![.,])\$?\.?\s{0,3}(?:\n|$)"
 )
 r"""`\boxed{6} or 13.`: the box is one of two values."""
-_CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
 MAX_BARE_CHARS = 200
 """A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
 MAX_BARE_WORDS = 1
@@ -260,251 +103,6 @@ MAX_PART_LINES_CHARS = 1_000
 """Numbered parts are searched in this many characters at the end of a text."""
 
 
-def final_part(response: str) -> str:
-    """Return the stripped text after the thinking, at most its last MAX_SCANNED_CHARS characters."""
-    if any(map(response.__contains__, _THINKING_MARKS)):
-        for opening, closing in _THINKING:
-            response = response.rpartition(closing)[2]
-            if opening in response:
-                return ""
-    return response[-MAX_SCANNED_CHARS:].strip()
-
-
-def last_line(text: str) -> str:
-    """Return the last line that is not blank, without emphasis around it."""
-    return text.rstrip().rpartition("\n")[2].strip(_EMPHASIS)
-
-
-def with_plain_boxes(text: str) -> str:
-    r"""Return the text with the box tokens of GLM as `\boxed{}`."""
-    if "oxed{" in text and "\\boxed" not in text:
-        # Escapes were lost: `boxed{5}`, and `\b` read as a backspace.
-        text = _LOST_BOX.sub(r"\\boxed{", text)
-    if "<|begin_of_box|>" not in text:
-        return text
-    return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
-
-
-def split_problems(text: str) -> list[str]:
-    """Cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
-    if not any(map(text.__contains__, _CUT_MARKS)):
-        return _split_at_posed(text)
-    cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
-    starts = [0, *(cut.end() for cut in cuts)]
-    ends = [*(cut.start() for cut in cuts), len(text)]
-    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    return [piece for part in parts for piece in _split_at_posed(part)]
-
-
-def _split_at_posed(part: str) -> list[str]:
-    """Cut before a line that poses another problem between two answers: the first one is the response's."""
-    if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
-        return [part]
-    start, stop = part.find(mark), part.rfind(mark)
-    for match in islice(_LINE.finditer(part, start, stop), MAX_POSED_LINES):
-        if _poses_problem(match.group()):
-            return [part[: match.start()], part[match.start() :]]
-    return [part]
-
-
-def _poses_problem(line: str) -> bool:
-    if _HEADING.match(line) is not None:
-        return True
-    line = line.strip(_EMPHASIS + ">-")
-    if (numbered := _NUMBERED.match(line)) is not None:
-        line = line[numbered.end() :]
-    is_posed = line.endswith(("?", "？")) or _IMPERATIVE.match(line) is not None
-    if not is_posed or "\\boxed" in line or _SELF_TALK.search(line) is not None:
-        return False
-    return numbered is not None or len(line.split()) >= MIN_POSED_WORDS
-
-
-def _mark(opening: str, word: str) -> str:
-    return rf"{_BOLD}(?<!\\){opening}{_BOLD}[ ]?{word}[ ]?{_BOLD}[:：]?{_BOLD}{_CLOSE}{_BOLD}{_LINK}"
-
-
-_LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
-_EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
-"""Words of East Asian languages may be in brackets within a line. English `[answer]` within a line is prose."""
-
-
-def _has_mark(text: str) -> bool:
-    if not text.isascii() and any(map(text.__contains__, _EASTERN_HINTS)):
-        return True
-    if "nswer" in text or "NSWER" in text:
-        return any(map(text.__contains__, _HINTS))
-    return "NS]" in text or "ns]" in text
-
-
-def with_plain_marks(text: str) -> str:
-    """Return the text with a line `Answer:` in place of a bracketed word for answer."""
-    if not _has_mark(text):
-        return text
-    text = _SECTION.sub("\n", text)
-    tail = _PREDICATE.sub(lambda match: _ANSWER_LINE + match["value"], text[-MAX_PREDICATE_TAIL:])
-    text = text[:-MAX_PREDICATE_TAIL] + tail
-    text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
-    text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
-    # `<answer>` is a tag, which is read as one.
-    text = _LINE_MARK.sub(lambda match: match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE, text)
-    return _CLOSING.sub("\n", text)
-
-
-class Boxed(NamedTuple):
-    """The answer that the boxes of a text commit to."""
-
-    text: str | None
-    """The answer, or None if every box is empty or cut off."""
-    end: int
-    """The position where the last box ends."""
-    cut_off: bool
-    """A box after it was opened and never closed."""
-
-
-class _Box(NamedTuple):
-    start: int
-    end: int
-    text: str
-
-
-def boxed(text: str, *, several: int) -> Boxed | None:
-    """Return the answer in the boxes of `text`, or None if it has no box."""
-    openings = _openings(text) if "box" in text else []
-    if not openings:
-        return None
-    closed = [_read_box(text, opening) for opening in openings]
-    boxes: list[_Box] = []
-    other = ""
-    for box in closed:
-        if box is None or not box.text or (boxes and box.end <= boxes[-1].end):
-            continue
-        if not _is_doubted(text, box):
-            boxes.append(box)
-            other = ""
-        elif boxes and _POSSIBLY.fullmatch(text, boxes[-1].end, box.start):
-            other = f" or {box.text}"
-    if not boxes:
-        return Boxed(None, 0, closed[-1] is None)
-    return Boxed(_join_contents(text, boxes, several) + other, boxes[-1].end, closed[-1] is None)
-
-
-def _openings(text: str) -> list[re.Match[str]]:
-    """Return where the last boxes open; they are looked for from the end on, so most of a long text is never read."""
-    openings: list[re.Match[str]] = []
-    names = [name for name in _NAMES if name in text]
-    end = len(text)
-    for _ in range(MAX_BOXES):
-        end = max((text.rfind(name, 0, end) for name in names), default=-1)
-        if end == -1:
-            break
-        if opening := _OPENING.match(text, end):
-            openings.append(opening)
-    return openings[::-1]
-
-
-def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
-    if opening[1] is None:
-        return _Box(opening.start(), opening.end(), opening[2])
-    end = text.find("}", opening.end())
-    if end != -1 and "{" not in (content := text[opening.end() : end]) and "\\" not in content:
-        return _Box(opening.start(), end + 1, content.strip())
-    depth = 1
-    for brace in islice(_BRACE.finditer(text, opening.end()), MAX_BOX_TOKENS):
-        mark = brace.group()
-        if mark == "{":
-            depth += 1
-        elif mark == "}":
-            depth -= 1
-            if depth == 0:
-                content = text[opening.end() : brace.start()].strip()
-                inner = _WHOLLY_BOXED.fullmatch(content) if content.startswith("\\") else None
-                return _Box(opening.start(), brace.end(), inner[1].strip() if inner else content)
-    return None
-
-
-def _is_doubted(text: str, box: _Box) -> bool:
-    """Tell whether the sentence around a box denies or doubts it."""
-    if text.startswith("~~", box.end) and text.endswith("~~", 0, box.start):
-        return True
-    before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
-    start = max(map(before.rfind, _SENTENCE_ENDS)) + 1
-    after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
-    before, after = before[start:], after.lstrip(_CLOSING_MARKS)
-    if len(before) + len(after) <= MAX_TOUCHING_CHARS:
-        return False
-    if before.rstrip(" $").endswith(_UNEQUAL):
-        return True
-    if not may_deny(f"{before} {after}"):
-        return disowns(before, after)
-    return is_doubted(before, after) or ("answer" in before and is_bound(before))
-
-
-def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
-    """Return the contents of the last box and of the boxes that stand together with it."""
-    if len(boxes) == 1 and several < 2:
-        return boxes[0].text
-    contents = [boxes[-1].text]
-    connectives: list[str] = []
-    for before, after in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
-        if (connective := _connective(text[before.end : after.start], several)) is None:
-            break
-        contents.insert(0, before.text)
-        connectives.insert(0, connective)
-    distinct = {_key(content): content for content in contents}
-    if several > len(distinct) and (parts := _parts_of_answer(text, boxes, several)) is not None:
-        return _as_list(parts)
-    if len(distinct) == 1:
-        return contents[-1]
-    if several:
-        return _as_list(distinct.values())
-    if repeated := distinct.get(_key(text[boxes[-1].end :].rpartition("\n")[2])):
-        return repeated
-    joined = contents[0]
-    for connective, content in zip(connectives, contents[1:], strict=True):
-        joined += f", {content}" if connective == "," else f" {connective} {content}"
-    return joined
-
-
-def _as_list(contents: Iterable[str]) -> str:
-    """Return the contents of several boxes without their full stops; a semicolon keeps commas inside of them apart."""
-    parts = [content.rstrip(" .") for content in contents]
-    return ("; " if any("," in part for part in parts) else ", ").join(parts)
-
-
-def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the `count` different boxes of the text or of its summary, or None if there are more or fewer."""
-    summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
-    for start in (0, summary):
-        parts = {_key(box.text): box for box in boxes if box.start >= start}
-        gaps = [text[before.end : after.start] for before, after in pairwise(parts.values())]
-        if len(parts) == count and not any(map(_CORRECTED.search, gaps)):
-            return [box.text for box in parts.values()]
-    return None
-
-
-def _key(content: str) -> str:
-    return "".join(content.split()).strip("$*.")
-
-
-def _connective(gap: str, several: int) -> str | None:
-    """Return the word that joins two boxes, or None if they do not stand together."""
-    if len(gap) > MAX_GAP_CHARS:
-        return None
-    plain = _MARKUP.sub(" ", _LABEL.sub("", gap)).strip().casefold()
-    parts = _GAP_PART.findall(plain)
-    connectives = [_CONNECTIVES[part] for part in parts if part in _CONNECTIVES]
-    if len(connectives) == len(parts) and not _SENTENCE_END.search(plain):
-        return _strongest(connectives) or ","
-    if _SENTENCE_END.search(plain.rstrip(":")) or "\n" in gap.strip() or not _CONSEQUENCE.isdisjoint(parts):
-        return None
-    # With other words between two boxes, a comma joins them only where gold is several answers.
-    return _strongest(connectives) if several or connectives[-1:] != [","] else None
-
-
-def _strongest(connectives: list[str]) -> str | None:
-    return next((word for word in ("or", "and", ",") if word in connectives), None)
-
-
 @dataclass(frozen=True, slots=True)
 class Committed:
     """The answer that a response commits to."""
@@ -534,14 +132,6 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     return None
 
 
-def answering_parts(response: str) -> list[str]:
-    """Return the parts of a response that may hold its answer. Each part answers one problem."""
-    text = with_plain_marks(with_plain_boxes(final_part(response)))
-    if any(mark in text for mark in ("hoice_", "ption_", "nswer_")):
-        text = _NAMED_LETTER.sub(r"\1 \2", text)
-    return split_problems(text)
-
-
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
     """Read the conclusion at the end of a text, before courtesies, signatures and explanations."""
     if committed := _answered_first(part, problem) or _at_end(without_explanations(part), problem):
@@ -558,7 +148,7 @@ def _answered_first(part: str, problem: str | None) -> Committed | None:
     if match is None or not has_value(match[1]) or not is_expression(match[1], MAX_PLAIN_WORDS):
         return None
     last = _at_end(part, problem)
-    is_same = last is None or _JOINED.search(last.text) or _key(last.text).endswith(_key(match[1]))
+    is_same = last is None or _JOINED.search(last.text) or content_key(last.text).endswith(content_key(match[1]))
     return _committed(match[1], "first_line") if is_same else None
 
 
@@ -605,7 +195,7 @@ def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
     if "nswer" in answer and (announced_inside := _announced(answer)) is not None:
         return announced_inside
     behind = part[end:]
-    if not behind.strip(_CLOSING_MARKS + " ."):
+    if not behind.strip(CLOSING_MARKS + " ."):
         return _committed(answer, "boxed")
     if (taken_back := retraction(behind.partition("\n\n")[0], answer)) or is_withdrawn(behind, answer):
         return _committed(taken_back, "phrase")
@@ -760,7 +350,7 @@ def after_hashes(text: str) -> str | None:
         before = text[start - 1 : start]
         if (match := _HASHES.match(text, start)) is None or before not in {"", "\n", " "}:
             continue
-        answer = match.group(1).strip(_EMPHASIS)
+        answer = match.group(1).strip(EMPHASIS)
         if _PLAIN_NUMBER.fullmatch(answer):
             return answer
         if before != " " and (

@@ -74,10 +74,11 @@ from truegold.verifiers.math.policy import (
     policy_for,
     seconds_left,
 )
-from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
+from truegold.verifiers.math.reading.answers import Unread, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.chemistry import MAY_BE_CHEMISTRY, same_chemistry
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.reading.other_readings import other_readings
 from truegold.verifiers.math.reading.qualifiers import MAY_BE_DIRECTED, Qualified, qualified
 from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.tree import (
