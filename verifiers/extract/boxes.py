@@ -28,13 +28,13 @@ from truegold.verifiers.extract.response_parts import MAX_SCANNED_CHARS
 from truegold.verifiers.extract.stated_values import PATTERNS, may_deny
 
 MAX_BOXES = 16
-"""The last boxes that are read, at most. Stops thousands of boxes that are opened and never closed."""
+"""Boxes that are read, counted from the end. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
-"""More braces and commands than this are not an answer. Stops boxes with hundreds of thousands of braces."""
+"""A box with more braces and commands is not an answer. Stops boxes with hundreds of thousands of braces."""
 MAX_DENIAL_CHARS = 160
 """Characters before and after a box that are searched for words that deny it."""
 MAX_TOUCHING_CHARS = 2
-"""Fewer characters around a box, as `$.`, say nothing."""
+"""Up to this many characters around a box, such as `$.`, hold no word that could deny it."""
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
 CLOSING_MARKS = "$*)]\\"
@@ -48,11 +48,11 @@ _CORRECTED = re.compile(
     r"|不对|错|更正|等等|或",
     re.IGNORECASE,
 )
-"""Words between two boxes which say that the second replaces the first."""
+"""Words between two boxes by which the second replaces the first: `wait, no`."""
 _POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
-"""Words between two boxes which leave both possible: `but it may be`."""
+"""Words between two boxes that leave both possible: `but it may be`."""
 MAX_GAP_CHARS = 200
-"""Boxes further apart are not one commitment."""
+"""Boxes that are further apart are not joined to one answer."""
 _NAMES = ("\\boxed", "\\fbox", "\\framebox")
 _OPENING = re.compile(
     r"\\(?:boxed|fbox|framebox)\s{0,3}"
@@ -66,7 +66,7 @@ _MARKUP = re.compile(
 )
 """Marks that typeset the text between two boxes without changing its meaning."""
 _LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
-r"""The `y =` before a box, of `x = \boxed{1}, y = \boxed{2}`."""
+r"""The label before a box: `y =` in `x = \boxed{1}, y = \boxed{2}`."""
 _CONNECTIVES = {
     **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
     **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
@@ -85,7 +85,7 @@ class Boxed(NamedTuple):
     end: int
     """The position where the last box ends."""
     cut_off: bool
-    """A box after it was opened and never closed."""
+    """Whether the last box is opened and never closed."""
 
 
 class _Box(NamedTuple):
@@ -95,7 +95,10 @@ class _Box(NamedTuple):
 
 
 def boxed(text: str, *, several: int) -> Boxed | None:
-    """Return the answer in the boxes of `text`, or None if it has no box."""
+    """Return the answer in the boxes of `text`, or None if it has no box.
+
+    several: the number of values of gold, or 0 if gold is one value.
+    """
     openings = _openings(text) if "box" in text else []
     if not openings:
         return None
@@ -116,7 +119,7 @@ def boxed(text: str, *, several: int) -> Boxed | None:
 
 
 def _openings(text: str) -> list[re.Match[str]]:
-    """Return where the last boxes open; they are looked for from the end on, so most of a long text is never read."""
+    """Return the matches at which the last boxes open. The search runs backwards and stops after MAX_BOXES."""
     openings: list[re.Match[str]] = []
     names = [name for name in _NAMES if name in text]
     end = len(text)
@@ -167,7 +170,7 @@ def _is_doubted(text: str, box: _Box) -> bool:
 
 
 def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
-    """Return the contents of the last box and of the boxes that stand together with it."""
+    """Return the contents of the last box, joined with those of the boxes that stand together with it."""
     if len(boxes) == 1 and several < 2:
         return boxes[0].text
     contents = [boxes[-1].text]
@@ -193,13 +196,13 @@ def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
 
 
 def _as_list(contents: Iterable[str]) -> str:
-    """Return the contents of several boxes without their full stops; a semicolon keeps commas inside of them apart."""
+    """Return the contents of several boxes as one list, separated by semicolons if one of them has a comma."""
     parts = [content.rstrip(" .") for content in contents]
     return ("; " if any("," in part for part in parts) else ", ").join(parts)
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
-    """Return the `count` different boxes of the text or of its summary, or None if there are more or fewer."""
+    """Return the contents of the text's boxes, or of its summary's, if exactly `count` of them differ; else None."""
     summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
     for start in (0, summary):
         parts = {content_key(box.text): box for box in boxes if box.start >= start}
@@ -210,6 +213,7 @@ def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | No
 
 
 def content_key(content: str) -> str:
+    """Return the contents of a box without blanks, dollars and full stops, so that equal contents compare equal."""
     return "".join(content.split()).strip("$*.")
 
 
@@ -224,7 +228,7 @@ def _connective(gap: str, several: int) -> str | None:
         return _strongest(connectives) or ","
     if _SENTENCE_END.search(plain.rstrip(":")) or "\n" in gap.strip() or not _CONSEQUENCE.isdisjoint(parts):
         return None
-    # With other words between two boxes, a comma joins them only where gold is several answers.
+    # A comma with other words joins two boxes only if gold has several values.
     return _strongest(connectives) if several or connectives[-1:] != [","] else None
 
 

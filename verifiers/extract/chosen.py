@@ -1,19 +1,19 @@
 r"""Finds the option that a response chooses: by its letter, its place in the list or its text.
 
     Therefore, the value of BF is (B).      B: the predicate of the sentence
-    Hence D is correct. I choose D.         D: a verb of choosing, or a verdict on the option
-    Thus, option D        So we have 8. D   D: an option, or a letter that stands alone
-    Choice (D) is correct; (C) is small.    D: a verdict goes before a mere mention
-    A is wrong, so it is B, not C.          B: what is denied is not chosen
-    the incorrect statement is C            C: the denial belongs to the noun
+    Hence D is correct. I choose D.         D: a verdict on the option, or a verb of choosing
+    Thus, option D        So we have 8. D   D: a named option, or a letter that stands alone
+    Choice (D) is correct; (C) is small.    D: a verdict counts more than a mention
+    A is wrong, so it is B, not C.          B: a denied option is not chosen
+    the incorrect statement is C            C: `incorrect` belongs to the noun and denies nothing
     Option A or option B is right.          A and B: undecided
     We argue as in A.                       nothing: a letter in prose
     Option #3 fits. The third option.       C
-    The capital is Rome.                    C, where Rome is the text of C and no other option is named
-    No, there are more bikes.               B, where the options are Yes and No
+    The capital is Rome.                    C, if Rome is the text of C and no other option is named
+    No, there are more bikes.               B, if the options are Yes and No
 
-If no answer is announced (`committed`), the last line before courtesies is read (`chosen`), and then the first line,
-which may be a letter with reasons below. A list that repeats all options chooses none.
+If no answer is announced (`committed`), the last line before courtesies is read (`chosen`). Then the first line is
+read, which may be a letter with reasons below. A list that repeats all options chooses none.
 """
 
 from __future__ import annotations
@@ -32,34 +32,37 @@ from truegold.verifiers.extract.response_parts import answering_parts, final_par
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
-"""Characters of a text that are made plain at most. Stops text made to be slow to normalise."""
+"""Characters of a text that are normalised at most. Stops text made to be slow to normalise."""
 _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
-"""Compatibility forms that mean something: 5² is not 52."""
+"""Compatibility forms with a meaning, which are kept: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 """Commands that typeset a text without changing its meaning."""
 _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
-r"""\overline{A} is not the letter A."""
+r"""A letter with an accent, which names no option: `\overline{A}`."""
 UNANNOUNCED = ("whole_response", "first_line", "last_line", "conclusion")
-"""Forms of answers without an announcement. Options are searched before them."""
+"""Forms of answers without an announcement. Options are searched for before these."""
 _OPERATOR = re.compile(
     r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
 )
-r"""A \cap B, 2\pi A: next to a command of mathematics a letter does not name an option."""
+r"""A command of mathematics: next to one, a letter names no option (`A \cap B`, `2\pi A`)."""
 LETTERS = 10
-"""Letters that are looked for in prose where the options are not known."""
+"""Letters from A on that may name an option if the options are not known."""
 _DELIMITERS = str.maketrans("${}\\", "    ")
 MAX_LINES = 60
 """Lines that are searched for restated options at most."""
 MAX_MENTIONS = 30
-"""A line with more letters chooses none. Stops thousands of them."""
+"""A line with more letters chooses no option. Stops lines with thousands of them."""
 MIN_TEXT_LETTERS = 3
-"""A shorter text of an option is not looked for in a sentence."""
+"""A shorter text of an option is not searched for in a sentence."""
 MIN_STEM_LETTERS = 5
+"""Endings of the options' texts are ignored only if every stem has this many letters."""
 _ENDING = re.compile(r"(?:ent|ence|es|ed|ing|s|e)$")
-"""Endings that do not matter where all options are single words: `diverges` says `divergent`."""
+"""Endings that are ignored if all options are single words: `diverges` names `divergent`."""
 
 _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
+"""Marks of an option in a text: before its letter, and after a letter in brackets or one found by its text."""
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
+"""A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
 _LETTER = re.compile(
     r"(?<![A-Za-z0-9)])[(\[【]\s?(?:option\s|choice\s)?([A-Z])\s?[)\]】]"
@@ -68,7 +71,7 @@ _LETTER = re.compile(
     + r")\b))"
     r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
-"""B, (B), [B]; neither the article A nor the letter of `x = A`, `A + 1` and `vitamin-C`."""
+"""A letter that names an option: B, (B), [B]. Not the article A, nor the letter of `x = A`, `A + 1`, `vitamin-C`."""
 _SMALL = re.compile(
     r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
     r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
@@ -76,8 +79,9 @@ _SMALL = re.compile(
     r"|((?:\b(?:options?|choices?|statements?)\s|选项|選択肢)[(\[]?)([a-j])(?![\w'’])",
     re.IGNORECASE,
 )
-"""c. text, c (text), (c), `c is correct`, `option c`; not the article of `a reason is`."""
+"""A small letter that names an option: `c. text`, `c (text)`, `(c)`, `c is correct`. Not the article of `a reason`."""
 _SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
+"""A small letter next to Japanese text."""
 HAN = re.compile(r"[一-鿿]{2}")
 _KANA = re.compile(r"[ぁ-ヶ]")
 _OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
@@ -86,7 +90,9 @@ _CLAUSE_END = re.compile(
     rf"|,(?=\s?{_X}.{_IN_BRACKETS}?(?:\s(?:is|was|has|does|fits|works|would|gives|seems|must|cannot)\b|项?是?[正错不]))",
     re.IGNORECASE,
 )
+"""The end of a clause. A comma before another option ends one only if a verb or a verdict follows."""
 _WORD = rf"(?:(?:{_OPTION_WORDS})\W{{0,3}}){{0,3}}"
+"""Nouns before a letter: `option`, `the answer`."""
 _DETERMINER = r"(?:(?:the|an?|la|le|el|los|die|der|das|o|os|il)\s|l['’])?"
 _VERDICTS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -99,29 +105,36 @@ _VERDICTS = tuple(
         rf"[,:–—-]\s*{_WORD}{_X}.{_IN_BRACKETS}?\W*$",
     )
 )
+"""Patterns of clauses that choose an option: by a verdict, a verb of choosing, or `is`."""
 _MENTIONS = (
     re.compile(rf"(?:{_OPTION_WORDS})\W{{0,3}}{_X}", re.IGNORECASE),
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
+"""Patterns of clauses that name an option. They count if no clause has a verdict."""
 _ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
+"""Patterns of clauses that name an option after an announcement."""
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
 )
+"""Options that are turned down: `and not C or D`."""
 _QUESTION = re.compile(r"[^.!?。]{0,300}[?？]")
 _SECOND_THOUGHT = re.compile(
     rf"\b(?:or|oder|ou|o|maybe|perhaps|possibly|either|also|alternatively)\b[^\w{_X}]*(?:it['’]s\s|it is\s)?"
     rf"{_DETERMINER}{_WORD}{_X}(.)|[或/]\s?{_X}(.)",
     re.IGNORECASE,
 )
+"""Another option that is considered: `or B`, `maybe B`."""
 _HEDGED = re.compile(
     rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
+"""An option with a less certain one behind it: `A (maybe B)`."""
 UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
+"""Words by which a clause is not sure of its option."""
 _LEFT_OPEN = re.compile(
     rf"{UNSURE.pattern}|\b(?:whether|unclear|unsure|not sure)\b|也许|或许|大概|不确定", re.IGNORECASE
 )
-"""Words of a clause that leaves its option open."""
+"""Words by which a clause leaves its option open."""
 NEGATION = ANY_OF["option_denials"]
 DENIED_BEFORE = re.compile(NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
@@ -132,6 +145,7 @@ _DENIED_BEHIND = re.compile(
     r"|(?:là )?(?:sai|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
     re.IGNORECASE,
 )
+"""An option with a denial behind it: `C cannot be right`, `C is not the answer`."""
 _NOUN_IS_DENIED = re.compile(
     r"^\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the|which|only)\b"
     r"(?!.*\b(?:that (?:the|it)|say|said|think|believe|claim)\b)"
@@ -139,18 +153,22 @@ _NOUN_IS_DENIED = re.compile(
     rf".*\b(?:is|are|was)[\s:]*{_DETERMINER}{_WORD}[^\w]*$|(?:不|错误|有误)[^,。]{{0,20}}的(?![^,。]{{0,8}}(?:答案|原因|理由|地方))[^,。是为有]{{0,8}}(?:是|为|有):?\W*(?:选项)?\W*$",
     re.IGNORECASE,
 )
-"""the incorrect statement is; 不正确的一项是: a question for the wrong option is answered with a denial."""
+"""The subject of a clause that names a wrong option on purpose: `the incorrect statement is`, 不正确的一项是."""
 MAX_RETRACTION_CHARS = 400
-"""Characters after an announced option that are searched at most."""
+"""Characters after an announced option that are searched for a retraction."""
 _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
+"""Words that take an option back, and the text after them."""
 _LABELLED = re.compile(
     rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
 )
+"""A line with a letter as its label: `A) 2`."""
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
+"""A line that consists of one letter."""
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
+"""A letter with a text behind it at the end of a line."""
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
 _NTH = re.compile(
     r"\b(first|second|third|fourth|fifth|sixth|last)\s(?:option|choice|answer)\b|第([一二三四五六])(?:个?选项|项)"
@@ -158,9 +176,11 @@ _NTH = re.compile(
     r"|(?<![\d.,])([1-6])\s?[번番](?!째)",
     re.IGNORECASE,
 )
+"""An option by its place: `the third option`, `option #3`, 第三项."""
 _SEVERAL_ORDINALS = re.compile(
     rf"\b(?:{'|'.join(_ORDINALS[:6])})\s(?:or|and)\s(?:the\s)?(?:{'|'.join(_ORDINALS[:6])})\b", re.IGNORECASE
 )
+"""Two places joined by `or` or `and`."""
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 _ITEM = r"[(\[]?(?<![A-Za-z0-9])(?:[A-J]|[a-j](?=\W))(?![A-Za-z0-9'’])[)\]]?(?:选?项)?"
 _LIST = re.compile(
@@ -168,41 +188,48 @@ _LIST = re.compile(
     r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",
     re.IGNORECASE,
 )
-"""Letters next to each other: A, C and E; (A)(C); ACE正确."""
+"""Letters in a row: `A, C and E`, `(A)(C)`, ACE正确."""
 _LETTER_OF_LIST = re.compile(r"(?<![A-Z])[A-J](?![A-Z])")
 MAX_LIST_LETTERS, MAX_LISTS = 26, 16
 EITHER = re.compile(
     r"\b(?:or|oder|ou|either|one of|maybe|perhaps|possibly)\b|[或/]|また?は|もしくは|あるいは|또는|혹은"
 )
+"""Words by which several options are alternatives."""
 _ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
+"""The end of a line that announces an option below it."""
 _OTHERS_LISTED = re.compile(
     r"(?:^|(?<=[\n。.;；]))[^\n。.;；]{0,20}(?:\bothers?\b|\bremaining\b|\brest\b|其他|其它|其余)[^\n。.:：]{0,60}[:：]"
     r"(?=\s{0,8}[(（]?[A-J][)）.．、:：])",
     re.IGNORECASE,
 )
-"""The other statements are right: A. Wool is protein. B. ..."""
+"""The heading of a list of all other options: `The other statements are right: A. Wool is protein. B. ...`"""
 _OTHERS = re.compile(r"\b(?:others?|rest|remaining|remainder)\b|其他|其它|其余|他の|나머지", re.IGNORECASE)
+"""Words for the options that are not the answer."""
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
+"""Words such as yes and no, by which a response may answer."""
 _OTHER_WORDS = {
     **{"是的": "是", "不是": "否", "对的": "对", "不对": "错"},
     **{"correct": "true", "right": "true", "incorrect": "false", "wrong": "false"},
 }
-"""Words that say what an option says."""
+"""Words of a response, with the option's text that they stand for."""
 _ANSWERS = _INTERJECTIONS | {"是的", "不是", "对的", "不对"}
+"""Words that may answer at the beginning of a sentence."""
 _CALLED = re.compile(
     r"\b(?:statement|claim|assertion|it|this|that)\s(?:is|was)\s(?:\w+ly\s)?(?P<word>correct|incorrect|right|wrong)\W*$|(?<![不非])是(?P<han>对|错)的\W*$",
     re.IGNORECASE,
 )
+"""A verdict on a statement at the end of a line: `this statement is correct`."""
 _SUPPOSED = re.compile(
     rf"{_LEFT_OPEN.pattern}|可能|如果|若|假[设如]|猜|说(?!法)|未必|不一定|[?？]\W*$|\b(?:if|suppose|assum\w+)\b",
     re.IGNORECASE,
 )
-"""Words of a sentence that does not say itself that something is right."""
+"""Words of a sentence that does not itself affirm a statement: `if`, `some say`."""
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
+"""An option that is only compared with: `unlike C`."""
 
 
 def plain(text: str) -> str:
-    """Drop markup, maths delimiters and runs of blanks; make full-width and circled letters ordinary ones."""
+    """Return a text without markup, maths delimiters and runs of blanks, with full-width and circled letters as A-Z."""
     text = "".join(map(_fold, text[:MAX_PLAIN_CHARS]))
     text = WRAPPER.sub("", text).replace("**", "")
     if "\\" in text:
@@ -212,6 +239,7 @@ def plain(text: str) -> str:
 
 
 def _fold(character: str) -> str:
+    """Return a character in its normal form: A for Ａ and Ⓐ."""
     if character == "（":
         return " ("
     if character < "\u0080" or unicodedata.decomposition(character).startswith(_NOT_FOLDED):
@@ -220,9 +248,9 @@ def _fold(character: str) -> str:
 
 
 def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> frozenset[str]:
-    """Return the letters that a text chooses: several are a hedge.
+    """Return the letters of the options that a text chooses. Several letters are a hedge.
 
-    announced: the text follows words such as `the answer is`, so that a letter at either end of it is chosen.
+    announced: whether the text follows words such as `the answer is`. A letter at either end of it is then chosen.
     """
     marked = _with_letters_marked(plain(_OPERATOR.sub("=", text) if "\\" in text else text), count)
     return _chosen_in(f": {marked}" if announced else marked, _ANNOUNCED_MENTIONS if announced else _MENTIONS)
@@ -231,14 +259,14 @@ def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> f
 def committed_choice(
     response: str, options: Sequence[str] = (), *, several: bool = False, problem: str | None = None
 ) -> Committed | None:
-    """Return the announced answer of a response, or the option that it chooses, if gold is an option.
+    """Return the announced answer of a response, or else the option that it chooses. Gold has to be an option.
 
-    several: gold is several options. problem: if it asks for the wrong option, the option that is called wrong is the
-    answer.
+    several: whether gold has several options. problem: if it asks for the wrong option, the option that is called
+    wrong is the answer.
     """
     committed = committed_answer(response, several=several)
     if several and committed is not None and committed.form == "boxed":
-        # Boxes with `or` between them are alternatives, not parts of one answer.
+        # Boxes with `or` between them are alternatives and not parts of one answer.
         joined = committed_answer(response)
         committed = joined if joined is not None and EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
@@ -253,7 +281,7 @@ def committed_choice(
     if (choice := chosen(turned, options)) is not None:
         is_open = several and EITHER.search(last_line(turned))
         return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
-    # The answer that was found has a letter in prose, or is the last line of a list of all options.
+    # The letter of the answer stands in prose, or the answer is the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None
     return None if _LABELLED.match(_with_letters_marked(plain(committed.text), LETTERS)) else committed
@@ -268,7 +296,7 @@ def _without_others(text: str) -> str:
 
 
 def _labelled_below(response: str, text: str) -> frozenset[str]:
-    """Return the letters of several lines that an announcement has below it: `The answer is:`, `A) 2`, `B) 3`."""
+    """Return the letters of several labelled lines below an announcement: `The answer is:`, `A) 2`, `B) 3`."""
     lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
     for above, start in zip(reversed(lines[:-1]), range(len(lines) - 1, 0, -1), strict=True):
         if lines[start].startswith(label) and _ANNOUNCES_BELOW.search(above):
@@ -278,18 +306,19 @@ def _labelled_below(response: str, text: str) -> frozenset[str]:
 
 
 def _plain_lines(text: str) -> list[str]:
+    """Return the last lines of a text that are not blank, without markup and bullets."""
     return [plain(line[:MAX_LINE_CHARS]).lstrip("-•> ") for line in text.splitlines()[-MAX_LINES:] if line.strip()]
 
 
 def _labels_of(lines: Iterable[str]) -> list[str]:
-    """Return the letters that label the first lines, without those of lines that deny their option."""
+    """Return the letters that label the first lines, except of lines that deny their option."""
     marked = (_with_letters_marked(line, LETTERS) for line in lines)
     labelled = takewhile(_LABELLED.match, marked)
     return [line[line.index(_X) + 1] for line in labelled if not _is_denied(line)]
 
 
 def _chosen_set(response: str) -> Committed | None:
-    """Return the letters of a list that the last line chooses as it would one option: `A and C are right, B is not`."""
+    """Return the options that the last line chooses as a list: `A and C are right, B is not`."""
     for part in answering_parts(response):
         if boxed(part, several=0) is not None:
             continue
@@ -304,7 +333,7 @@ def _chosen_set(response: str) -> Committed | None:
 
 
 def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
-    """Return a line with (Z), (Y), ... for its lists of letters, and the letters of each."""
+    """Return a line with one letter, (Z), (Y), ..., for each of its lists of letters, and the letters of each list."""
     lists: dict[str, list[str]] = {}
 
     def name(match: re.Match[str]) -> str:
@@ -319,14 +348,14 @@ def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def _instead(response: str, text: str) -> frozenset[str]:
-    """Return the letters that a response names where it takes back an announced option: `Answer: C? No, B`."""
+    """Return the letters that replace an announced option: B for `Answer: C? No, B`."""
     tail = final_part(response).rpartition(text)[2].partition("\n\n")[0][:MAX_RETRACTION_CHARS]
     taken_back = _TAKEN_BACK.search(tail)
     return letters_in(taken_back["rest"]) if taken_back is not None else frozenset()
 
 
 def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:
-    """Return the letters of the options that a response chooses without an announcement, also by their texts."""
+    """Return the options that a response chooses without an announcement, by letter, place or text."""
     for part in answering_parts(response):
         if boxed(part, several=0) is not None:
             continue
@@ -337,6 +366,7 @@ def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:
 
 
 def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
+    """Return the letters that the last line of a text chooses, or else its first line."""
     count = len(options) or LETTERS
     written = last_line(text)
     if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
@@ -363,7 +393,7 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
-    """Return the letter of a last line where the line above it announces that: `The false statement is:`, `C. Wool`."""
+    """Return the letter of the last line if the line above announces it: `The false statement is:`, `C. Wool`."""
     above = (_plain_lines(text)[-2:-1] or [""])[0]
     if not above.endswith(":") or _OTHERS.search(above):
         return frozenset()
@@ -371,13 +401,13 @@ def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option whose text is next to a letter. It may differ, as in `(C) Paris`."""
+    """Return the letter of the option with this text. In `(C) Paris` it may differ from the letter before the text."""
     key = plain(text).casefold()
     return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
 
 
 def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
-    """Return the letter that the first line is, or the yes or no that the first or the last line begins with."""
+    """Return the letter that is the first line, or the yes or no at the beginning of the first or last line."""
     marked = _with_letters_marked(first, len(options) or LETTERS)
     if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
         return frozenset(label[1])
@@ -398,7 +428,7 @@ def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool
 
 
 def _restates(text: str, count: int) -> bool:
-    """Return whether lines of a text are labelled with different letters, as the options of the problem are."""
+    """Return whether lines of a text have different letters as labels, as the options of the problem have."""
     lines = text.split("\n")[-MAX_LINES:]
     labels = (_LABELLED.match(_with_letters_marked(plain(line[:40].strip("*_#> \t-")), count)) for line in lines)
     return len({label[1] for label in labels if label}) > 1
@@ -423,7 +453,7 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
-    """Return the letter of the option whose text a line affirms. None if it names several."""
+    """Return the letter of the option whose text a line affirms. Empty if the line affirms several."""
     folded = line.casefold()
     keys = {plain(option).casefold().rstrip(".;"): chr(ord("A") + index) for index, option in enumerate(options)}
     stems = {_ENDING.sub("", key): letter for key, letter in keys.items() if key.isascii() and key.isalpha()}
@@ -436,7 +466,7 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
             continue
         if key in folded and (key not in _INTERJECTIONS or key in ("true", "false")):
             mark = f"{_X}{keys[key]}{_BY_TEXT}"
-            # Between Chinese characters there is no blank at which a word could end.
+            # Chinese words have no blanks around them.
             edges = (r"", r"") if HAN.search(key) else (rf"(?<![^\W_{_X}])", r"(?![^\W_])")
             folded = re.sub(re.escape(key).join(edges), mark, folded)
     if _X not in folded or line.endswith(("?", "？")):
@@ -449,12 +479,14 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
 
 
 def _with_capital_letters(text: str) -> str:
-    """Return a line with a capital for a small letter that names an option."""
+    """Return a line with a capital for each small letter that names an option."""
     pattern = _SMALL_BESIDE_KANA if _KANA.search(text) else _SMALL
     return pattern.sub(lambda match: match[0][:-1] + match[0][-1].upper(), text)
 
 
 def _with_letters_marked(text: str, count: int) -> str:
+    """Return a text with `_X` before each of the first `count` letters that names an option."""
+
     def mark(match: re.Match[str]) -> str:
         letter = match[1] or match[2] or match[3] or match[4]
         if ord(letter) - ord("A") >= count:
@@ -465,6 +497,7 @@ def _with_letters_marked(text: str, count: int) -> str:
 
 
 def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[str]:
+    """Return the letters in clauses with a verdict, or else in clauses that match `mentions`."""
     if not 0 < marked.count(_X) <= MAX_MENTIONS:
         return frozenset()
     several = marked.count(_X) > 1
@@ -483,12 +516,14 @@ def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[st
 
 
 def _second_thoughts(marked: str) -> frozenset[str]:
+    """Return the letters of options that a text considers besides the chosen one: `or B`."""
     return frozenset(letter for pair in _SECOND_THOUGHT.findall(marked) for letter in pair if letter)
 
 
 def _without_claims(marked: str, *, is_contrast: bool) -> str:
-    """Return a text without letters that are asked for, supposed or quoted from others. is_contrast: whether the letter
-    is part of a contrast, as in `not A but B`.
+    """Return a text without the marks of letters that are asked for, supposed or attributed to another person.
+
+    is_contrast: whether the text has several letters, as in `not A but B`. Doubts about one then do not count.
     """
     if not may_deny(marked):
         return marked
@@ -506,6 +541,7 @@ def _without_claims(marked: str, *, is_contrast: bool) -> str:
 
 
 def _is_denied(clause: str) -> bool:
+    """Return whether a clause denies its option, before or after the letter."""
     lead = clause[: clause.index(_X)]
     if DENIED_BEFORE.search(lead) and not _NOUN_IS_DENIED.search(lead):
         return True

@@ -1,23 +1,24 @@
-r"""Reads the clause that a value stands in: who says it, of which answer, of which time and world, and whether.
+r"""Judges by its clause whether a value is stated as the answer.
 
-    We conclude that | the answer is 5.         Nobody doubts that | it is 5.           asserted: two turns affirm
-    I deny that | the answer is 5.              The rumour that | it is 5               one turn, or none that asserts
-    Whether the answer is 5 is open.            That it is 5 was never shown.           something is said of the clause
+    We conclude that | the answer is 5.         Nobody doubts that | it is 5.           asserted: two negations affirm
+    I deny that | the answer is 5.              The rumour that | it is 5               not asserted
+    Whether the answer is 5 is open.            That it is 5 was never shown.           not asserted
     Bob's | answer is 5.    My first | answer was 5.    In his opinion | the answer is 5.    another answer
     Last year | the answer was 5.               Without the rule | the answer would be 5.    another time or world
-    The condition | forbids | 5.                The answer | skips | 5.                 left out by the reasoning
-    Tom | skips | 5 stones.                     We | exclude | 5 students.              a story, and a count
-    5 | flunks the test.    5 | is too few.     5 apples | too few                      it does not stand the test
-    答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            the same in Chinese
+    The condition | forbids | 5.                The answer | skips | 5.                 excluded by the reasoning
+    Tom | skips | 5 stones.                     We | exclude | 5 students.              a story, and a count: asserted
+    5 | flunks the test.    5 | is too few.     5 apples | too few                      5 does not pass the test
+    答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            not asserted, in Chinese
 
-A clause with a subordinate one asserts it where it has a word that does (`conclude`, `fact`) and no turn, or two: so a
-word that is not known asserts nothing. After an answer, a sentence takes it back that calls it wrong, withdraws it, or
-only says no (`takes_back`):
+A main clause asserts the clause it governs if it has an asserting word (`conclude`, `fact`) and no negating one
+(`deny`), or two negating ones. So unknown words assert nothing.
+
+A sentence after an answer takes it back if it calls the answer wrong, withdraws it, or only says no (`takes_back`):
 
     \boxed{5}. On reflection, this is wrong.    \boxed{5}. I take it back.     Answer: 5. Nope.    Answer: 5 (kidding)
     \boxed{5}. The other root is wrong.         \boxed{5}. This is not a coincidence.              nothing is taken back
 
-Not covered: languages but English and Chinese, for which `denials` has lists; irony.
+Not covered: irony, and languages other than English and Chinese, for which `denials` has lists.
 """
 
 from __future__ import annotations
@@ -37,14 +38,16 @@ MAX_CLAUSE_CHARS = 200
 MAX_TAIL_CHARS = 400
 """Characters after an answer that are searched for a sentence that takes it back."""
 MAX_TAIL_SENTENCES = 4
+"""Sentences after an answer that are searched."""
 
 _TABLE: Final = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text(encoding="utf-8"))
 _CLASSES = {name: f"(?:{'|'.join(words)})" for name, words in _TABLE.items() if isinstance(words, list)}
+"""Alternatives of words by the name of their class, which patterns of the table use as `<name>`."""
 _NAMED_CLASS = re.compile(r"(?<!\?P)<(\w+)>")
 
 
 def _patterns(section: str) -> dict[str, re.Pattern[str]]:
-    """Return the patterns of a section of the table, with the words of the classes that they name."""
+    """Return the compiled patterns of a section of the table, with `<name>` replaced by the words of that class."""
     filled = {
         name: _NAMED_CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern)
         for name, pattern in _TABLE[section].items()
@@ -56,20 +59,23 @@ _CLAUSE, _BEHIND, _BACK, _CHINESE = map(_patterns, ("patterns", "behind", "back"
 _BREAK = re.compile(
     r"[.;:—]\s|[;:—]|\b(?:but(?! for\b)|yet|so|hence|thus|therefore|(?<!back )then|consequently)\b", re.IGNORECASE
 )
+"""The end of a clause: punctuation, or a word such as `but` or `so`."""
 _DENIED_BEHIND = re.compile("|".join(pattern.pattern for pattern in _BEHIND.values()), re.IGNORECASE)
 _SOURCE = re.compile(rf"\b(?i:according to|per|says) {_CLASSES['sources']}")
+"""A source that a value is ascribed to: `according to the book`."""
 _INSERTED = re.compile(r",[^,]{1,40},")
 _COPULAS = (" is ", " are ", " was ")
 _ENDING = " .$*)\\]}!"
 _LEFT_OUT = ("this", "that", "it", "value", "answer", "possibility", "case", "root", "out")
-"""Last words of a sentence that leaves something out: `the test excludes this`."""
+"""Last words of a sentence that excludes a value: `the test excludes this`."""
 _ASIDE_MARKS = frozenset("(（[—–")
 _NEW_SENTENCE = re.compile(r"[\s$)*\]}\\]*?(?:[.!?…;,—–(（\[，。！\n]|-\s)")
+"""The punctuation that ends the sentence of an answer."""
 _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")
 
 
 def disowns(before: str, after: str) -> bool:
-    """Return whether the clause around a value asserts it of nothing, or of another answer, or leaves it out."""
+    """Return whether the clause around a value denies it, ascribes it to another answer, or excludes it."""
     return _disowns(before[-MAX_CLAUSE_CHARS:].rstrip(" $\\(*{[") + " ", after[:MAX_CLAUSE_CHARS].rstrip(_ENDING))
 
 
@@ -91,19 +97,20 @@ def _disowns(before: str, after: str) -> bool:
 
 
 def restates(value: str, after: str) -> bool:
-    """Return whether the words after a number put another one in its place: `5 (that is, 6)`."""
+    """Return whether the words after a number correct it to another one: `5 (that is, 6)`."""
     match = _CLAUSE["restated"].match(after)
     return match is not None and plain_number(match["other"].strip("$")) != plain_number(value.strip("$ "))
 
 
 def _is_denied_behind(after: str) -> bool:
+    """Return whether the words after a value deny it: `5 | flunks the test`, `5 | (kidding)`."""
     if _DENIED_BEHIND.match(after) is not None:
         return True
     return after.lstrip(" $*")[:1] in _ASIDE_MARKS and takes_back(after)
 
 
 def _leaves_out(clause: str, after: str) -> bool:
-    """Return whether the reasoning leaves a bare number out, or another answers with it: `we can discard 5`."""
+    """Return whether the clause excludes a number or another person answers with it: `we can discard | 5`."""
     if _CLAUSE["parted"].search(clause) and _CLAUSE["parted_end"].match(after):
         return True
     if _CLAUSE["bare_end"].match(after) is None or clause.endswith(_COPULAS):
@@ -112,6 +119,7 @@ def _leaves_out(clause: str, after: str) -> bool:
 
 
 def _is_subordinate_denied(clause: str, after: str) -> bool:
+    """Return whether a clause such as `the answer is` is governed by words that do not assert it, or is another's."""
     if (clausal := _CLAUSE["clausal"].match(clause)) and _CLAUSE["named"].match(clause[clausal.start("how") :]):
         return clausal["how"].lower() != "that" or _CLAUSE["upheld"].match(after) is None
     if (named := _CLAUSE["named"].search(clause)) is not None:
@@ -125,6 +133,7 @@ def _is_subordinate_denied(clause: str, after: str) -> bool:
 
 
 def _is_of_another(clause: str, named: re.Match[str]) -> bool:
+    """Return whether the answer of a clause is another one: of another person, of an earlier time, or hypothetical."""
     owner, front, is_past = named["owner"] or "", clause[: named.start()], _CLAUSE["past"].search(named[0]) is not None
     if _CLAUSE["owner"].match(owner) or _CLAUSE["elsewhere"].match(front):
         return True
@@ -140,7 +149,7 @@ def _is_of_another(clause: str, named: re.Match[str]) -> bool:
 
 
 def _is_unasserted(matrix: str, has_that: bool) -> bool:
-    """Return whether the words that govern a clause do not assert it; a word before it that governs nothing does."""
+    """Return whether the words before a clause govern it and do not assert it: `I deny (that)`."""
     if not has_that and _CLAUSE["contact"].search(matrix) is None:
         return False
     if (subject := _CLAUSE["subject"].search(matrix)) is not None:
@@ -159,6 +168,7 @@ def _is_unasserted(matrix: str, has_that: bool) -> bool:
 
 
 def _is_denied_in_chinese(before: str) -> bool:
+    """Return whether the Chinese words before an answer deny, doubt or suppose it."""
     if _CHINESE["unreal"].search(before):
         return True
     if (named := _CHINESE["named"].search(before)) is None:
@@ -169,14 +179,17 @@ def _is_denied_in_chinese(before: str) -> bool:
 
 
 def kept(sentence: str) -> str:
-    """Return the clause that takes a value, of a sentence that turns others down first, or else the sentence."""
+    """Return the clause of a sentence that takes a value after rejecting others: `rejecting -3 leaves | 5`.
+
+    Other sentences are returned whole.
+    """
     names = ("kept", "since") if sentence.isascii() else ("kept", "since", "kept_in_chinese")
     match = next((match for name in names if (match := _CLAUSE[name].match(sentence))), None)
     return match["main"] if match is not None else sentence
 
 
 def affirms(before: str) -> bool:
-    """Return whether two turns govern the clause of an answer: `it is impossible to deny that the answer is`."""
+    """Return whether two negations before an answer cancel out: `it is impossible to deny that the answer is`."""
     named = _CLAUSE["named"].search(before)
     if named is None or named["that"] is None:
         return _CHINESE["affirmed"].search(before) is not None
@@ -185,9 +198,9 @@ def affirms(before: str) -> bool:
 
 
 def takes_back(tail: str, *, is_letter: bool = False) -> bool:
-    """Return whether one of the first sentences after an answer calls it wrong, withdraws it or only says no.
+    """Return whether one of the first sentences after an answer calls it wrong, withdraws it, or only says no.
 
-    is_letter: the answer is the letter of an option, whose text may be `no`.
+    is_letter: whether the answer is the letter of an option. The option's text may be `no`, which then denies nothing.
     """
     if _NEW_SENTENCE.match(tail) is None:
         return False

@@ -1,23 +1,24 @@
-r"""Cuts off what ends a response after its answer and says nothing of the problem.
+r"""Cuts off the end of a response that stands after its answer and does not speak of the problem.
 
     The total is 12.\n\nI hope this helps! Let me know if you have questions.    The total is 12.
     So x = 12. ∎                                                                 So x = 12.
     So x = 12.\n\nBest regards,\nTom                                             So x = 12.
     So x = 12.\n\nThis satisfies both conditions.                                So x = 12.
-    So x = 12.\n\nThe question asks for the boxes that are left.                 as it is: 12 may not be the answer
-    The total is 12.\n\nThat is not right.                                       as it is: it takes 12 back
+    So x = 12.\n\nThe question asks for the boxes that are left.                 unchanged: 12 may not be the answer
+    The total is 12.\n\nThat is not right.                                       unchanged: it takes 12 back
 
-Such a sentence holds no value and denies nothing; it speaks to the reader (`hope`, `questions`, with `I` or `you`),
-cheers, signs, or says that the answer holds. Not covered: languages without a word in `patterns.toml`.
+A sentence is cut off if it holds no value, denies nothing, and addresses the reader (`hope`, `questions`, with `I` or
+`you`), cheers, signs, or confirms the answer. Not covered: languages without a word in `patterns.toml`.
 
-A closing that a response repeats with another value each time commits to none of them: it is a loop, or a list.
+A response may also end in a loop or a list: sentences that differ only in their value. It commits to none of these
+values (`repeated_values`):
 
     The answer is (E).\nThe answer is (F).\nThe answer is (A).      E or F or A: a hedge
     #### 1\n#### 2\n#### 3                                         1 or 2 or 3
     The answer is 5.\nThe answer is 5.\nThe answer is 5.            5
-    The answer is 5.\nThe answer is 6.                              6: the later of two replaces the earlier
-    The answer is 5. Wait, no.\nThe answer is 6. Hmm.\nThe answer is 7.    7: each is taken back by words
-    (a) The answer is 5.\n(b) The answer is 6.\n(c) ...             the last: each closes a part of its own
+    The answer is 5.\nThe answer is 6.                              6: the second of two replaces the first
+    The answer is 5. Wait, no.\nThe answer is 6. Hmm.\nThe answer is 7.    7: words take each earlier answer back
+    (a) The answer is 5.\n(b) The answer is 6.\n(c) ...             the last: the sentences answer different parts
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ MAX_CLOSINGS = 12
 """Sentences that are cut off at most. Stops a response of a million courtesies."""
 MAX_CLOSING_CHARS = 300
 MAX_TAIL_CHARS = 4_000
+"""Characters at the end of a text that are searched for the beginning of a sentence."""
 MAX_CHEER_WORDS = 6
+"""Words of a sentence that cheers, such as `Happy solving!`."""
 MAX_ORNAMENTS = 80
 
 _SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！？](?=[^\n。！？])|\n")
 _MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
 _RULE = re.compile(r"[-*_=~#>`\s.!…]*")
 _CODE = re.compile(r"```(?!(?:text|plaintext|math|latex|tex|markdown|md|answer)?[ \t]*\n)")
-"""The opening fence of a program, whose last line is not an answer."""
+"""The opening fence of a program. The fence that ends a program is not cut off."""
 _QED = re.compile(r"\W{0,3}Q\.?\s?E\.?\s?[DF]\.?\W{0,3}")
 _SIGN_OFF = re.compile(r"[*_]{0,3}(?:[^\W\d_]+\s?){1,3},[*_]{0,3}")
 _NAME = re.compile(r"[-—–*_\s]{0,4}(?:[^\W\d_]+\.?\s?){1,3}[*_]{0,3}")
@@ -52,21 +55,23 @@ _OBJECTION = re.compile(ANY_OF["objections"], re.IGNORECASE)
 _IF_UNCLEAR = re.compile(r"\b(?:let me know|feel free|hesitate|if (?:you|any(?:thing)?|something))\b", re.IGNORECASE)
 _NUMBER_WORD = re.compile(PYTHON_RUN, re.IGNORECASE)
 _NO_ORNAMENT = ((0x2460, 0x24FF), (0x3200, 0x33FF), (0x1F100, 0x1F1FF))
-"""Symbols that are letters, digits or units: Ⓒ, ㎏, 🅱."""
+"""Ranges of symbols that are letters, digits or units, and no ornaments: Ⓒ, ㎏, 🅱."""
 _CROSSES = frozenset("❌✗✘❎🚫🤔❓❔👎☒")
-"""Symbols that deny or doubt."""
+"""Ornaments that deny or doubt an answer. They are not cut off."""
 
 MAX_REPEATED_CHARS = 120
-"""The longest words before a value, and the longest sentence after it, that are compared."""
+"""Characters before a value that are compared. A later sentence is searched within twice as many."""
 MIN_VALUES = 3
-"""Fewer different values are a correction."""
+"""Different values that make a loop or a list. Two are a correction."""
 MAX_ASIDE_CHARS = 3
-"""A sentence that says more than its value is not a closing: `So 5 does not fit`."""
+"""Characters around a value beyond which a sentence says more than its value: `So 5 does not fit`."""
 MAX_REPEATED = 64
-"""The last repetitions that are looked at, at most."""
+"""Repeated sentences that are read, counted from the end."""
 
 _AROUND = f"{MARKS}$.。"
+"""Marks around a value that are dropped."""
 _BEGINS = re.compile(r".*(?:\n|[.?!](?=\s)|[。！？])\s{0,9}", re.DOTALL)
+"""A text up to the beginning of its last sentence."""
 _TURN = re.compile(
     r"\b(?:wait|hmm+|oops|no|actually|sorry|scratch|correction|mistaken?|wrong|incorrect|errors?|instead|not|but|let)\b"
     r"|不|错|更正|等等|아니|틀|違|待",
@@ -91,7 +96,7 @@ def without_closings(text: str) -> str:
 
 
 def without_ornaments(text: str) -> str:
-    """Return a text without the symbols at its end, as ∎ and 😊."""
+    """Return a text without the symbols that decorate its end, such as ∎ and 😊."""
     end, stop = len(text), max(0, len(text) - MAX_ORNAMENTS)
     while end > stop and (text[end - 1].isspace() or _is_ornament(text[end - 1])):
         end -= 1
@@ -101,6 +106,7 @@ def without_ornaments(text: str) -> str:
 
 
 def _is_ornament(character: str) -> bool:
+    """Return whether a character only decorates: a symbol or an emoji that is not a letter, a unit or a cross."""
     if character < "\u200d" or character in _CROSSES:
         return False
     if character in "\u200d\ufe0f∎":
@@ -111,6 +117,7 @@ def _is_ornament(character: str) -> bool:
 
 
 def _closes(sentence: str, before: str) -> bool:
+    """Return whether the last sentence of a text only closes it. `before` is the text in front of the sentence."""
     plain = sentence.strip()
     if _RULE.fullmatch(plain) or _QED.fullmatch(plain):
         return not (plain.endswith("```") and _CODE.match(before, before.rfind("```")))
@@ -128,7 +135,7 @@ def _closes(sentence: str, before: str) -> bool:
 
 
 def _signs(line: str, before: str) -> bool:
-    """Return whether a line is `Best regards,` or the name below it."""
+    """Return whether a line is a greeting such as `Best regards,` or the name below one."""
     if not before.endswith("\n"):
         return False
     above = before.rstrip().rpartition("\n")[2].strip()
@@ -136,7 +143,10 @@ def _signs(line: str, before: str) -> bool:
 
 
 def repeated_values(text: str, answer: str) -> list[str]:
-    """Return the different values that the closing of `answer` names in a row at the end of a text; none of fewer."""
+    """Return the values of sentences that end a text and differ only in their value.
+
+    `answer` is the last of them. The list is empty for fewer than MIN_VALUES different values.
+    """
     position = text.rfind(answer)
     window = text[max(0, position - MAX_REPEATED_CHARS) : position]
     begins = _BEGINS.match(window)

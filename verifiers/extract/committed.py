@@ -1,7 +1,7 @@
 r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
 
 The forms are, from the strongest: boxes (`boxes`), tags, announcements, an answer alone, and the conclusion of the last
-line. Each form is looked for in each part of a response that may hold its answer (`response_parts`).
+line. Each form is looked for in every part of a response that may hold its answer (`response_parts`).
 """
 
 from __future__ import annotations
@@ -50,57 +50,57 @@ from truegold.verifiers.extract.statements import (
 )
 
 MIN_LOOP_CHARS = 15
-"""A shorter text holds no three closings."""
+"""A shorter text is not checked for answers that repeat in a loop."""
 MAX_OPTION_CHARS = 40
-"""In a longer answer a letter names no option."""
+"""Only up to this length of an answer can a letter in it name an option."""
 _OR_VALUE = re.compile(
     r"[$*)\] ]{0,4}\bor (?:maybe |perhaps )?"
     r"\$?(-?(?:\d[\d.,/]{0,40}|\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}))(?<![.,])\$?\.?\s{0,3}(?:\n|$)"
 )
-r"""`\boxed{6} or 13.`: the box is one of two values."""
+r"""The second of two values after a box: `\boxed{6} or 13.`"""
 MAX_BARE_CHARS = 200
-"""A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
+"""The longest response that may itself be the answer. Stops prose being taken for an expression."""
 MAX_BARE_WORDS = 1
-"""A bare line with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
+"""A response with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
 MAX_TRIED = 8
-"""The last announcements that are read, at most. Stops hundreds that announce nothing."""
+"""Announcements that are read, counted from the end. Stops hundreds of announcements without an answer."""
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 _JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
 _PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("[[", "]]"), ("<<", ">>"))
 _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
 MAX_HASHES = 16
-"""The last `####` that are looked at, at most. Stops a response that consists of them."""
+"""Occurrences of `####` that are examined, counted from the end. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _SHORT_SENTENCE = re.compile(
     r"(?i:this|that|it|we|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
     rf"|(?!(?:See|Use|Add|Let|Read|Note|Check|Take)\b)[A-Z][a-z]+ (?:[a-z]+s|had|got|paid|made|spent) {CURRENCY}\d"
 )
-"""`This gives 8`, `Tim needs $85`, `Total cost: $8`."""
+"""A short sentence with a value: `This gives 8`, `Tim needs $85`, `Total cost: $8`."""
 _EXPLAINED = re.compile(rf"([^\n]{{1,80}})\n\s{{0,4}}[*_#]{{0,6}}(?:{ANY_OF['explaining']})(?![^\W\d_])", re.IGNORECASE)
-"""An answer in the first line, and a heading below it."""
+"""An answer in the first line with the heading of an explanation below it."""
 _LIST_NUMBER = re.compile(r"(?:\d{1,2}[.):]\s|[^\W\d_]+ \d{1,2}(?:\W|$))")
-"""2. Area, `Step 2`: the beginning of a heading."""
+"""The beginning of a numbered heading: `2. Area`, `Step 2`."""
 _FIGURES = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
 MAX_VALUE_WORDS = 3
 MAX_TAIL_CHARS = 4_000
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 _JSON_MARKS = ('":', "':", '" :')
-"""A quick test: each JSON object with an answer has one of these marks."""
+"""A quick test: each JSON object contains one of these marks."""
 MAX_TABLE_CHARS = 4_000
 _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
     rf"(?:answer|ans|result|solution|output|response|final|{ANY_OF['answer_words']})"
 )
 _IS_ANSWER = re.compile(rf"[*_\s]*(?:{_NAMED}|(?:grand )?total|sum|最?终?答案|合计|总计)[*_:：\s]*", re.IGNORECASE)
-"""The name of a tag or the head of a table's cell that holds the answer."""
+"""A name that marks the answer, as a tag or as the head of a table's row or column: `answer`, `Total`."""
 _RULER = re.compile(r"\|?[\s:|-]*")
 MAX_TAG_CHARS = 40
 _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(\S.{0,80})")
-"""A line of one part: `(a) 900`, `**1.** 900`."""
+"""The line of one part of an answer: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
 MAX_PART_LINES_CHARS = 1_000
-"""Numbered parts are searched in this many characters at the end of a text."""
+"""Characters at the end of a text that are searched for numbered parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,18 @@ class Committed:
     """The answer that a response commits to."""
 
     text: str
-    """The answer as it stood in the response."""
+    """The answer as the response writes it."""
     form: str
     """The form of the answer: `boxed`, `answer_tag`, `hashes`, `phrase`, `a_line`, `json`, `whole_response`,
     `first_line`, `last_line` or `conclusion`."""
 
 
 def committed_answer(response: str, *, several: int = 0, problem: str | None = None) -> Committed | None:
-    """Return the answer that `response` commits to, or None. problem: its text, so that its numbers are not taken as an
-    answer.
+    """Return the answer that `response` commits to, or None.
 
-    several: gold has several answers. Boxes that stand together are then its parts. If it is a number, that many
-    boxes anywhere in the response are its parts.
+    problem: the text of the problem. Its numbers are then not taken for the answer.
+    several: the number of values of gold, if it has several. Boxes that stand together are then read as one list, and
+    so are exactly this many boxes anywhere in the response.
     """
     parts = answering_parts(response)
     for part in parts:
@@ -133,7 +133,7 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
-    """Read the conclusion at the end of a text, before courtesies, signatures and explanations."""
+    """Return the conclusion of a text that announces nothing, as it stands before courtesies and explanations."""
     if committed := _answered_first(part, problem) or _at_end(without_explanations(part), problem):
         return committed
     shorter = without_closings(part)
@@ -143,7 +143,7 @@ def _unannounced(part: str, several: int, problem: str | None) -> Committed | No
 
 
 def _answered_first(part: str, problem: str | None) -> Committed | None:
-    """Read a first line that is one value, if the explanation below it ends with no other value."""
+    """Return a first line that is one value, unless the explanation below it ends with another value."""
     match = _EXPLAINED.match(part.lstrip())
     if match is None or not has_value(match[1]) or not is_expression(match[1], MAX_PLAIN_WORDS):
         return None
@@ -153,9 +153,10 @@ def _answered_first(part: str, problem: str | None) -> Committed | None:
 
 
 def _at_end(part: str, problem: str | None) -> Committed | None:
+    """Return the value that the last line states as a sentence, or else the last line if it is one expression."""
     expression, stated = last_expression(part), None
     if expression is None or _SHORT_SENTENCE.match(expression):
-        # `This gives 8` is a short sentence.
+        # `This gives 8` passes for an expression, but is a short sentence.
         stated = conclusion(part)
         if stated is None and problem:
             stated = restatement(part, problem)
@@ -170,7 +171,7 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
 
 
 def _declared(part: str, several: int) -> Committed | None:
-    """Read a box, a tag, an announcement or a bare answer."""
+    """Return the answer in a box, a tag or an announcement, or a bare answer."""
     boxes = boxed(part, several=several)
     tag = part.rfind("<answer>")
     if tag != -1 and (boxes is None or boxes.end < part.find("</answer>", tag) or boxes.end <= tag):
@@ -187,7 +188,7 @@ def _declared(part: str, several: int) -> Committed | None:
 
 
 def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
-    """Read the boxes of a text, unless the text after their `end` takes them back or announces another answer."""
+    """Return the answer in the boxes, unless the text after their `end` takes it back or announces another one."""
     if ":" in answer and (stated := answer_in_box(answer)) is not None:
         if not stated:
             return None
@@ -205,7 +206,7 @@ def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
 
 
 def _in_json(part: str) -> Committed | None:
-    """Read the objects that end a response, also in a fence or before courtesies."""
+    """Return the answer of the JSON objects at the end of a response, in a fence or before courtesies too."""
     if not any(map(part.__contains__, _JSON_MARKS)) or (stated := answer_at_end(part)) is None:
         return None
     behind = stated.behind.strip("` \t\r\n]")
@@ -214,9 +215,11 @@ def _in_json(part: str) -> Committed | None:
 
 
 def _in_numbered_lines(part: str, several: int) -> str | None:
-    """Return the last lines where they number as many parts as gold has, alone or after an announcement.
+    """Return the last lines if they number as many parts as gold has values.
 
-    The answers are:            a line that announces; `The values that fail are:` does not
+    The lines stand alone or below an announcement (`The values that fail are:` is not one):
+
+    The answers are:
     (a) 900
     (b) 1800
     """
@@ -230,7 +233,7 @@ def _in_numbered_lines(part: str, several: int) -> str | None:
 
 
 def _in_last_tag(part: str, several: int) -> Committed | None:
-    """Read a tag of any language that ends the response: `<respuesta>72</respuesta>`."""
+    """Return the answer in a tag that ends the response, in any language: `<respuesta>72</respuesta>`."""
     text = part.rstrip()
     closing = text.rfind("</", -MAX_TAG_CHARS) if text.endswith(">") else -1
     name = text[closing + 2 : -1].strip()
@@ -244,7 +247,7 @@ def _in_last_tag(part: str, several: int) -> Committed | None:
 
 
 def in_table(text: str) -> str | None:
-    """Return the cell of the last row of a table that is named as the answer, by its row or by its column."""
+    """Return the answer in the last row of a table: the cell whose row or column is named as the answer."""
     if not (tail := text.rstrip()).endswith("|"):
         return None
     rows = [
@@ -264,19 +267,20 @@ def _cells(row: str) -> list[str]:
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> str | None:
-    """Return the value by which an announcement replaces its first value."""
+    """Return the value by which an announcement replaces its first value: the 6 of `Answer: 5? No: 6`."""
     end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
     return retraction(announcement[end:], narrowed) if end else None
 
 
 def _in_tag(inside: str, several: int) -> Committed | None:
+    """Return the answer inside a tag: an announced one, or else the words of the tag."""
     if (committed := _declared(inside, several)) is not None and committed.form != "whole_response":
         return committed
     return None if is_refused(inside[:MAX_BARE_CHARS]) else _committed(narrow(inside), "answer_tag")
 
 
 def _after_box(part: str, end: int) -> Committed | None:
-    """Read an `Answer:` line or `####` after the last box; a mere mention of an answer does not count."""
+    """Return the answer of an `Answer:` line or of `####` after the last box. Mere mentions do not count."""
     announcement_after = _LATER_ANSWER.search(part, end)
     committed = _announced(part[announcement_after.start() :]) if announcement_after else None
     if committed is None or not (has_value(committed.text) or len(committed.text) == 1):
@@ -285,6 +289,7 @@ def _after_box(part: str, end: int) -> Committed | None:
 
 
 def _announced(part: str) -> Committed | None:
+    """Return the announced answer of a text: after `####`, after words such as `the answer is`, or after `A:`."""
     if committed := _committed(after_hashes(part), "hashes"):
         behind = part.rpartition("####")[2].partition("\n")[2]
         return None if behind and is_withdrawn(f"\n{behind}", committed.text) else committed
@@ -303,6 +308,7 @@ def _announced(part: str) -> Committed | None:
 
 
 def _bare(part: str) -> Committed | None:
+    """Return a whole response that is one short expression."""
     text = part.strip()
     if len(text) > MAX_BARE_CHARS or "\n" in text or not is_expression(text, MAX_BARE_WORDS):
         return None
@@ -310,6 +316,7 @@ def _bare(part: str) -> Committed | None:
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:
+    """Return an answer without the marks around it; None if it is empty or denies itself (`not 5`)."""
     text = (answer or "").strip(MARKS)
     if text and (text[0] in _WRAPS or not text[-1].isascii()):
         text = _unwrapped(text)
@@ -336,10 +343,12 @@ def _unwrapped(text: str) -> str:
 
 
 def after_hashes(text: str) -> str | None:
-    """Return the answer after the last `####`. On the last line it may be any text, above only a value.
+    """Return the answer after the last `####`.
+
+    On the last line any text is an answer. Further up it has to be a value, with no other value below:
 
     #### Step 2                                   a heading
-    #### 42 dollars\nThat is all.                 42 dollars, as no other value follows
+    #### 42 dollars\nThat is all.                 42 dollars
     #### 2 apples\nTogether they have 7.          a heading
     """
     start = len(text)
@@ -361,7 +370,7 @@ def after_hashes(text: str) -> str | None:
 
 
 def _is_answer_above(line: str, rest: str) -> bool:
-    """Return whether a line of one value is the answer and no heading: nothing below it has another value."""
+    """Return whether a line after `####` is one value and nothing below it has another one."""
     if _LIST_NUMBER.match(line) or not has_value(line) or not is_expression(line, MAX_VALUE_WORDS):
         return False
     below = rest[-MAX_TAIL_CHARS:]

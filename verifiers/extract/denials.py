@@ -1,23 +1,23 @@
-r"""Finds out whether a sentence answers with a value, or only mentions it.
+r"""Tells whether a sentence answers with a value, or denies, doubts or only mentions it.
 
     The answer isn't 5.   It does not come out to 5.   答えは5ではない。   5 is too large.      denied
     It might be 5.   \boxed{5?}   5 or so   答案可能是5。                                      doubted
-    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.         said by others, or supposed
+    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.         attributed or supposed
     Thus it is less than 7.   It is almost 7.                                            a bound; `at least 7` answers
-    The answer is 12 if n is even, and 13 if n is odd.                                     two conditions, two values
+    The answer is 12 if n is even, and 13 if n is odd.                                     two values on two conditions
     The opposite of the answer is 5.   The answer to the previous problem is 5.            another answer
     There isn't enough information to find f(0).   I tried 7 methods and none worked.      withheld
     \cancel{5}   ~~5~~                                                                     struck out
     The answer is not 5 but 7.   5, nicht 7                                                the other value answers
 
-A negation denies the value only if there are just infinitives, adverbs and articles between them (`light_words`). None
-of these denies 5:
+A negation denies a value only if nothing but infinitives, adverbs and articles stands between the two (`light_words`).
+None of these sentences denies 5:
 
     It is not hard to see that the answer is 5.     Those who do not play are 5.     So 5 students did not pass.
     The answer, not surprisingly, is 5.             If x > 0 the answer is 5.        It cannot be anything but 5.
 
-Doubts, suppositions and quotations of others hold up to the next comma, colon, `but` or `so`. `probably 5` and `about
-5` are answers. Not covered: irony, other languages, and doubt without a word for it.
+Doubts, suppositions and quotations reach up to the next comma, colon, `but` or `so`. `probably 5` and `about 5` are
+answers. Not covered: irony, languages that `denials.toml` lacks, and doubt without a word for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from truegold.verifiers.extract.stated_values import ANY_OF as SPEECH
 from truegold.verifiers.extract.stated_values import has_value, may_deny, only_announces
 
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("denials.toml").read_text(encoding="utf-8"))
-"""Lists of patterns, by name."""
+"""Alternatives of regular expressions, in named lists."""
 _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
 
 MAX_GOVERNING_CHARS = 160
@@ -42,23 +42,23 @@ MAX_TOUCHING_CHARS = 80
 MAX_LATER_CHARS = 2_000
 """Characters after an answer that are searched for words that deny its value."""
 MAX_NUMBERS = 8
-"""Numbers of a line that are looked at."""
+"""Numbers of a line that are examined."""
 _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
-"""Marks that may be between a word and a formula."""
+"""Marks that may stand between a word and a formula."""
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
-"""The places where an alternative may begin, a fifth of all places."""
+"""A position where an alternative may begin: about a fifth of all positions, which saves time."""
 _BOUNDARY = re.compile(r"(?:^|(?<=[|:>]))\\b")
-"""The mark of a word's beginning before an alternative."""
+"""The mark `\\b` at the beginning of an alternative, which `_WORD_START` makes superfluous."""
 _CAPITAL = re.compile(r"(?<![\\?])[A-Z]")
 
 
 def _any_of(name: str, behind: str = "", start: str = "") -> re.Pattern[str]:
-    """Return a pattern that finds one of several alternatives."""
+    """Return a pattern that finds any alternative of a list."""
     return re.compile(rf"{start}(?:{_ANY_OF[name]}){behind}", re.IGNORECASE | re.DOTALL)
 
 
 def _folded(alternatives: str, behind: str = "") -> re.Pattern[str]:
-    """Return a pattern for lower-case texts. It skips alternatives by their first letters."""
+    """Return a pattern for texts in lower case, which tries alternatives only where a word begins."""
     alternatives = _CAPITAL.sub(lambda match: match[0].lower(), _BOUNDARY.sub("", alternatives))
     return re.compile(rf"{_WORD_START}(?:{alternatives}){behind}", re.DOTALL)
 
@@ -68,27 +68,30 @@ _DENIED_BEFORE = _folded(rf"{_NEGATED}|{_ANY_OF['denied_before']}", behind=rf"{_
 _NEGATED_BEFORE = _folded(_NEGATED, behind=rf"{_MARKUP}$")
 _ASIDE_BEFORE = re.compile(r",[^,.;\d]{1,30},\s*$")
 _ASIDE_BEHIND = re.compile(r"^,[^,.;\d]{1,30},(?=\s)")
-"""`not, in fact, 5`; `5, however, is wrong`."""
+"""Words between commas: `not, in fact, 5` and `5, however, is wrong`."""
 _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$", start=_WORD_START)
 _DENIED_BEHIND = re.compile(_ANY_OF["denied_behind"].replace("|^", "|").removeprefix("^"), re.IGNORECASE | re.DOTALL)
 _EMBEDDING = _folded(_ANY_OF["embedding"])
 _OPENING = re.compile(r"^(?:\W{0,12}(?:\\[a-zA-Z]{1,12}\s?\{|<[a-z]{1,12}>)){1,4}")
-"""`\\boxed{\\text{` and `<answer>`, which open no clause."""
+"""Commands and tags that may open a text before its first clause: `\\boxed{\\text{`, `<answer>`."""
 _PREDICATE = re.compile(
     r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
     r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
 )
+"""The verb of a sentence whose subject is a value: `5 solves`, `5 would contradict`."""
 _ACTING = re.compile(
     r"\s(?:(?!times|hours|days|minutes|dollars|cents|euros|pounds|miles|points)[a-z]{2,12}s\s(?:the|its|my|our|an?)\s"
     r"(?!next|first|second|last|other|following|same|rest|day|week|month|year|hour|minute|second|night|person|piece)"
     r"|(?:goes|gets)\b|(?:drops|steps|bows|backs) (?:off|out|away|down)\b)"
 )
-"""A value that does something else than answer: `5 bites the dust`."""
+"""A verb by which a value does something other than answer: `5 bites the dust`."""
 _CLAUSE_START = re.compile(
     r"(?:^|[,;])\W*(?:(?:so|hence|thus|therefore|then|and|but)\b,?\s?)?[\s$\\(*]*(?:[a-z]\s?=\s?)?$", re.IGNORECASE
 )
+"""The beginning of a clause with its value still to come: `so x = `."""
 _NEXT_SENTENCE = re.compile(r"[\s$*)\]}\\]{0,6}[.!]\s")
 _FRAMES: dict[str, list[re.Pattern[str]]] = {}
+"""Patterns of sentences that mention a value (`§`), by a word that each sentence has (`*` for any)."""
 for _cues, _, _frame in (frame.partition(" :: ") for frame in PATTERNS["frames"]):
     for _cue in _cues.split():
         _FRAMES.setdefault(_cue, []).append(re.compile(_frame, re.IGNORECASE))
@@ -100,10 +103,12 @@ _AFFIRMING = _any_of("affirming")
 _BOUND = _any_of("bound", behind=rf"{_MARKUP}$", start=_WORD_START)
 _PART = _any_of("part", behind=rf"{_MARKUP}$", start=_WORD_START)
 _NO_BOUND = re.compile(rf"(?:{_ANY_OF['negations']}|\bno|不|沒|没)(?: (?:be|any|much|es|ist|sein))?\W*$", re.IGNORECASE)
+"""A negation that turns a bound into an answer: `no more than 7`."""
 _CLAUSE_BREAK = re.compile(
     r"[;:；，：、—]|,(?! ?(?:that|dass|daß|ob|że|czy|что|che|que)\b)"
     r"|\b(?:but|yet|so|hence|thus|therefore|then|pero|aber|mais|также|но)\b|所以|因此|那么|[但故]"
 )
+"""The end of a clause: punctuation, or a word such as `but` or `so`."""
 _NEGATION = _folded(rf"(?P<verb>{_ANY_OF['negations']})|(?P<subject>{_ANY_OF['negative_subjects']})")
 _SUBCLAUSE = re.compile(r"\b(?:and|because|since)\b")
 _RELATIVE = re.compile(
@@ -115,17 +120,20 @@ _PRONOUN_SUBJECT = re.compile(
     r"|wo|must|might|may|need|am|m|d|ll|ve|re|s|['’\s])*",
     re.IGNORECASE,
 )
+"""A clause up to its negation, if its subject is a pronoun: `we do`, `it is`."""
 _LITOTES = _any_of("litotes")
 _NO_MORE = re.compile(
     r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
 )
 _SUPPOSING = r"if|whether|unless|lest|granted|as though|given that|(?<=^)provided"
 _HYPOTHESIS = re.compile(rf"\b(?:{_SUPPOSING})\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE)
+"""A condition that is still open at the end of a clause: `if the answer is`."""
 _FINITE = re.compile(
     rf"{SPEECH['copulas']}|[<>≤≥≠]|\b(?:get|gets|gives|yields|has|have|holds|follows)\b", re.IGNORECASE
 )
 _SUBJECT = re.compile(r"\b(?:the|it|we|you|he|she|they|I|this|there|its|his|her|their|our|my)\b", re.IGNORECASE)
 _AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?)\b.*\bunless\W*$", re.IGNORECASE)
+"""Words before a condition that affirm the value: `only if`, `impossible unless`."""
 _WITHHELD = _any_of("withheld", start=_WORD_START)
 _COUNTERFACTUAL = _any_of("counterfactual")
 _RESIGNED = _any_of("resigned")
@@ -133,6 +141,7 @@ _VALUE_BEHIND = re.compile(
     r"[,;:，；：—](?!\s*(?:not|nor|even|only|just|despite|because|since|as|given|with|without|although|though)\b)"
     r"|\b(?:yet|but)\b"
 )
+"""The break between a reason for withholding and a value: `r is not given, yet the ratio is 5`."""
 _DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
 _DENIAL = rf"(?:{_ANY_OF['negations']}|n't|\bno (?:es|son)|\bnão é|\bnon è|不是|并非|並非)"
 _INSTEAD = (
@@ -146,6 +155,7 @@ _CONTRAST = re.compile(
     rf"(?P<behind>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙|değil|नहीं)).{{0,12}}?)$",
     re.IGNORECASE,
 )
+"""A denied number and the one that replaces it: `not 5 but 7`, 5ではなく7."""
 _TURNED_DOWN = re.compile(
     r"\s?[,(]?\s?(?<=[\s(])(?:(?:and|but|et|und|en|e|y|a|и|а|ve|và|dan) )?"
     r"(?:not|no|non|nicht|niet|nie|не|não|bukan|không phải|و?ليس"
@@ -153,15 +163,17 @@ _TURNED_DOWN = re.compile(
     r"|[，,（(]?(?:而(?:不是|非)|(?<=[，,（(])不是)"
     r"(?=\s?[-\d$\\])"
 )
+"""The beginning of a value that is turned down: `15 | rather than 14`, `5 | , not 7`."""
 _FRACTION = r"\\[dt]?(?:frac|sqrt|binom)\{[^{}]{0,40}\}(?:\{[^{}]{0,40}\})?"
 _FIGURES = re.compile(rf"{_FRACTION}|(?<![\d.,])[-−]?\d[\d.,/]{{0,40}}")
 _ITEM_BREAK = re.compile(r"[,;]\s(?:(?:and|but|only|so|while)\s)*")
 _DENIES_ITEM = re.compile(rf"(?:{_ANY_OF['negations']}|\bfail(?:s|ed)?\b)", re.IGNORECASE)
 WORDS_BEFORE = re.compile(r"(?:[a-z]{1,20} ){1,6}(?=[-−$\d])")
-"""`stored in cell 5` is not a value of three words."""
+"""Words at the beginning of a value that are not its unit: `cell 5` of `stored in cell 5`."""
 _OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])|(?<![^\W\d_]\()(?<=\()[a-j](?=\))")
 """A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
+"""A value up to its last digit, without the words behind."""
 _OTHER_ANSWERS = _any_of("other_answers")
 _OTHER_PROBLEMS = _any_of("other_problems")
 _ANSWER = re.compile(r"\b(?:answer|solution)\b", re.IGNORECASE)
@@ -173,39 +185,47 @@ _CASES = re.compile(
     rf"(?=(?:{_ANY_OF['conditions']}|it\b|the answer|[$\\(]{{0,3}}-?\d))",
     re.IGNORECASE,
 )
+"""Breaks between the cases of a sentence with conditions."""
 _CASE = (
     rf"{_FRACTION}|-?\d[\d./]{{0,20}}"
     r"|(?-i:(?<![A-Za-z\\])(?:[B-J]|A(?!\s(?!if|when|for|and|or)[a-z]))(?![A-Za-z'’=]))"
 )
-"""A value, or the letter of an option."""
+"""The value of a case: a number, or the letter of an option."""
 _CASE_VALUE = re.compile(
     rf"(?:^\W*|(?:{SPEECH['copulas']}|\b(?:get|gives|otherwise|else)\b|否则)[:,\s$\\(]{{0,4}})({_CASE})",
     re.IGNORECASE,
 )
 _VALUE_ON_CONDITION = re.compile(rf"({_CASE})[\s$\\)]{{0,4}}\(?(?:{_ANY_OF['conditions']})", re.IGNORECASE)
+"""A value right before its condition: `12 if`."""
 _MAIN_VALUE = re.compile(
     r"(?:\b(?:answer|result|value|it|we get)(?: (?:is|are|equals|would be)|['’]s)?|答案[是为])"
     rf"[\s$\\(]{{1,4}}({_CASE})",
     re.IGNORECASE,
 )
+"""A value after a condition: `the answer is 12`."""
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
+"""A question mark after a value, and the words after it, which may confirm the value."""
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
 _NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
-"""Words before a letter that say that the value is only near it."""
+"""Words before a letter that call it only near the answer: `close to B`."""
 _STRUCK = _any_of("struck")
 _CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
-"""A word between two numbers, which are not one value then."""
+"""A word between two numbers, which shows that they are not one value."""
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|ensuremath)\s?\{([^{}]*)\}|\\[ ,;:!]")
+"""A command that typesets words, or a space."""
 
 
 def contrasted(sentence: str) -> str | None:
-    """Return the value that replaces a denied one: `not 5 but 7` -> `7`, or None."""
+    """Return the value that replaces a denied one, or None: `7` for `not 5 but 7`."""
     match = _CONTRAST.search(sentence)
     return (match["instead"] or match["behind"]).strip() if match is not None else None
 
 
 def affirmed_last(sentence: str) -> str:
-    """Return the last clause of a sentence that affirms one value and denies those before: `4 fails, 5 works`."""
+    """Return the last clause that affirms its value after others denied theirs: `5 works` of `4 fails, 5 works`.
+
+    Other sentences are returned whole.
+    """
     *others, last = _ITEM_BREAK.split(sentence)
     value = _FIGURES.match(last)
     if not others or value is None or _AFFIRMING.match(last, value.end()) is None:
@@ -214,7 +234,7 @@ def affirmed_last(sentence: str) -> str:
 
 
 def preferred(sentence: str) -> str:
-    """Return a sentence without the value that it turns down: `15 rather than 14` -> `15`."""
+    """Return a sentence without a value that it turns down: `15` for `15 rather than 14`."""
     if "\\text" in sentence:
         sentence = _TEXT_COMMAND.sub(r" \1 ", sentence)
     match = _TURNED_DOWN.search(sentence)
@@ -222,29 +242,30 @@ def preferred(sentence: str) -> str:
 
 
 def is_withheld(sentence: str) -> bool:
-    """Return whether a sentence says that it has no answer; `r is not given, yet the ratio is 5` has one."""
+    """Return whether a sentence says that there is no answer, and gives none: `r is not given, yet the ratio is 5`."""
     if _RESIGNED.search(sentence):
         return True
     return any(not _gives_value(sentence[match.end() :]) for match in _WITHHELD.finditer(sentence))
 
 
 def _gives_value(rest: str) -> bool:
+    """Return whether the words after a withheld answer state a value after all."""
     clause = _VALUE_BEHIND.search(rest)
     return clause is not None and has_value(rest[clause.end() :])
 
 
 def is_resigned(text: str) -> bool:
-    """Return whether a text gives up."""
+    """Return whether a text ends with words that give up: `I cannot solve this.`"""
     return any(not text[match.end() :].strip(" .!)") for match in _RESIGNED.finditer(text))
 
 
 def is_counterfactual(sentence: str) -> bool:
-    """Return whether a sentence says what would be if something else were."""
+    """Return whether a sentence says what would be true in another case: `if it were prime, x would be 5`."""
     return _COUNTERFACTUAL.search(sentence) is not None
 
 
 def is_conditional(sentence: str) -> bool:
-    """Tell whether a sentence gives different values under different conditions, or a supposition that is false."""
+    """Tell whether a sentence gives different values on different conditions, or is counterfactual."""
     if _COUNTERFACTUAL.search(sentence):
         return True
     if _DEPENDS.search(sentence):
@@ -260,7 +281,7 @@ def is_conditional(sentence: str) -> bool:
 
 
 def is_attributed(lead: str, *, framed: bool = True) -> bool:
-    """Return whether the words before a value doubt or suppose it, or say that another holds it."""
+    """Return whether the words before a value doubt or suppose it, or attribute it to another person."""
     lead = _OPENING.sub("", lead)
     clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
     if framed and _is_framed(lead[-MAX_GOVERNING_CHARS:], " _"):
@@ -274,10 +295,10 @@ def is_attributed(lead: str, *, framed: bool = True) -> bool:
 
 
 def _is_negated(clause: str) -> bool:
-    """Return whether a negation further up in the clause of a value denies it: `none of them is`, `we don't get`.
+    """Return whether a negation further up in the clause denies its value: `none of them is`, `we don't get`.
 
-    It does where its subject is a pronoun, or itself; `those who do not play are 5` and `it is not hard to see that it
-    is 5` affirm.
+    The subject has to be a pronoun, or to negate by itself. So `those who do not play are 5` and `it is not hard to see
+    that it is 5` affirm.
     """
     *others, clause = _SUBCLAUSE.split(clause)
     clause = clause.lower()
@@ -291,7 +312,7 @@ def _is_negated(clause: str) -> bool:
 
 
 def _is_hypothetical(clause: str) -> bool:
-    """Tell whether a value is part of the condition: `if the answer is`."""
+    """Tell whether a value belongs to a condition: `if the answer is`."""
     if (condition := _HYPOTHESIS.search(clause)) is None or _AFFIRMED.search(clause[: condition.end()]):
         return False
     if condition[0].strip().casefold() != "unless" and _AFFIRMED.search(clause[: condition.start()]):
@@ -301,12 +322,12 @@ def _is_hypothetical(clause: str) -> bool:
 
 
 def is_of_another(lead: str, link: str) -> bool:
-    """Return whether another answer is announced: `a wrong | answer is`, `the | answer to another problem is`."""
+    """Return whether an announcement speaks of another answer: `a wrong | answer is`, `the | answer to part 1 is`."""
     return _OTHER_ANSWERS.search(lead) is not None or _OTHER_PROBLEMS.search(link) is not None
 
 
 def _is_framed(before: str, after: str) -> bool:
-    """Return whether a sentence does something else with a value than answer with it: `the proof took 5 steps`."""
+    """Return whether a sentence mentions a value without answering with it: `the proof took 5 steps`."""
     framed = f"{_FRAME_MARKUP.sub('', before)}{_VALUE_MARK}{_CLOSING_MARKUP.sub('', after)}"
     words = frozenset(_FRAME_WORD.findall(framed.casefold()))
     if not (before.isascii() and after.isascii()):
@@ -315,9 +336,9 @@ def _is_framed(before: str, after: str) -> bool:
 
 
 def is_doubted(before: str, after: str) -> bool:
-    """Return whether the words before and after a value deny or doubt it, or put it into another mouth."""
+    """Return whether the words before and after a value deny or doubt it, or attribute it to another person."""
     if _NEXT_SENTENCE.match(after) is not None:
-        # Another sentence, for `clauses.takes_back`.
+        # The next sentence is left to `clauses.takes_back`.
         after = ""
     if clauses.disowns(before, after):
         return True
@@ -329,6 +350,7 @@ def is_doubted(before: str, after: str) -> bool:
 
 
 def _is_denied_before(before: str) -> bool:
+    """Return whether the words right before a value deny it. Words between commas are skipped: `not, in fact, 5`."""
     touching = before[-MAX_TOUCHING_CHARS:].lower()
     is_negated = _DENIED_BEFORE.search(touching)
     if is_negated is None and (aside := _ASIDE_BEFORE.search(touching)) is not None:
@@ -337,7 +359,7 @@ def _is_denied_before(before: str) -> bool:
 
 
 def is_claimed(before: str, after: str) -> bool:
-    """Tell whether the words around a value ask for it, or its sentence mentions it without answering."""
+    """Tell whether the words around a value ask for it, suppose it, or mention it without answering."""
     question = _QUESTION.match(after)
     if question is not None and not _CONFIRMED.match(question["rest"]):
         return True
@@ -347,7 +369,7 @@ def is_claimed(before: str, after: str) -> bool:
 
 
 def is_bound(before: str) -> bool:
-    """Return whether the words before a value make it a mere bound, or a part of another value."""
+    """Return whether the words before a value make it a bound (`less than`) or a part of another value (`half of`)."""
     before = _ASIDE_BEFORE.sub(" ", before[-MAX_TOUCHING_CHARS:])
     if (bound := _BOUND.search(before)) is not None:
         return _NO_BOUND.search(before, 0, bound.start()) is None
@@ -355,7 +377,7 @@ def is_bound(before: str) -> bool:
 
 
 def is_mere_subject(sentence: str, value: str) -> bool:
-    """Return whether a sentence says of a value something else than that it answers: `x = 5 is forbidden`."""
+    """Return whether a sentence makes another statement about a value than that it answers: `x = 5 is forbidden`."""
     figures = _UP_TO_FIGURES.match(value)
     before, _, after = sentence.rpartition(figures[0] if figures else value)
     after = after.lstrip("$*)\\")
@@ -365,11 +387,11 @@ def is_mere_subject(sentence: str, value: str) -> bool:
 
 
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
-    """Return whether the words next to a value deny or doubt it, or make it a mere bound.
+    """Return whether the words next to a value deny or doubt it, or make it a bound.
 
-    first: whether its first occurrence counts, as after an announcement, or its last one.
+    first: whether the first occurrence of the value is examined, as after an announcement, and not the last one.
     """
-    # Words after the figures may have been taken for a unit: `4 does`.
+    # The value may end with words that are not its unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)
     value = figures[0] if figures else value
     if not (starts := occurrences(sentence, value)):
@@ -386,12 +408,12 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
 
 
 def without_struck(text: str) -> str:
-    """Return a text without its struck-out parts."""
+    """Return a text with a blank for each part that is struck out."""
     return _STRUCK.sub(" ", text) if any(map(text.__contains__, "~<\\(（")) else text
 
 
 def is_negated_later(text: str, value: str) -> bool:
-    """Return whether a text after an answer denies that very value: `5 ... Hmm, 5 is wrong.`"""
+    """Return whether a text after an answer denies the same value: `5 ... Hmm, 5 is wrong.`"""
     for start in occurrences(text[:MAX_LATER_CHARS], value)[:MAX_NUMBERS] if value in text else ():
         before = text[max(0, start - MAX_GOVERNING_CHARS) : start].lower()
         after = text[start + len(value) :][:MAX_GOVERNING_CHARS]
@@ -404,7 +426,7 @@ def is_negated_later(text: str, value: str) -> bool:
 def is_refused(text: str, *, letters: bool = False) -> bool:
     r"""Tell whether an answer denies or doubts its own value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`.
 
-    letters: whether a letter that names an option is a value.
+    letters: whether the letter of an option counts as a value.
     """
     if only_announces(text):
         return False
@@ -414,7 +436,7 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
     if not figures and letters:
         figures = list(islice(_OPTION.finditer(text), MAX_NUMBERS))
         if len({figure[0] for figure in figures}) > 1:
-            # For `not A but B`, chosen.py looks at the clauses of the letters.
+            # `not A but B` is left to `chosen`, which reads the clauses of letters.
             return False
     if not figures:
         return text != whole and (letters or has_value(whole))
@@ -431,7 +453,7 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
 
 
 def denies_a_number(text: str) -> bool:
-    """Return whether a number in a text is denied by the words right before it."""
+    """Return whether the words right before a number in a text deny it."""
     figures = islice(_FIGURES.finditer(text), MAX_NUMBERS)
     return any(_DENIED_BEFORE.search(text[: match.start()].lower()) for match in figures)
 
@@ -442,7 +464,7 @@ def is_link_denied(link: str) -> bool:
 
 
 def occurrences(sentence: str, value: str) -> list[int]:
-    """Return the positions of a value if it is not part of a longer number."""
+    """Return the positions of a value in a sentence, except inside longer numbers."""
     pattern = re.escape(value)
     if value[:1].isdigit():
         pattern = rf"(?<![\d−-])(?<!\d[.,]){pattern}"

@@ -1,11 +1,11 @@
-"""Options that a response judges one by one, and what a problem asks for: the right option or the wrong one.
+"""Options that a response judges one by one, and whether a problem asks for the right option or the wrong one.
 
-    A. Wool is protein, so A is true. B. ... so B is true. C. ... false.     C, where it asks for the false one
-    A错误；B正确；C错误；D错误。                                               B: one of at least three that differs
+    A. Wool is protein, so A is true. B. ... so B is true. C. ... false.     C, if the problem asks for the false one
+    A错误；B正确；C错误；D错误。                                               B: the only different one
     A. True.  B. False.  C. True.  D. False.                                 none, unless gold has several letters
-    Only C is wrong.                                                         C, where the problem asks for the wrong one
+    Only C is wrong.                                                         C, if the problem asks for the wrong one
 
-A verdict stands first or last in what is said of an option; one that contradicts another says nothing.
+A verdict stands at the beginning or the end of an option's text. Two verdicts that contradict each other count as none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import unicodedata
 MAX_JUDGED_CHARS = 8_000
 """Characters at the end of a text that are searched for verdicts."""
 MIN_JUDGED, MIN_ALIKE = 2, 3
-"""The fewest options that have to be judged, and the fewest where the problem is not known."""
+"""Options that have to be judged, with and without the problem."""
 
 _WRONG = (
     r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
@@ -25,30 +25,36 @@ _WRONG = (
 _RIGHT = r"correct|true|right|valid|accurate|正确|成立|对|正しい|옳은"
 _IS_WRONG = re.compile(_WRONG, re.IGNORECASE)
 _NAMED = r"(?:(?:options?|statements?|choices?|选项|選択肢)\s?)?[(\[]?(?P<letter>[A-J])[)\]]?"
+"""The name of an option: `C`, `(C)`, `option C`."""
 _LABEL = re.compile(
     rf"(?:^|(?<=[\n。；;.]))[ \t#>*•-]*{_NAMED}"
     r"(?=[.):、,]|\s?选?项|\s(?:is|was)\b|\s[-–—]\s|的|[正错不])",
     re.IGNORECASE,
 )
+"""The name of an option at the beginning of a sentence or line: `C.`, `C is`, `C项`."""
 _VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
 _FITS = re.compile(r"(不)?符合(?:题意|要求)")
-"""Words that say whether an option is the answer, be it right or wrong in itself."""
+"""Words that call an option the answer or not, be it right or wrong in itself: 符合题意."""
 _NOUN = r"(?:[该此这本]|the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
+"""Words between an option and its verdict: `is the only`, 的说法是."""
 _FIRST = re.compile(
     rf"[\W_]*(?:(?:this|it|that)\s)?(?:is|was|that['’]s|it['’]s)?\s?{_NOUN}{_VERDICT}"
     r"(?:的|です)?\s?(?=[\W_]*$|[,.:;，。：；]|\s(?:because|since|as|for|statement|因)\b)",
     re.IGNORECASE,
 )
+"""A verdict at the beginning of an option's text: `True.`, `This is false because`."""
 _LAST = re.compile(
     rf"(?:(?<=[,.:;，。：；\s])|^|[故则即])[\W_]*(?:so|thus|hence|therefore|is|was|are|故|所以|因此|{_NAMED}|\s)*"
     rf"(?:is|are)?\s?{_NOUN}{_VERDICT}(?:的|です)?[\W_]*$",
     re.IGNORECASE,
 )
+"""A verdict at the end of an option's text: `... so C is false.`"""
 _PREDICATE = re.compile(
     rf"(?P<subject>(?<![A-Za-z0-9])[A-J](?![A-Za-z0-9])[)\]]?(?:选?项)?)(?P<link>\s(?:is|are|was)\s|\s)?{_NOUN}{_VERDICT}"
     r"(?! (?:answer|choice|option))",
     re.IGNORECASE,
 )
+"""A verdict as the predicate of an option: `C is wrong`."""
 _NO_CLAUSE = r"(?:(?!\b(?:if|when|that|who|where|because|since|reason|why)\b)[^,;:.?!\n]){0,80}?"
 _ASKS_WRONG = re.compile(
     rf"\b(?i:which|what)\b{_NO_CLAUSE}\b(?:(?i:not|cannot|incorrect|incorrectly|false|wrong|untrue|inaccurate|least)\b|\w+n['’]t\b)"
@@ -58,6 +64,7 @@ _ASKS_WRONG = re.compile(
     r"|(?:誤|不適切|正しくな|適切でな)[^。？\n]{0,12}(?:もの|選|どれ)"
     r"|(?:옳지 않|틀린|아닌|적절하지 않)[^.?\n]{0,12}것"
 )
+"""A question for the wrong option: `which is NOT`, `all of these except`, 错误的是."""
 
 
 def asks_for_wrong(problem: str) -> bool:
@@ -66,9 +73,10 @@ def asks_for_wrong(problem: str) -> bool:
 
 
 def with_turned_verdicts(text: str) -> str:
-    """Return an answer to a question for the wrong option in which `C is wrong` is a verdict for C.
+    """Return an answer with verdicts turned over, for a problem that asks for the wrong option.
 
-    `C is correct` alone is a verdict for C; next to a wrong option it is one against C.
+    `C is wrong` becomes `C is correct`, since it names C as the answer. If no option is called wrong, nothing changes:
+    `C is correct` alone names C too.
     """
     start = max(0, len(text) - MAX_JUDGED_CHARS)
     if _IS_WRONG.search(text, start) is None:
@@ -84,7 +92,7 @@ def with_turned_verdicts(text: str) -> str:
 
 
 def judged(text: str) -> tuple[dict[str, bool], bool]:
-    """Return which options a text calls right or wrong, and whether nothing follows the last of them."""
+    """Return the verdict on each judged option (True for right), and whether the text ends with the last of them."""
     folded = unicodedata.normalize("NFKC", text[-MAX_JUDGED_CHARS:]).replace("*", "").strip()
     if _IS_WRONG.search(folded) is None:
         return {}, False
@@ -108,7 +116,10 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
 
 
 def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
-    """Return the letters that verdicts on all options leave; empty if these are too many, None without verdicts."""
+    """Return the letters that the verdicts on all options choose.
+
+    None without such verdicts. An empty set if they choose no letter, or several where gold has one.
+    """
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):
         return None

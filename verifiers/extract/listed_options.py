@@ -5,8 +5,8 @@ r"""The options of a multiple-choice question, read from its prompt.
     "下列运算正确的是（） A. $a^2$ B. $a^3$ C. $a^4$ D. $a$"                ["$a^2$", "$a^3$", "$a^4$", "$a$"]
     "In triangle $ABC$ with angles (A), (B) ..."                          None: no run of options
 
-Labels must run from A without a gap, each with a text of its own; an option in the last place ends with its line. What
-is not plainly such a list gives None. Lists without letters are read by their gold (`worded_options`):
+Labels run from A without a gap, and each has its own text. The last option ends with its line. All other lists give
+None. A list without letters is found with its gold, which is one of the options (`worded_options`):
 
     "... Answer Choices: rust / mould / moss", gold "mould"                ["rust", "mould", "moss"]
     "... the sentiment: positive or negative", gold "positive"             ["positive", "negative"]
@@ -24,7 +24,7 @@ MIN_OPTIONS = 3
 MAX_OPTIONS = 10
 MAX_OPTION_CHARS = 400
 MAX_LABELS = 400
-"""Labels looked at in one prompt; this stops a prompt that is made of nothing else."""
+"""Labels of a prompt that are examined. Stops a prompt that consists of labels."""
 
 _FONT = r"(?:\\(?:textbf|textrm|textup|text|mathrm|mathbf|bf|rm)\s{0,2}\{?\s{0,2})"
 _PATTERNS = (
@@ -43,11 +43,11 @@ _GAP = r"\s|\\[ ,;:!]|~|\\(?:qquad|quad|indent|newline|hfill|hspace\{[^{}]{0,20}
 _EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])+\Z")
 
 MAX_LISTED_CHARS = 4_000
-"""Characters at the end of a prompt that are looked through for a list without letters."""
+"""Characters at the end of a prompt that are searched for a list without letters."""
 MAX_WORDED_OPTIONS = 20
-"""A longer list is not one of options."""
+"""A longer list is not a list of options."""
 _WORDS = re.compile(r"(?=.*[^\W\d_]{2})[^\d\\$^=+<>|]+", re.DOTALL)
-"""A gold in words."""
+"""A gold that consists of words."""
 _SEPARATORS = tuple(
     re.compile(separator)
     for separator in (
@@ -55,18 +55,19 @@ _SEPARATORS = tuple(
         r"\s*[,，、]\s*(?:(?:or|and|oder|ou|o)\s+|[或和还])?|\s+(?:or|and|oder|ou|o)\s+|\s*(?:或者?|还是)\s*",
     )
 )
-"""Separators of options, the surest first: an option may have a comma in it."""
+"""Separators of options. Commas come last, since an option may have a comma in it."""
 _AFTER_COLON = re.compile(r"[:：]\s*(?P<list>(?:[-*•·]\s[^\n]+(?:\n\s*|\Z)){2,20}|[^\n:：]*[^\s:：]\s*(?:\n|\Z))")
-"""The lines of a list, or the rest of a line."""
+"""A list after a colon: lines with bullets, or the rest of one line."""
 _NAME = r"[^\W\d_][\w'’-]{0,40}"
 _AFTER_WORDS = re.compile(
     r"(?:\b(?:from|among|amongst|between|either|as|with|into|one of)\s|从|属于|选择|回答|判断为"
     r"|[是为](?=[^，。]{1,20}还是))[\s:：]{0,3}(?P<list>[^\n.。?？:：$\\]{3,300})",
     re.IGNORECASE,
 )
+"""A list after words such as `one of` and `between`."""
 _OR = rf"\s(?:or|oder|ou|o)\s(?:an?\s)?{_NAME}"
 _ALTERNATIVES = re.compile(rf"(?<![\w'’-])(?P<list>(?:{_NAME},\s){{1,10}}{_NAME},{_OR}|{_NAME}{_OR})(?!\w)")
-"""`even or odd`, `positive, neutral, or negative`."""
+"""Words joined by `or`: `even or odd`, `positive, neutral, or negative`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Options:
     texts: tuple[str, ...]
     """Their texts in the order of their letters."""
     may_be_parts: bool = False
-    """Whether the labels are small letters, which parts of a question have as well."""
+    """Whether the labels are small letters, by which a problem may also name its parts."""
 
     @property
     def letters(self) -> str:
@@ -86,16 +87,18 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class _Label:
+    """A label of an option with its positions in the prompt."""
+
     letter: str
     start: int
     end: int
 
 
 def find_options(prompt: str) -> Options | None:
-    """Return the last whole list of options in the prompt, or None if there is none."""
+    """Return the last complete list of options in the prompt, or None if there is none."""
     if not (("B" in prompt and "C" in prompt) or ("b" in prompt and "c)" in prompt)):
         return None
-    # Drawings are blotted out, because points are called A and B there.
+    # Drawings are masked, because they name points A and B.
     masked = _DRAWING.sub(lambda match: "-" * len(match[0]), prompt)
     for pattern in _PATTERNS:
         matches = islice(pattern.finditer(masked), MAX_LABELS)
@@ -105,18 +108,18 @@ def find_options(prompt: str) -> Options | None:
     return None
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=1_024)  # Problems repeat.
 def option_texts(problem: str) -> tuple[str, ...]:
-    """Return the texts of a problem's options; none if its labels may be those of parts. Problems repeat."""
+    """Return the texts of a problem's options. An empty tuple if its labels may be those of parts."""
     options = find_options(problem)
     return () if options is None or options.may_be_parts else options.texts
 
 
 def worded_options(prompt: str, gold: str) -> tuple[str, ...] | None:
-    """Return the last list of options without letters of which one is gold, None if there is none.
+    """Return the last list of options without letters that has gold as one option, or None.
 
-    Gold has to be words: numbers and formulas are compared by their value. A list stands after a colon or after words
-    such as `one of`; one word or another ("even or odd") needs neither.
+    Gold has to be words, because numbers and formulas are compared by value. The list stands after a colon or after
+    words such as `one of`, or it consists of words joined by `or`: "even or odd".
     """
     bare_gold = _bare_option(gold)
     if len(bare_gold) > MAX_OPTION_CHARS or not _WORDS.fullmatch(bare_gold) or bare_gold not in prompt.casefold():
@@ -141,9 +144,9 @@ def _bare_option(text: str) -> str:
 
 
 def spoilt_options(prompt: str) -> str | None:
-    """Return what is wrong with a list of options that `find_options` does not take, or None if there is none.
+    """Return the fault of a list of options that `find_options` rejects, or None.
 
-    A letter that stands twice, an option without a text, two options with one text.
+    Faults are a letter that stands twice, an option without a text, and two options with the same text.
     """
     masked = _DRAWING.sub(lambda match: "-" * len(match[0]), prompt)
     for pattern in _PATTERNS[:2]:
@@ -155,7 +158,7 @@ def spoilt_options(prompt: str) -> str | None:
         run = labels[first:]
         texts = [prompt[label.end : after.start].strip() for label, after in pairwise(run)]
         texts.append(prompt[run[-1].end :].split("\n", 1)[0].strip())
-        # "Answer with A, B or C." has one of the letters again.
+        # "Answer with A, B or C." repeats the last letter and is not an option.
         if not texts[-1] and run[-1].letter == run[-2].letter:
             run, texts = run[:-1], texts[:-1]
         if any(len(text) > MAX_OPTION_CHARS for text in texts):
@@ -170,7 +173,7 @@ def spoilt_options(prompt: str) -> str | None:
 
 
 def _rises(labels: list[_Label]) -> bool:
-    """Say whether labels run from A, at least to C or with one of them twice, without a gap."""
+    """Tell whether labels start with A and each is the next letter or the same one; at least one is the next."""
     if len(labels) < MIN_OPTIONS or labels[0].letter != "A":
         return False
     steps = [ord(after.letter) - ord(label.letter) for label, after in pairwise(labels)]
@@ -178,13 +181,13 @@ def _rises(labels: list[_Label]) -> bool:
 
 
 def _closes_bracket(text: str, match: re.Match[str]) -> bool:
-    r"""Say whether the bracket of `A)` belongs to one that opened before, as in `(\sin A)`."""
+    r"""Tell whether the bracket of a label closes an earlier one: the `A)` of `(\sin A)`."""
     before = text[max(0, match.start() - 40) : match.start()]
     return match[0].rstrip().endswith(")") and "(" not in match[0] and before.rfind("(") > before.rfind(")")
 
 
 def _last_run(labels: list[_Label]) -> list[_Label] | None:
-    """Return the last A, B, C, ... that nothing interrupts and that goes on to the last label."""
+    """Return the labels from the last A on, if they are A, B, C, ... without a gap. Otherwise, return None."""
     starts = [index for index, label in enumerate(labels) if label.letter == "A"]
     if not starts:
         return None
@@ -194,7 +197,7 @@ def _last_run(labels: list[_Label]) -> list[_Label] | None:
 
 
 def _option_texts(prompt: str, run: list[_Label]) -> tuple[str, ...] | None:
-    """Return the text after each label, or None if one is missing, twice there or too long for an option."""
+    """Return the text after each label, or None if a text is missing, repeated, or too long for an option."""
     raw = [prompt[label.end : following.start] for label, following in pairwise(run)]
     last = prompt[run[-1].end :].lstrip(" \t\n~")
     line_end = last.find("\n", max(last.find("[/asy]"), 0))
@@ -204,12 +207,12 @@ def _option_texts(prompt: str, run: list[_Label]) -> tuple[str, ...] | None:
     texts = [_strip_layout(text) for text in raw]
     if not all(texts) or len(set(texts)) < len(texts):
         return None
-    # What follows the last option on its line, such as another question, cannot be told from it.
+    # A last option that is much longer than the others has other words behind it, such as another question.
     return tuple(texts) if len(texts[-1]) <= 3 * max(map(len, texts[:-1])) + 40 else None
 
 
 def _strip_layout(text: str) -> str:
-    """Return an option's text without layout and without half of a pair of dollar signs at its ends."""
+    """Return an option's text without layout, and without an unpaired dollar sign or brace at its ends."""
     for _ in range(3):
         text = _EDGES.sub("", text)
         if text.count("$") % 2 == 1:

@@ -1,17 +1,17 @@
-r"""JSON objects that state an answer, also as models write them: with raw LaTeX, line breaks and single quotes.
+r"""Reads answers that a response gives as a JSON object, also with raw LaTeX, line breaks and single quotes in it.
 
     {"reasoning": "... \frac{1}{3}", "answer": "\frac{1}{2}"}    \frac{1}{2}
     {'steps': ['2+2', '4+1'], 'final_answer': 5,}                5
     {"answer": {"value": 5, "unit": "cm"}}                       5\text{ cm}
-    {"solution": "We add ...", "answer": 5}                      5: a word for answer goes before one for solution
+    {"solution": "We add ...", "answer": 5}                      5: the field `answer` goes before `solution`
     {"answer": 5, "final_answer": 6}                             5 or 6: a hedge
     {"x": 1, "y": 2}                                             x=1, y=2
     {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}     6
     {"answer": 5, "correct": false}                              nothing
-    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2: the decimal is computed, often badly
+    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2: the decimal is only its approximation
     \text{"answer": "}\frac{1}{2}\text{"}                        \frac{1}{2}: an object in a box, without its braces
 
-Not covered: quotation marks inside of a string that nothing escapes.
+Not covered: quotation marks inside a string without a backslash before them.
 """
 
 from __future__ import annotations
@@ -22,33 +22,37 @@ from typing import NamedTuple, TypeAlias
 from truegold.verifiers.extract.stated_values import PATTERNS
 
 MAX_CHARS = 20_000
-"""Longer objects are not read, and only so much of the end of a response is searched for one."""
+"""Characters at the end of a response that are searched for objects. Longer objects are not read."""
 MAX_NESTING = 3
-"""The depth of nested objects at which an answer is still read."""
+"""Levels of nested objects that are read."""
 MAX_OBJECTS = 8
-"""Objects of a response that are read at most. Stops thousands that are opened and never closed."""
+"""Objects of a response that are read. Stops thousands that are opened and never closed."""
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value] | bool | None"
+"""A value of an object: numbers stay texts, and None is `null`."""
 
 _FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
 _OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
+"""The beginning of an object: a brace and its first field."""
 _START = re.compile(rf"(?:^|(?<=[\s`\[,])){_OBJECT.pattern}")
 _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'"
     r"|(?P<bare>[^\s{}\[\],:\"'][^{}\[\],:\"'\n]{0,200}))",
     re.DOTALL,
 )
+"""A brace, bracket, comma or colon; a quoted string; or bare words."""
 _ESCAPE = re.compile(r"\\(?:([\\\"'/])|(n)(?![a-z]))")
 _FIELD = re.compile(rf"\{{?{_OBJECT.pattern[2:]}")
 _LAYOUT = re.compile(
     r"\\(?:begin|end)\{(?:aligned|array|gathered|cases|matrix|split)\}(?:\{[lcr|]{1,9}\})?|\\\\(?=\s|$)|&"
 )
+"""Commands that lay out the lines of an object."""
 _TYPESET = re.compile(r"(\\(?:text|mathrm|texttt)\{|\\[\\{}_]|[{}])")
-"""The commands, braces and escapes by which LaTeX sets the text of an object."""
+"""Commands, braces and escapes by which LaTeX typesets an object."""
 _ESCAPED = {r"\{": "{", r"\}": "}", r"\_": "_"}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 _DECIMALS = frozenset({"numericalanswer", "numericanswer", "numericalvalue", "decimalanswer", "approximateanswer"})
-"""Names of the same answer as a decimal."""
+"""Fields that give the answer once more as a decimal."""
 _KEYS = (
     frozenset(
         ["answer", "finalanswer", "correctanswer", "myanswer", "ans", "答案", "最终答案", *PATTERNS["answer_words"]]
@@ -56,9 +60,11 @@ _KEYS = (
     frozenset({"final", "result", "output", "solution", "choice", "option", "selectedoption", "correctoption"}),
     _DECIMALS,
 )
-"""Names of fields that hold the answer, the clearest first."""
+"""Fields that hold the answer, in groups: a field of an earlier group goes first."""
 _JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
+"""Fields by which an object judges its answer."""
 _NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
+"""A field that may be a variable: `x`."""
 
 
 class _NoObject(Exception):
@@ -66,7 +72,7 @@ class _NoObject(Exception):
 
 
 def answer_in_json(text: str) -> str | None:
-    """Return the answer that a JSON object states; None for a text that is not such an object."""
+    """Return the answer that a text states as one JSON object, or None if it is not such an object."""
     if len(text) > MAX_CHARS:
         return None
     if fence := _FENCE.match(text):
@@ -102,7 +108,7 @@ def answer_in_box(text: str) -> str | None:
 
 
 def _plain_object(text: str) -> str:
-    r"""Return a text without what typesets an object: `\text{"answer": "}` is `"answer": "`."""
+    r"""Return the object that a typeset text stands for: `"answer": "` for `\text{"answer": "}`."""
     if "\\begin{" in text:
         text = _LAYOUT.sub(" ", text)
     plain: list[str] = []
@@ -120,7 +126,7 @@ def _plain_object(text: str) -> str:
 
 
 class Stated(NamedTuple):
-    """The answer that the objects of a text state."""
+    """The answer of the objects in a text."""
 
     text: str
     behind: str
@@ -128,7 +134,7 @@ class Stated(NamedTuple):
 
 
 def answer_at_end(text: str) -> Stated | None:
-    """Return the answer that the objects of a text state, joined by `or` where they differ, or None if none does."""
+    """Return the answer of all objects in a text, or None. Different answers are joined by `or`."""
     text = text[-MAX_CHARS:]
     answers: dict[str, None] = {}
     start = end = 0
@@ -147,7 +153,7 @@ def answer_at_end(text: str) -> Stated | None:
 
 
 def _read(text: str, position: int, depth: int) -> tuple[Value, int]:
-    """Return the value at a position and where it ends."""
+    """Return the value at a position, and the position after it."""
     if depth > MAX_NESTING or (token := _TOKEN.match(text, position)) is None:
         raise _NoObject
     end = token.end()
@@ -185,7 +191,7 @@ def _read(text: str, position: int, depth: int) -> tuple[Value, int]:
 
 
 def _joined(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
-    """Return the fields of an object; a name that stands there twice has either of two values."""
+    """Return the fields of an object. A field with two different values gets both, joined by `or`."""
     record: dict[str, Value] = {}
     for name, value in pairs:
         earlier = record.get(name)
@@ -195,11 +201,12 @@ def _joined(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
 
 
 def _key(name: str) -> str:
+    """Return the name of a field without case, blanks and punctuation."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 
 def _announced(record: dict[str, Value]) -> list[Value]:
-    """Return the values that are named as the answer, also in an object of the object."""
+    """Return the values of the fields that hold the answer. They may be in a nested object."""
     if any(_key(name) in _JUDGED and value in (False, "0", "no") for name, value in record.items()):
         return []
     for keys in _KEYS:
@@ -210,6 +217,7 @@ def _announced(record: dict[str, Value]) -> list[Value]:
 
 
 def _answer_of(record: dict[str, Value], depth: int) -> str | None:
+    """Return the answer of an object: its announced values, its `value` with a `unit`, or all fields as variables."""
     if depth >= MAX_NESTING or not record:
         return None
     announced = _announced(record)
@@ -224,6 +232,7 @@ def _answer_of(record: dict[str, Value], depth: int) -> str | None:
 
 
 def _text_of(value: Value, depth: int) -> str:
+    """Return a value as text: a list with commas, a nested object as its answer."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
@@ -236,4 +245,5 @@ def _text_of(value: Value, depth: int) -> str:
 
 
 def _label(key: str) -> str:
+    """Return a variable as LaTeX: a longer name as text."""
     return key if len(key) <= 2 else f"\\text{{{key}}}"

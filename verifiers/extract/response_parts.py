@@ -1,7 +1,7 @@
 r"""Parts of a response that may hold its answer.
 
-Thinking is dropped, a response that goes on to other problems is cut, and marks of answers are unified
-(`answering_parts`):
+`answering_parts` drops the thinking, cuts a response where it goes on to another problem, and gives all announcements
+of answers the same marks:
 
     <think> maybe 4 </think> It is 5.                 ->  It is 5.
     <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
@@ -10,8 +10,8 @@ Thinking is dropped, a response that goes on to other problems is cut, and marks
 
 Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
 
-Exam papers, and models that answer in Chinese, Japanese or Korean, put a word for answer in brackets. Such a mark
-becomes a line `Answer:` (`with_plain_marks`):
+Exam papers, and models that answer in Chinese, Japanese or Korean, put a word for answer in brackets.
+`with_plain_marks` puts a line that begins with `Answer:` in its place:
 
     【答案】3                          Answer: 3
     〖正确答案〗：B                     Answer: B
@@ -19,7 +19,7 @@ becomes a line `Answer:` (`with_plain_marks`):
     【答案：36】                       Answer: 36
     <答案>3</答案>                     Answer: 3
     【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, read like any other
-    【答案】B 【解析】A 项错误。           Answer: B             and the rest on the next line
+    【答案】B 【解析】A 项错误。           Answer: B             the explanation begins a new line
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ from itertools import islice
 from truegold.verifiers.extract.stated_values import ANY_OF, PATTERNS
 
 MAX_SCANNED_CHARS = 400_000
-"""Only the end of a longer response is read. Stops megabytes of output made to stall the reward computation."""
+"""Characters at the end of a response that are read. Stops megabytes of output made to stall the reward computation."""
 
 MAX_PROBLEMS = 64
-"""The most problems in a response that goes on with other problems. Stops a response with a million lines
-`Question:`."""
+"""Problems that a response is cut into at most. Stops a response with a million lines `Question:`."""
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
 _THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
-"""A quick test: each thinking tag has one of these marks."""
+"""A quick test: each thinking tag contains one of these marks."""
 SPECIAL_END = ANY_OF["special_ends"]
-"""The tokens that end a turn, of a form that no text has."""
+"""Tokens that end a turn and that occur in no ordinary text: `<|im_end|>`."""
 PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
-"""The tokens that end a turn, of a form that text may have too."""
+"""Tokens that end a turn and that ordinary text may contain: `</s>`."""
 
 _NEXT_PROBLEM = re.compile(
     rf"<\|im_start\|>[ \t]{{0,2}}(?:user|system|assistant)?\b|{SPECIAL_END}|{PLAIN_END}|\n(?=[ \t]{{0,4}}(?:"
@@ -54,7 +53,7 @@ _NEXT_PROBLEM = re.compile(
 )
 _CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
               "Human", "问", "题目")  # fmt: skip
-"""A quick test: each pattern of `_CUT` has one of these marks."""
+"""A quick test: each match of `_NEXT_PROBLEM` contains one of these marks."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
 _HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
@@ -62,18 +61,18 @@ _NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
 _ANSWER_MARKS = ("\\boxed", "nswer", "####")
 _IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
 _SELF_TALK = re.compile(ANY_OF["self_talk"])
-"""Questions that a solution asks itself."""
+"""Questions that a solution asks itself, such as `What about y?`."""
 
 MAX_POSED_LINES = 200
-"""Lines after the first answer that are looked at, at most."""
+"""Lines after the first answer that are searched for another problem."""
 
 MIN_POSED_WORDS = 5
-"""A shorter line, such as `What about y?`, belongs to the solution."""
+"""A question with fewer words belongs to the solution."""
 
 EMPHASIS = "*_` \t"
 
 _ANSWER_LINE = "\nAnswer: "
-"""A line that announces an answer in the same way everywhere."""
+"""The mark that replaces all bracketed words for answer."""
 _OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
 _EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
 _WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
@@ -84,7 +83,7 @@ _WITH_VALUE = re.compile(
     rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
     re.IGNORECASE,
 )
-"""【答案：36】, a mark that holds the value."""
+"""A mark that holds the value: 【答案：36】."""
 _CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]|\[/[ ]?{_WORD}\]", re.IGNORECASE)
 _SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
 _PREDICATE = re.compile(
@@ -93,19 +92,19 @@ _PREDICATE = re.compile(
     r"(?P<value>[^\s。、,，과와]{1,40}?)\s?(?:은|는|이|가|が|は)\s?(?:정답|답|正解|答え)\s?"
     r"(?:이다|입니다|이에요|임|だ|です|である)(?=[.。!！]|\s{0,9}(?:\n|$))"
 )
-"""A sentence that calls a value the answer: 5번은 정답이다."""
+"""A sentence that calls a value the answer: `5번은 정답이다` (number 5 is the answer)."""
 MAX_PREDICATE_TAIL = 4_000
-"""Characters at the end of a response that are searched for a sentence that says so."""
+"""Characters at the end of a response that are searched for such a sentence."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
-"""A quick test: each announcement in brackets has one of these words."""
+"""A quick test: each English announcement in brackets contains one of these marks."""
 _NAMED_LETTER = re.compile(r"\b(choice|option|answer)_([A-Z])(?![A-Za-z0-9_])", re.IGNORECASE)
-"""Choice_A, which is Choice A."""
+"""An option written with an underscore: `Choice_A`."""
 _LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
 
 
 def final_part(response: str) -> str:
-    """Return the stripped text after the thinking, at most its last MAX_SCANNED_CHARS characters."""
+    """Return the text after the thinking: its last MAX_SCANNED_CHARS characters, stripped."""
     if any(map(response.__contains__, _THINKING_MARKS)):
         for opening, closing in _THINKING:
             response = response.rpartition(closing)[2]
@@ -115,14 +114,14 @@ def final_part(response: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank, without emphasis around it."""
+    """Return the last line that is not blank, without the marks of emphasis around it."""
     return text.rstrip().rpartition("\n")[2].strip(EMPHASIS)
 
 
 def with_plain_boxes(text: str) -> str:
-    r"""Return the text with the box tokens of GLM as `\boxed{}`."""
+    r"""Return the text with `\boxed{}` for the box tokens of GLM, and for `boxed{}` whose backslash was lost."""
     if "oxed{" in text and "\\boxed" not in text:
-        # Escapes were lost: `boxed{5}`, and `\b` read as a backspace.
+        # A lost escape leaves `boxed{5}`; `\b` read as an escape leaves a backspace before `oxed{5}`.
         text = _LOST_BOX.sub(r"\\boxed{", text)
     if "<|begin_of_box|>" not in text:
         return text
@@ -130,7 +129,7 @@ def with_plain_boxes(text: str) -> str:
 
 
 def split_problems(text: str) -> list[str]:
-    """Cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
+    """Return a text cut where a new problem or another speaker's turn begins, as base models write after an answer."""
     if not any(map(text.__contains__, _CUT_MARKS)):
         return _split_at_posed(text)
     cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
@@ -141,7 +140,7 @@ def split_problems(text: str) -> list[str]:
 
 
 def _split_at_posed(part: str) -> list[str]:
-    """Cut before a line that poses another problem between two answers: the first one is the response's."""
+    """Return a text cut before a line that poses another problem, if such a line stands between two answers."""
     if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
         return [part]
     start, stop = part.find(mark), part.rfind(mark)
@@ -169,7 +168,7 @@ def _mark(opening: str, word: str) -> str:
 
 _LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
 _EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
-"""Words of East Asian languages may be in brackets within a line. English `[answer]` within a line is prose."""
+"""East Asian words for answer may stand in brackets within a line. English `[answer]` counts only at its beginning."""
 
 
 def _has_mark(text: str) -> bool:
@@ -181,7 +180,7 @@ def _has_mark(text: str) -> bool:
 
 
 def with_plain_marks(text: str) -> str:
-    """Return the text with a line `Answer:` in place of a bracketed word for answer."""
+    """Return the text with a line `Answer:` in place of each bracketed word for answer."""
     if not _has_mark(text):
         return text
     text = _SECTION.sub("\n", text)
@@ -189,7 +188,7 @@ def with_plain_marks(text: str) -> str:
     text = text[:-MAX_PREDICATE_TAIL] + tail
     text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
     text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
-    # `<answer>` is a tag, which is read as one.
+    # `<answer>` stays: `committed` reads it as a tag.
     text = _LINE_MARK.sub(lambda match: match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE, text)
     return _CLOSING.sub("\n", text)
 

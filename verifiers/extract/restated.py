@@ -9,7 +9,7 @@ r"""Reads the answer from sentences that repeat the problem, and removes sentenc
     还剩四分之三。                                         还剩 3/4。
     Crimson is not the minimum.                                         no, for "Is Crimson the minimum?"
 
-A number is recognised only as the problem spells it: `two thousand` does not match 2,000.
+A number of the problem is found only in the same spelling: `two thousand` does not match 2,000.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from truegold.verifiers.written_numbers import (
 )
 
 MAX_PROBLEM_CHARS = 20_000
-"""Characters at the start or the end of a problem that are searched. Longer responses are not read as yes or no."""
+"""Characters of a problem that are searched, at its start or its end. Longer responses are not read as yes or no."""
 MAX_TAIL_CHARS = 2_000
-"""Characters at the end of a response that are read, and at the end of a problem that are searched for a question."""
+"""Characters at the end of a response or a problem that are read."""
 MAX_EXPLANATIONS = 4
 """Explaining sentences that are removed at most."""
 
@@ -38,15 +38,18 @@ _COUNT = re.compile(
     rf"(\b(?:{ANY_OF['counting_verbs']})\s(?:(?:{ANY_OF['counting_adverbs']})\s)?)({PYTHON_RUN})\s([a-z]+)",
     re.IGNORECASE,
 )
+"""A number word between a verb and a noun: `are | three | objects`."""
 _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _PLANS = re.compile(ANY_OF["plan_nouns"])
+"""Nouns that a solution counts of itself, such as `steps`."""
 _CHINESE = rf"[{''.join((*CHINESE_DIGITS, *CHINESE_SCALES))}点]{{1,20}}"
 _CHINESE_PARTS = re.compile(rf"(负?)(?:({_CHINESE})又)?({_CHINESE})分之({_CHINESE}|\d{{1,20}}(?:\.\d{{1,20}})?)")
-"""Matches Chinese fractions and percentages: 四分之三, 二又二分之一, 百分之五十, 百分之37."""
+"""A Chinese fraction or percentage: 四分之三, 二又二分之一, 百分之五十, 百分之37."""
 MAX_STATEMENT_CHARS = 400
-"""Longer sentences are not compared with the question."""
+"""A longer sentence is not compared with the question."""
 _AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
 _ASKED = re.compile(rf"(?:^|[.!?:：]\s*|\n\s*)({_AUXILIARIES})\s([^?\n]{{3,400}})\?", re.IGNORECASE)
+"""A question that asks for yes or no: its auxiliary and the words after it."""
 _ASKING = re.compile(rf"\W*(?:{_AUXILIARIES})\b", re.IGNORECASE)
 _DENIED_VERB = re.compile(rf"\b({_AUXILIARIES})(?:\snot\b|n['’]t\b)", re.IGNORECASE)
 _LEAD = re.compile(r"(?:(?:so|thus|hence|therefore|overall|in conclusion|consequently)\b[,\s]*)?", re.IGNORECASE)
@@ -56,20 +59,23 @@ _SECOND_THOUGHT = re.compile(
     re.IGNORECASE,
 )
 _IDLE = frozenset(("the", "a", "an", "this", "that", "is", "are", "does", "do", "there"))
+"""Words that are not compared with the question."""
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈))", re.IGNORECASE | re.DOTALL)
 _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1,300}[.!?*]{0,3}$")
 _QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'t)?")
 _STEM_CHARS = 4
+"""Letters of a word that are compared, so that `buys` matches `buying`."""
 _IDLE_IN_ANSWERS = frozenset(
     "the a an is are was were there he she it they so thus hence therefore of in to we get have has be".split()
 )
+"""Words that may stand in an answer without occurring in the question."""
 _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
 
 def without_given_numbers(text: str, problem: str) -> str | None:
-    """Return the end of a text with the problem's numbers replaced by X, or None if no number of the problem occurs."""
+    """Return the end of a text with X for each number of the problem, or None if it has no such number."""
     numerals = set(_NUMERAL.findall(problem[:MAX_PROBLEM_CHARS]))
     tail = text[-MAX_TAIL_CHARS:]
     masked = _NUMERAL.sub(lambda match: "X" if match[0] in numerals else match[0], tail)
@@ -77,9 +83,9 @@ def without_given_numbers(text: str, problem: str) -> str | None:
 
 
 def with_counts(text: str, problem: str | None) -> str | None:
-    """Return the last line with its number word in digits, or None if that word does not count things of the problem.
+    """Return the last line with its number word in digits: `There are three objects` -> `There are 3 objects`.
 
-    "How many objects are left?"      There are three objects left.      There are 3 objects left.
+    The word has to be the only number word and to count a noun of the problem. Otherwise, return None.
     """
     line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
     if _SECOND_THOUGHT.search(line) is not None:
@@ -102,6 +108,7 @@ def with_chinese_parts(text: str) -> str | None:
 
 
 def _in_digits(match: re.Match[str]) -> str:
+    """Return a Chinese fraction in digits: 3/4 for 四分之三, 50% for 百分之五十."""
     sign, whole, below, above = match.groups()
     counted = above if above[0].isdecimal() and above.isascii() else chinese_decimal(above)
     if below == "百":
@@ -116,8 +123,8 @@ def _in_digits(match: re.Match[str]) -> str:
 def affirms(problem: str, response: str) -> bool | None:
     """Return True if a response answers yes by repeating the question as a statement, and False if it negates it.
 
-    The first and the last sentence are read. Return None if neither repeats the question, or if they contradict each
-    other. Words must come in the order of the question, because "A is greater than B" is not "B is greater than A".
+    Only the first and the last sentence are read. Return None if neither repeats the question, or if they contradict
+    each other. The words have to keep their order, because "A is greater than B" is not "B is greater than A".
     """
     questions = dict.fromkeys(_ASKED.findall(problem[-MAX_TAIL_CHARS:]))
     if len(questions) != 1 or len(response) > MAX_PROBLEM_CHARS or _SECOND_THOUGHT.search(response):
@@ -130,6 +137,7 @@ def affirms(problem: str, response: str) -> bool | None:
 
 
 def _says(key: list[str], sentence: str, auxiliary: str) -> bool | None:
+    """Return whether a sentence affirms (True) or negates (False) the question with the words `key`, or None."""
     if "?" in sentence or len(sentence) > MAX_STATEMENT_CHARS or _ASKING.match(sentence):
         return None
     sentence = _LEAD.sub("", _BECAUSE.split(sentence.strip(), maxsplit=1)[0])
@@ -139,13 +147,13 @@ def _says(key: list[str], sentence: str, auxiliary: str) -> bool | None:
 
 
 def _words(text: str, auxiliary: str) -> list[str]:
-    """Return the words of a sentence without auxiliaries and articles, and without plural endings."""
+    """Return the words of a sentence in lower case, without auxiliaries, articles and plural endings."""
     idle = _IDLE | {auxiliary.casefold()}
     return [word.rstrip("es") or word for word in _WORD.findall(text.casefold()) if word not in idle]
 
 
 def restatement(text: str, problem: str) -> str | None:
-    """Return the only number of the last sentence if its other words come from the question, else None.
+    """Return the only number of the last sentence if all its other words occur in the question, or None.
 
     "How many of them can't he buy?"      He can't buy 5 of them.      5
     """

@@ -4,9 +4,9 @@ r"""Reads a name that the last line states as the answer: alone in bold, or behi
     The capital is Rome.                          Rome, if the problem asks for a capital
     中国的首都是北京。                               北京
     It may have been **Tom Watson**.              None: in doubt
-    His rival was Tom Watson.                     None: the problem asks for another
+    His rival was Tom Watson.                     None: the problem does not speak of a rival
 
-Names that are denied, doubted, supposed, asked or one of two are not read.
+A name is not read if it is denied, doubted or supposed, if its sentence is a question, or if there are two.
 """
 
 from __future__ import annotations
@@ -25,31 +25,37 @@ _PREDICATE = re.compile(
     r"|(?P<subject>[^\W\d_][^\d.,;:!?()]{2,80}?)\s(?:is|was))\s)(?P<name>[^,;:!?()。，？]{1,200}?)[.!]*",
     re.IGNORECASE,
 )
+"""A sentence that states a name: `It was ...`, `The capital is ...`."""
 _CHINESE_PREDICATE = re.compile(
     r"(?P<lead>(?:(?:所以|因此|因而|故|综上)[，,]?)?"
     r"(?P<subject>[^\s，,。；;：:？?！!是为]{0,20})[是为])"
     r"(?P<name>[^\s，,。；;：:？?！!]{1,40})[。.！!]?"
 )
+"""A Chinese sentence that states a name: 首都是北京。"""
 _OPEN_SUBJECT = re.compile(
     r"[不没非未无别误错假旧曾猜说疑或若]|可能|也许|如果|认为|以为|应|恐怕|大概|从前|以前|原来|除了|要么|似乎|好像|据"
 )
+"""Signs of a Chinese subject that is denied, doubted, or another: 不, 可能, 以前."""
 _NEUTRAL = frozenset(
     "the a an of in for to on at by this that with answer solution name person correct right final 's".split()
 )
+"""Words that any subject may have."""
 _ROLES = frozenset(
     "capital city town country state river lake ocean mountain island continent planet element man woman author "
     "writer poet artist painter composer inventor scientist discoverer founder director actor singer king queen "
     "president winner language currency company animal plant bird word colour color material".split()
 )
-"""Words for the thing asked, which an answer may name if the question is not known."""
+"""Nouns that a subject may have if the problem is not known."""
 _NEUTRAL_SIGNS = frozenset("答案正确最终名字叫这该个它他她的就即便也")
+"""Chinese characters that any subject may have."""
 _SUBJECT_WORD = re.compile(r"['’]s\b|[^\W\d_]+(?:-[^\W\d_]+)*")
 _STEM_LETTERS = 4
 _CONTRASTED = re.compile(rf"{NEGATION}|\b(?:than|unlike|like|after|before|besides)\s$", re.IGNORECASE)
+"""Words right before a name that contrast or deny it: `unlike`, `than`."""
 
 
 def bold_words(response: str) -> str | None:
-    """Return the words that alone are set in bold in the last line: `It was **Tom Watson**.`; None if in doubt."""
+    """Return the only words in bold of the last line: `It was **Tom Watson**.` Return None if they are in doubt."""
     line = final_part(response).rstrip().rpartition("\n")[2][:MAX_LINE_CHARS]
     match = _BOLD.search(line)
     if match is None or _BOLD.search(line, match.end()) is not None or is_conditional(line) or UNSURE.search(line):
@@ -60,9 +66,9 @@ def bold_words(response: str) -> str | None:
 
 
 def named_in_predicate(response: str, problem: str | None) -> str | None:
-    """Return what the last line says that the answer is: `It was Tom Watson.`, `The capital is Rome.`, 首都是北京。
+    """Return the name that the last line states: `It was Tom Watson.`, `The capital is Rome.`, 首都是北京。
 
-    Its subject has to be a pronoun or what the problem speaks of: `His rival was Tom Watson.` answers nothing.
+    The subject of the sentence has to be a pronoun, or made of words of the problem.
     """
     *above, line = (final_part(response).rstrip()[-MAX_LINE_CHARS:]).rsplit("\n", 1)
     line = line.replace("**", "").strip("*_ ")
@@ -74,13 +80,13 @@ def named_in_predicate(response: str, problem: str | None) -> str | None:
     if _CONTRASTED.search(before) or EITHER.search(line) or UNSURE.search(before) or is_attributed(before):
         return None
     if subject and problem and (DENIED_BEFORE.search(problem) or line.rstrip(".").casefold() in problem.casefold()):
-        return None  # Which of both is asked for is open, or the problem says it itself.
+        return None  # The problem is negated, or repeats this very sentence.
     is_asked = _is_chinese_subject(subject, problem) if is_chinese else _is_subject(subject, problem)
     return None if not is_asked or is_doubted(before, "") else match["name"]
 
 
 def _is_subject(subject: str, problem: str | None) -> bool:
-    """Tell whether a subject is made of words of the problem, or, where that is not known, of a role and names."""
+    """Tell whether a subject consists of words of the problem. Without a problem: of names and known roles."""
     words = _SUBJECT_WORD.findall(subject)
     asked = {word[:_STEM_LETTERS].casefold() for word in _SUBJECT_WORD.findall(problem or "")}
     known = _NEUTRAL if problem else _NEUTRAL | _ROLES
@@ -92,5 +98,6 @@ def _is_subject(subject: str, problem: str | None) -> bool:
 
 
 def _is_chinese_subject(subject: str, problem: str | None) -> bool:
+    """Tell whether all characters of a Chinese subject occur in the problem or in any subject."""
     is_known = problem is None or all(sign in problem or sign in _NEUTRAL_SIGNS for sign in subject)
     return is_known and _OPEN_SUBJECT.search(subject) is None

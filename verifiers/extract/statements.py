@@ -1,4 +1,4 @@
-r"""Reads the sentences that give an answer: announcements, conclusions, and what takes an answer back.
+r"""Reads sentences that give an answer: announcements and conclusions, and words that take an answer back.
 
 An announcement says that the answer follows (`announced`):
 
@@ -6,10 +6,10 @@ An announcement says that the answer follows (`announced`):
     La respuesta es 5.   La réponse est 5.   Die Antwort lautet 5.   Ответ: 5   A resposta é 5.   答えは5です。
     정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
 
-`if the answer is 5` announces nothing, nor do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the
-answer is 5`. Not covered: announcements without a word for answer (`conclusion` reads the last line).
+These announce nothing: `if the answer is 5`, `the answer is not 5`, `la respuesta no es 5`, `I doubt that the answer is
+5`. Not covered: announcements without a word for answer (`conclusion` reads the last line).
 
-The answer is cut out of the words after an announcement (`narrow`):
+`narrow` cuts the answer out of the words after an announcement:
 
     $5$. I hope it is correct.            $5$
     5, because 2 + 3 = 5                  5
@@ -17,24 +17,24 @@ The answer is cut out of the words after an announcement (`narrow`):
     小明一共走了12千米。                     12千米
     5です。                                5
     009\]                                 009: the formula was opened before the announcement
-    found by adding the two sides         nothing: a method is no answer
+    found by adding the two sides         nothing: a method is not an answer
 
-Units, dollars and LaTeX stay on the answer, for the verifier to read.
+Units, dollars and LaTeX stay in the answer, for the verifier to read.
 
-A response that announces nothing answers by what its last line concludes (`last_expression`, `conclusion`):
+Without an announcement, the last line is read (`last_expression`, `conclusion`):
 
     ... prose ...\n**5**            a last line that is one expression                               5
-    ... \[ x = 5 \]                 the same, displayed                                              x = 5
+    ... \[ x = 5 \]                 a displayed expression                                           x = 5
     Therefore, John has 5 apples.   the value that the last sentence states                          5 apples
-    She paid 3 for 2 apples.        nothing: two values, and no word which of them is meant
+    She paid 3 for 2 apples.        nothing: two values, and the sentence does not say which one
     So the total is 12 and          nothing: the sentence is cut off
     Is it 5?                        nothing: a question states no value
     Output score: 1.0               nothing: it speaks to the grader
     The answer isn't 5.             nothing: a denial, see `denials`
-    x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
+    x = -3 fails, hence x = 8.      8: the value of the last concluding clause
     So there is no solution.        no solution
 
-At most one value is read, from a line that the response cannot choose, so naming several values earns nothing. Not
+Only one value is read, and only from the last line, so that a response gains nothing by naming several values. Not
 covered: lines further up, lines of code and of tables.
 
 An answer may be taken back after its announcement (`retraction`):
@@ -47,8 +47,8 @@ An answer may be taken back after its announcement (`retraction`):
     Answer: 14? No: 15? No: 16                 16
     Answer: 5. No further step is needed.      5: nothing is taken back
 
-Weak words take an answer back only where another value follows them at once; strong ones do so in any case. Not
-covered: an answer that is taken back further down, which commits to what is announced there.
+Weak words (`no`, `wait`) take an answer back only if another value follows at once. Strong words (`scratch that`) do
+so in any case. Not covered: an answer that is taken back further down. The later announcement counts then.
 """
 
 from __future__ import annotations
@@ -60,73 +60,86 @@ from typing import TypeAlias
 from truegold.verifiers.extract import clauses, denials, stated_values
 
 MAX_TEXT_WORDS = 5
-"""The longest answer in words. Stops sentences about the answer from being taken for it."""
+"""Words of an answer without a value. Stops sentences about the answer from being taken for it."""
 
 _ABBREVIATED = "".join(
     [rf"(?<!\b{word}\.)" for word in stated_values.PATTERNS["titles"]]
     + [rf"(?!(?<=\b{word}\.)\s{{1,2}}[a-z\d])" for word in stated_values.PATTERNS["abbreviations"]]
 )
-"""The full stop of `Dr.` and of `No. 5` ends no sentence."""
+"""Conditions on a full stop that ends a sentence: not that of `Dr.` or of `No. 5`."""
 _CUT = re.compile(
     rf"(?P<formula>{stated_values.FORMULA})|(?P<brace>[{{}}])"
     rf"|(?P<end>[.?]{_ABBREVIATED}(?=[*_`\")\]]{{0,3}}(?:\s|$))|!(?=\s{{1,3}}[A-Z])|[。！؟।]|．(?=\s|$))"
     rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
+"""A formula or a brace, which are skipped, or the end of an answer: a full stop, or a word such as `because`."""
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
-"""Words that begin a sentence also if no full stop ends the one before."""
+"""Words that begin a sentence even if no full stop ends the one before."""
 _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
+"""Words after an answer that only complete its sentence: です."""
 _ABOUT = re.compile(rf"(?:[,\s]*(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*){{1,4}}")
+"""Adverbs before a value: `about`, `always`."""
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _LABELLED_TEXT = re.compile(r"[A-J]\.\s+(\S[^.!?\n]{0,80})\.?")
-"""B. Rome: a letter and the text of its option, which are one sentence."""
+"""The letter of an option with its text: `B. Rome`."""
 _DENIED_AT_ONCE = ("not ", "n't", "不")
+"""Beginnings of a text that denies its value."""
 
 MAX_RETRACTION_CHARS = 400
-"""Characters after an announcement that are searched at most."""
+"""Characters after an announcement that are searched for a retraction."""
 _STRONG, _WEAK = stated_values.ANY_OF["retracted"], stated_values.ANY_OF["doubted"]
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
+"""A strong or weak word of retraction, and the text after it."""
 _IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
 _WITHDRAWN = re.compile(
     r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?(?:" + stated_values.ANY_OF["withdrawn"] + ")",
     re.IGNORECASE,
 )
+"""Words right after an answer that withdraw it."""
 _EITHER_IN_JAPANESE = re.compile(r"(?<=\d)か(?=\d)")
 _WORDS_AROUND = re.compile(r"[^\W\d_]{2,}\s[^\W\d_]+|[一-鿿]")
 _ENDING = " \t\r\n$.。\\)]}*_!"
+"""Marks that may stand between an answer and the end of a response."""
 MAX_SCANNED_TAIL = 2_000
-"""Characters after an answer that are searched for a second thought at most."""
+"""Characters after an answer that are searched for a second thought."""
 _RECONSIDERED = re.compile(
     r"[^\w(]{0,12}\(?(?:wait|hmm+|oops|oh no|hold on|but wait|corrected|等等|等一下|不对)\b", re.IGNORECASE
 )
+"""A second thought right after an answer: `Wait`, 等等."""
 _GONE_ON = re.compile(rf"[.!?\s$)*\\\]]{{1,8}}(?:{stated_values.ANY_OF['gone_on']})", re.IGNORECASE)
+"""The beginning of a sentence that goes on from an answer to another step."""
 _CONFIRMED_LATER = re.compile(
     r"\b(?:yes|correct|right|indeed|confirm\w*|holds?|checks?|same|fine|okay|ok|good|valid|consistent|verified|matches)\b"
     r"|正确|没错|一致|成立",
     re.IGNORECASE,
 )
+"""Words by which a second thought confirms the answer."""
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands: `12 than 11` is not a value."""
+"""A word outside of commands. A value such as `12 than 11` has one and is not taken."""
 _WEAK_AGAIN = re.compile(
     rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
     r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
     re.IGNORECASE,
 )
+"""Further words of retraction before the new value: `no, wait, I meant`."""
 _DOUBT = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b|也许|可能|或", re.IGNORECASE)
 _DOUBTED = re.compile(
     r"[?？]\s*(?:hmm+,?\s*)?(?:or|maybe|perhaps|possibly|或)\s*(?P<rest>.+)", re.IGNORECASE | re.DOTALL
 )
+"""A doubt with the other value after it: `? Hmm, or 16`."""
 _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
 MAX_SCANNED_LINES = 200
-"""The last lines that are searched, at most. Stops a response of a million lines `Answer:`."""
+"""Lines that are searched, counted from the end. Stops a response of a million lines `Answer:`."""
 MAX_ANNOUNCED_CHARS = 20_000
-"""Characters at the end that are searched. Stops the patterns, which are slow, from being run over a long text."""
+"""Characters at the end that are searched. Stops the patterns, which are slow, from running over a long text."""
 _LINK = (
     r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
     r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
     r"|[:：=→⇒])[*_]{0,3}[ \t]{0,3}[:：]?"
 )
+"""Words between `answer` and the answer: `is`, `comes out to`, `:`."""
 _ENGLISH = re.compile(
     r"(?<!if the )(?<!If the )(?<!whether the )"
     r"(?:(?:\b|(?<=_))(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
@@ -135,6 +148,7 @@ _ENGLISH = re.compile(
     + _LINK
     + r"|\bAns(?:[.:]|[ ]?=)"
 )
+"""An English announcement: `the answer is`, `correct option:`, `Ans.`"""
 _CHINESE = re.compile(stated_values.ANY_OF["chinese_announcements"])
 _WORDS = stated_values.PATTERNS["answer_words"]
 _LINKS = stated_values.ANY_OF["links"]
@@ -144,29 +158,32 @@ _FOREIGN = re.compile(
     r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
     re.IGNORECASE,
 )
+"""An announcement in another language: `la respuesta es`, 정답은."""
 _FIRST_WORD = re.compile(r"^\W*[^\s,;(（，。]*")
 _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
 _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 _EMPHASIS = "*_` \t"
 _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
-"""Texts after an announcement that say that the answer is on the next line."""
+"""Remainders of a line after an announcement whose answer is on the next line."""
 MAX_CONFIRMING_CHARS = 40
-"""Characters after a question that are searched for the words that answer it."""
+"""Characters after a question that are searched for words that confirm it."""
 _OTHERWISE = re.compile(r"\W*(?:otherwise|else|if not|否则|否則|sonst|sinon|altrimenti|иначе)\b", re.IGNORECASE)
 MAX_TAIL_CHARS = 4_000
 """Characters at the end that are searched for the last line or the last displayed formula."""
 MAX_DISPLAY_LINES = 12
+"""Lines of a displayed formula."""
 _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
 _PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF['plans']})", re.IGNORECASE)
 _CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
+"""A sentence with a clause that concludes: `x = -3 fails, hence | x = 8`."""
 _WE_GET = re.compile(
     r"(?!.{0,120}\b(?:if|assum\w+|suppos\w+|when|for|try\w*|test\w*|plug\w*|substitut\w*|tak\w+|with|say|case|let|were|had)\b)"
     r"[^,;]{3,120}(?:,\s(?:we|I|you) (?:get|obtain|have|find|reach|are left with)"
     r"|(?<!that)(?<!what)(?<!which)\s(?:we|I|you) (?:get|obtain|reach|arrive at|end up with))\s(.+)$",
     re.IGNORECASE,
 )
-"""Rejecting -3, we get 5: what is derived, and not what it is derived from."""
+"""A sentence that derives a value, after what it derives it from: `Rejecting -3, we get | 5`."""
 _CONDITION = re.compile(r"\b(?:if|when|unless|suppose|assuming)\b", re.IGNORECASE)
 _REASON = re.compile(
     r",?\s(?:since|because"
@@ -174,13 +191,15 @@ _REASON = re.compile(
     r"|,\s(?:as\s|(?=(?:attained|achieved|reached|occurring)\b))|，?因[为為]",
     re.IGNORECASE,
 )
+"""The reason after a value: `, because`."""
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
+"""Words that say that there is no value: `no solution`."""
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
-"""Words to a grader of the response are not an answer."""
+"""A statement to the grader of a response, which is not an answer: `Output score:`."""
 
 
 def narrow(text: str) -> str | None:
-    """Return the answer in what follows an announcement, or None if there is none."""
+    """Return the answer in the text after an announcement, or None."""
     bracketed = _BRACKETED.fullmatch(text)
     text = bracketed[1] if bracketed else text
     labelled = _LABELLED_TEXT.fullmatch(text.strip(stated_values.MARKS)) if text[1:2] == "." else None
@@ -204,13 +223,13 @@ def narrow(text: str) -> str | None:
 
 
 def without_about(text: str) -> str:
-    """Return a text without an adverb before its value: `about 5`, `always 18`."""
+    """Return a text without adverbs before its value: `5` for `about 5`, `18` for `always 18`."""
     about = _ABOUT.match(text)
     return text[about.end() :] if about and about.end() < len(text) else text
 
 
 def _until_cut(text: str) -> str:
-    """Return `text` up to the end of its first sentence, or to where it begins to explain itself."""
+    """Return `text` up to the end of its first sentence or to the beginning of an explanation."""
     depth = 0
     for match in _CUT.finditer(text):
         kind = match.lastgroup
@@ -222,7 +241,7 @@ def _until_cut(text: str) -> str:
 
 
 def sentence_around(line: str, position: int) -> tuple[str, str]:
-    """Return the sentence of a line that a position stands in: what is before the position, and the rest."""
+    """Return the sentence of a line around a position, in two parts: before the position and after it."""
     start = 0
     for match in _CUT.finditer(line):
         if match.lastgroup == "end":
@@ -233,7 +252,7 @@ def sentence_around(line: str, position: int) -> tuple[str, str]:
 
 
 def last_sentence(line: str) -> str:
-    """Return the last sentence of a line, with its mark; a full stop inside a formula ends nothing."""
+    """Return the last sentence of a line with its punctuation. A full stop inside a formula ends no sentence."""
     start, stop = 0, len(line.rstrip(stated_values.MARKS))
     for match in _CUT.finditer(line):
         if match.lastgroup == "end" and match.end() < stop:
@@ -245,7 +264,7 @@ def last_sentence(line: str) -> str:
 
 
 def _without_strays(text: str) -> str:
-    """Cut off the closing mark of a formula that was opened before the announcement."""
+    """Return a text without the closing mark of a formula that was opened before the text."""
     for opening, closing in (("\\[", "\\]"), ("\\(", "\\)"), ("{", "}")):
         if text.count(opening) < text.count(closing):
             text = text.removesuffix(closing).removeprefix(closing).strip()
@@ -253,9 +272,9 @@ def _without_strays(text: str) -> str:
 
 
 def retraction(tail: str, answer: str | None) -> str | None:
-    """Return what the text after an answer puts in its place.
+    """Return the answer that replaces an earlier one in the text after it.
 
-    None: it takes nothing back. An empty text: it takes the answer back and names no other.
+    None if nothing is taken back. An empty text if the answer is taken back without a new one.
     """
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()
@@ -281,12 +300,16 @@ def retraction(tail: str, answer: str | None) -> str | None:
 
 
 def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
+    """Return the new answer `replaced`, or the one that replaces it in turn: `No: 15? No: 16`."""
     later = retraction(remainder, value) if remainder else None
     return later if later is not None and _is_all(remainder, later) else replaced
 
 
 def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
-    """Return the 7 of `Hmm, 5 is wrong. It is 7.`; an empty text without another, or None if 5 was not the answer."""
+    """Return the value after a denied answer: 7 for `5 is wrong. It is 7.`
+
+    An empty text if no other value follows. None if the denied value is not the answer.
+    """
     if answer is not None and value not in answer:
         return None
     other = _value_of(rest)
@@ -294,7 +317,7 @@ def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
 
 
 def is_withdrawn(tail: str, answer: str) -> bool:
-    """Return whether the text after an answer takes it back at once, or thinks anew and comes to none, or gives up."""
+    """Return whether the text after an answer withdraws it, reconsiders it without a result, or gives up."""
     if not tail.strip(_ENDING):
         return False
     near = tail[:MAX_RETRACTION_CHARS]
@@ -312,12 +335,13 @@ def is_withdrawn(tail: str, answer: str) -> bool:
 
 
 def _is_all(remainder: str, later: str) -> bool:
-    """Tell whether a text does nothing but retract: `Scratch that.`, `No, 7.`, and not `No, 5 is excluded.`"""
+    """Tell whether a text does nothing but retract: `Scratch that.` and `No, 7.`, but not `No, 5 is excluded.`"""
     rest = remainder.rpartition(later)[2] if later else ""
     return not rest.strip(stated_values.MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
 
 
 def _value_of(text: str) -> str | None:
+    """Return the value that the first sentence of a text states, or the sentence; None without a value."""
     text = text.strip(stated_values.MARKS + " ,.:;?!)）。？！")
     if not stated_values.has_value(text):
         return None
@@ -326,12 +350,12 @@ def _value_of(text: str) -> str | None:
 
 
 Announcement: TypeAlias = tuple[str, str]
-"""The text after an announcement, on its line or on the next, and its sentence, which may deny the answer. The sentence
-is empty if nothing in it can."""
+"""The text after an announcement, on its line or the next one, and the sentence of the announcement. The sentence is
+empty if it has no word that could deny the answer."""
 
 
 def announced(text: str) -> Iterator[Announcement]:
-    """Yield what follows each announcement, the last one first."""
+    """Yield the announcements of a text, the last one first."""
     text = text[-MAX_ANNOUNCED_CHARS:]
     if not (patterns := _patterns_for(text)):
         return
@@ -352,12 +376,12 @@ def announced(text: str) -> Iterator[Announcement]:
             else:
                 yield from _on_line(line, last, answer)
         elif line.strip("#*_:：✅ \t").casefold() in _HEADINGS:
-            # `**Final Answer**` as a heading has no colon.
+            # A heading needs no colon: `**Final Answer**`.
             yield _block_at(lines, index + 1), ""
 
 
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
-    """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
+    """Yield the announcement of a line unless it is denied, conditional, or attributed to another person."""
     if _is_quoted(line, match.start(), match.end()):
         return
     before, statement = sentence_around(line, match.start())
@@ -373,7 +397,7 @@ def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcem
     elif (other := denials.contrasted(statement)) is not None:
         yield other, ""
     elif _CONDITION.search(before) is not None and (concluding := _CONCLUDING_CLAUSE.match(statement)) is not None:
-        # If n is even the answer is 4; here n = 3, so 5.
+        # The condition is followed by a conclusion: `If n is even the answer is 4; here n = 3, so 5.`
         yield concluding[1], concluding[1]
     elif not (
         denials.is_conditional(whole)
@@ -387,7 +411,7 @@ def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcem
 
 
 def _is_quoted(line: str, start: int, end: int) -> bool:
-    """Return whether an announcement stands in quotation marks and its line goes on around them."""
+    """Return whether an announcement stands in quotation marks, with other words outside of them."""
     for opening, closing in (('"', '"'), ("“", "”"), ("«", "»"), ("「", "」")):
         first = line.rfind(opening, 0, start)
         if first == -1 or line.rfind(closing, first + 1, start) != -1 or (last := line.find(closing, end)) == -1:
@@ -399,13 +423,13 @@ def _is_quoted(line: str, start: int, end: int) -> bool:
 
 
 def after_a(line: str) -> str | None:
-    """Return the text after the `A:` of a line, or None."""
+    """Return the text after `A:` on a line, or None."""
     match = _LAST_LINE_A.fullmatch(line[: stated_values.MAX_LINE_CHARS])
     return match.group(1) if match else None
 
 
 def _patterns_for(text: str) -> list[re.Pattern[str]]:
-    """Return the patterns whose words occur at all: to look for a word is far cheaper than to run a pattern."""
+    """Return the patterns whose words occur in a text. Searching for words is far cheaper than running patterns."""
     folded = text.casefold()
     patterns = []
     if "ans" in folded or "correct" in folded:
@@ -433,7 +457,7 @@ def _block_at(lines: list[str], index: int) -> str:
 
 
 def last_expression(text: str) -> str | None:
-    """Return the last line where it is one expression and no sentence."""
+    """Return the last line if it is one expression and not a sentence."""
     line = denials.without_struck(_last_line(text) or "").strip()
     if not line or "?" in line or not stated_values.has_value(line) or _is_cut_off(line):
         return None
@@ -447,7 +471,7 @@ def last_expression(text: str) -> str | None:
 
 
 def conclusion(text: str) -> str | None:
-    """Return the value that the last sentence states, or its words for there being none."""
+    """Return the value that the last sentence states, or its words for `no solution`."""
     if (line := _last_line(text)) is None:
         return None
     sentence = last_sentence(denials.without_struck(line))
@@ -468,7 +492,7 @@ def conclusion(text: str) -> str | None:
 
 
 def _stated_for_good(sentence: str) -> str | None:
-    """Return the value that a sentence states and does not deny or take back."""
+    """Return the value that a sentence states, unless it denies that value or takes it back."""
     if (reason := _REASON.search(sentence)) and stated_values.has_value(sentence[: reason.start()]):
         sentence = sentence[: reason.start()]
     if (value := stated_values.stated(sentence)) is None or denials.is_denied(sentence, value):
@@ -480,7 +504,7 @@ def _stated_for_good(sentence: str) -> str | None:
 
 
 def _last_line(text: str) -> str | None:
-    """Return the last line, or the displayed formula that ends with it; None for code, tables and long lines."""
+    """Return the last line, or the displayed formula at the end. None for code, tables and long lines."""
     tail = text[-MAX_TAIL_CHARS:].rstrip()
     line = tail.rpartition("\n")[2].strip()
     if (closing := next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)) is not None:
@@ -491,4 +515,5 @@ def _last_line(text: str) -> str | None:
 
 
 def _is_cut_off(sentence: str) -> bool:
+    """Return whether a sentence ends with a word that needs a continuation: `So the total is 12 and`."""
     return bool(_UNFINISHED.search(sentence.rstrip(stated_values.MARKS)))

@@ -1,17 +1,17 @@
-r"""Tells unread answers from missing ones by the end of a response.
+r"""Tells responses with an unread answer from responses without an answer.
 
     We add them up. Together seventy-two dollars it is.    `ends_with_value`: an answer may stand there
-    <respuesta>72</respuesta>                              the same
+    <respuesta>72</respuesta>                              an answer may stand there
     I am sorry, I cannot work that out.                    no answer
-    There is not enough information to find f(0).          no answer: the value is withheld
+    There is not enough information to find f(0).          no answer: the response says that there is none
 
     gold 72      ... Together seventy-two dollars it is.   `names_gold`: gold stands there
-    gold 7       ... Together seventy-two dollars it is.   it does not
-    gold C       ... 综上，选项为 C 项。                      it does
+    gold 7       ... Together seventy-two dollars it is.   gold does not stand there
+    gold C       ... 综上，选项为 C 项。                      gold stands there
 
-Neither decides a score: an answer that is not read earns 0 as a wrong one does. They decide what is counted, so that a
-form of answers that a verifier does not read is seen. A gold of one digit often stands at the end of a response by
-chance; who counts compares with how often another row's gold does.
+These tests decide no score: an unread answer scores 0, as a wrong one does. Their counts show that a verifier does not
+read some form of answers. A gold of one digit often stands at the end of a response by chance, so `unread_tally`
+compares the count with that of another row's gold.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plain_number, read_run
 
 GUESSED = ("first_line", "last_line", "conclusion")
-"""Forms of an answer that nothing announces."""
+"""Forms of an answer without an announcement."""
 END_CHARS = 600
-"""An answer stands within this many characters before the end of a response."""
+"""Characters at the end of a response that are searched for an answer."""
 MAX_GOLD_CHARS = 200
-"""A longer gold is not looked for."""
+"""A longer gold is not searched for."""
 SHORT_CHARS = 3
-"""A gold of so few letters and digits is looked for as a word of its own."""
+"""A gold with up to this many letters and digits has to stand there as a whole word."""
 
 _RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
 _DIGITS = re.compile(r"\\frac\{\d{1,20}\}\{\d{1,20}\}|(?<![\d.])\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
@@ -45,9 +45,9 @@ _MARKS = "$.。*_` ()"
 
 
 def ends_with_value(response: str, problem: str | None = None) -> bool:
-    """Tell whether a number, in digits or words, or a formula stands at the end of what follows the thinking.
+    """Tell whether a response ends with a number, in digits or words, or with a formula.
 
-    What the problem has as well does not count, if it is known: a base model often goes on with the question.
+    Values that the problem has too do not count, since a base model often goes on with the question.
     """
     end = final_part(response)[-END_CHARS:]
     if not end or is_withheld(last_line(end)) or is_refused(last_line(end)):
@@ -58,9 +58,9 @@ def ends_with_value(response: str, problem: str | None = None) -> bool:
 
 
 def names_gold(response: str, gold: str | None, problem: str | None = None) -> bool:
-    """Tell whether gold stands at the end of what follows the thinking: its value, or its letters and digits.
+    """Tell whether a response ends with gold: with its number, or else with its letters and digits.
 
-    Of several values in one gold all have to. Gold that a known problem has at its end too says nothing.
+    A gold of several values has to be there as a whole. A gold that the problem names as well does not count.
     """
     if gold is None or not (bare := gold.strip(_MARKS)) or len(bare) > MAX_GOLD_CHARS:
         return False
@@ -72,12 +72,13 @@ def names_gold(response: str, gold: str | None, problem: str | None = None) -> b
 
 
 def several_values(gold: str) -> list[str]:
-    """Return the values of a gold that commas, semicolons or words separate; none for a gold with one value."""
+    """Return the values of a gold that commas, semicolons, `and` or `or` separate; an empty list for one value."""
     parts = [part.strip(_BRACKETS) for part in _BETWEEN.split(gold)]
     return parts if len(parts) > 1 and all(parts) else []
 
 
 def _holds(end: str, gold: str) -> bool:
+    """Tell whether the end of a text has the number of gold, or its letters and digits."""
     if (value := plain_number(gold.strip("{}"))) is not None:
         return abs(value) in _numbers(end)
     if len(key := _key(gold)) > SHORT_CHARS:
@@ -86,18 +87,18 @@ def _holds(end: str, gold: str) -> bool:
 
 
 def _numbers(text: str) -> set[Fraction]:
-    """Return the numbers that a text has in digits, in English words and in Chinese numerals, without signs."""
+    """Return the absolute values of all numbers in a text: in digits, English words and Chinese numerals."""
     written = {plain_number(match.replace("\\d", "\\").rstrip(",")) for match in _DIGITS.findall(text)}
     eastern = {chinese_integer(match) for match in _CHINESE_NUMERAL.findall(text)}
     return {Fraction(value) for value in written | eastern if value is not None} | _numbers_in_words(text)
 
 
 def _numbers_in_words(text: str) -> set[Fraction]:
-    """Return the numbers that English words say, without `one`, which is mostly a pronoun, and ordinals."""
+    """Return the numbers in English words, without ordinals and without `one`, which is mostly a pronoun."""
     readings = [reading for match in _RUN.findall(text) for reading in read_run(match.lower())]
     return {value for value, is_ordinal in readings if not is_ordinal and value != 1}
 
 
 def _key(text: str) -> str:
-    """Return the letters, digits and signs of a text, without what typesets them."""
+    """Return the letters, digits and signs of a text, without blanks, brackets and commands that only typeset."""
     return _TYPESETTING.sub("", text).casefold()

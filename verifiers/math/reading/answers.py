@@ -5,7 +5,8 @@ r"""Parses a normalised answer into a tree: a list, or one item that is mathemat
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`wording`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-Raises UnreadableAnswer for other texts, and TooLarge beyond a limit.
+It raises UnreadableAnswer for other texts, and TooLarge beyond a limit. Ambiguous notation gets its
+usual reading here; `other_readings` has the others.
 """
 
 from __future__ import annotations
@@ -78,26 +79,27 @@ _SIMPLE = re.compile(
     r"|([1-9]\d{0,2}(?:(?:,|\{,\}|,\\!|\\,)\d{3}){1,20}))",
     re.ASCII,
 )
+"""A whole text that is one number: `-3`, `0.5`, `1/2`, `\\frac{1}{2}`, `1,234,567`."""
 
 REMEMBERED_TEXTS = 4_096
-"""Texts that are remembered: the ladder asks for a number before the reader does."""
+"""Texts whose number is cached, since the verifier asks for the number of a text before the reader does."""
 
 MAX_ITEMS = 100
-"""The longest list. Stops an answer that lists every number there is."""
+"""Items of a list at most. Stops an answer that lists every number there is."""
 MAX_NAME = 5
-"""The name of an index, `n_{x}`, is shorter."""
+"""The name of an index, such as `n_{x}`, has fewer tokens."""
 MAX_PRODUCT = 3
-"""A longer run of letters among formulas is a word."""
+"""Letters in a row that may be a product: `at` in `e^{at}`. A longer run is a word."""
 MAX_LABEL_TOKENS = 12
-"""The most tokens before the `=` of a quantity."""
+"""Tokens before the `=` of a quantity at most."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
-"""A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
+"""A numeral of a base from 10 on: `1A_{16}`. It has a digit, since `A_{12}` is a letter with a subscript."""
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
 _SCRIPTS = frozenset("^_")
 _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_[\d/]{1,5})?|[np]")
-"""An element, or the term of a state of an atom."""
+"""A chemical element, or the symbol of an atomic state: `P_{3/2}`."""
 _DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
 _WORDED = frozenset({"word", "money"})
@@ -108,14 +110,14 @@ _GIVING = frozenset({"=", "~", "sim", "cong"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
-"""Golds with remains of a response: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
+"""A gold with remains of a response around it: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
-"""The words of a sentence that says something of a formula: `odd` of `The function $f(x+1)-1$ is odd`."""
+"""The words that a sentence says of a formula: `odd` for `The function $f(x+1)-1$ is odd`."""
 
 
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def simple_number(text: str) -> Num | None:
-    """Return the number that a normal text is as a whole; None for all other texts and for a division by zero."""
+    """Return the number that a whole normalised text is: 3 for `3`, 1/2 for `\\frac{1}{2}`. None for other texts."""
     if (match := _SIMPLE.fullmatch(text)) is None:
         return None
     sign, whole, decimals, divisor, above, below, grouped = match.groups()
@@ -131,10 +133,10 @@ def simple_number(text: str) -> Num | None:
 
 
 class Unread(NamedTuple):
-    """Why a text has no tree."""
+    """The reason that a text has no tree."""
 
     too_large: bool
-    """The text is beyond a budget; else it is not an answer that the reader knows."""
+    """Whether the text exceeds a limit. Otherwise its notation is unknown."""
     why: str
 
 
@@ -143,7 +145,7 @@ MixedNumbers: TypeAlias = Literal["sum", "product"]
 
 @remembered(CACHED_READINGS)
 def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normal text."""
+    """Return the tree of a normalised text."""
     try:
         return read(text, _NOTATIONS[mixed])
     except TooLarge as error:
@@ -154,8 +156,10 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 @remembered(CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normalised gold. If it is a worked solution, its box is read, and if it is a sentence, the
-    value that it states."""
+    """Return the tree of a normalised gold.
+
+    Of a worked solution its box is read, and of a sentence the value that it states.
+    """
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
     if is_stated and (committed := committed_answer(text, several=1)) is not None:
@@ -166,7 +170,7 @@ def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 
 def read(text: str, notation: Notation = USUAL) -> Node:
-    """Return the tree of a normal text."""
+    """Return the tree of a normalised text."""
     charge(1 + len(text) // 10)
     if (simple := simple_number(text)) is not None:
         return simple
@@ -179,7 +183,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
 
 
 def _read_numeral(text: str) -> BaseN | None:
-    """Read a numeral whose digits are letters too, `1A_{16}`, and one with the prefix of programs, `0x1A`."""
+    """Return a numeral in another base: `1A_{16}`, or `0x1A` as programs write it. None for other texts."""
     if (prefixed := _PREFIXED.fullmatch(text)) is not None:
         base, digits = _BASES[prefixed[1].lower()], prefixed[2].upper()
         return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
@@ -190,7 +194,7 @@ def _read_numeral(text: str) -> BaseN | None:
 
 
 def _read_tokens(tokens: list[Lexeme], notation: Notation, depth: int) -> Node:
-    """Return the tree of an answer that is nested `depth` levels inside another one."""
+    """Return the tree of an answer that stands inside another one, `depth` levels deep."""
     return _AnswerReader(notation, depth).read(tokens)
 
 
@@ -232,8 +236,7 @@ class _AnswerReader:
         return node
 
     def _conclusion(self, tokens: list[Lexeme]) -> list[Lexeme]:
-        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications are returned
-        unchanged."""
+        """Return the end of a derivation: `x=2` for `6x=12 \\implies x=2`. Other implications stay whole."""
         premise, behind = conclusion(tokens)
         if not premise or "rel" not in map(kind_of, premise):
             return tokens if premise and _may_be_statement(premise) else behind
@@ -244,14 +247,14 @@ class _AnswerReader:
         return behind if node is None or is_solved(node, premise) else tokens
 
     def _read_lists(self, tokens: list[Lexeme]) -> Node:
-        """Read one list, or several with semicolons between them."""
+        """Read one list, or several lists separated by semicolons."""
         groups = split_at(tokens, ";") if ";" in map(text_of, tokens) else ()
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
             return BareList(tuple(map(self._read_group, groups)), ";")
         return self._read_list(tokens)
 
     def _read_group(self, tokens: list[Lexeme]) -> Node:
-        """Read one of several lists, with its own conditions."""
+        """Read one of several lists, together with the conditions in it."""
         before, self.conditions = self.conditions, []
         node = self._read_list(tokens)
         node = Family(node, frozenset(), tuple(self.conditions)) if self.conditions else node
@@ -289,9 +292,9 @@ class _AnswerReader:
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _without_range(self, slices: list[list[Lexeme]]) -> list[list[Lexeme]]:
-        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does, or else all of them.
+        r"""Return the items without a range at their end, such as `n = 1, 2, 3, \dots`.
 
-        That n is any integer, `0, \pm 1, \dots`, is understood.
+        The range becomes a condition, here `n >= 1`. `n = 0, \pm 1, \dots` allows any integer and adds none.
         """
         if len(slices) > 1 and slices[-1][0].kind == "open" and slices[-1][-1].kind == "close":
             inside = split_at(slices[-1][1:-1], ",")
@@ -302,7 +305,7 @@ class _AnswerReader:
             equals = [*map(text_of, slices[start])].index("=") if start else 0
             name = "".join(map(text_of, slices[start][:equals]))
             while start > 1 and slices[start - 1][0].kind == "name" and len(slices[start - 1]) < MAX_NAME:
-                # n, l = 0, 1, 2, ...
+                # Two letters with one range: `n, l = 0, 1, 2, ...`.
                 slices, start = [*slices[: start - 1], *slices[start:]], start - 1
             values = [slices[start][equals + 1 :], *slices[start + 1 : -1]]
             before = "".join(token.text for part in slices[:start] for token in part)
@@ -322,9 +325,9 @@ class _AnswerReader:
             )
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
-        """Read one item as mathematics if possible, else as a quantity, else as words."""
+        """Read one item as mathematics if possible, then as a quantity, then as words."""
         if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in _IDLE_RELATIONS:
-            # An idle sign, as in `\\approx 1.47 km`.
+            # A sign before the item that says nothing: `\\approx 1.47 km`.
             tokens = tokens[1:]
         charge(3 * len(tokens))
         if tokens[0].text in _SCRIPTS and (nuclide := _nuclide(tokens)) is not None:
@@ -377,7 +380,7 @@ class _AnswerReader:
         try:
             label = self._read_expression(tokens[:equals])
         except UnreadableAnswer:
-            # 5 kg = 5000 g
+            # Both sides are quantities: `5 kg = 5000 g`.
             label = read_quantity(tokens[:equals], self._read_expression) if tokens[0].kind == "num" else None
         if label is None:
             return None
@@ -404,7 +407,7 @@ class _AnswerReader:
         return words_of(tokens)
 
     def _read_repaired(self, tokens: list[Lexeme]) -> Node:
-        """Read the tokens after a superfluous `=` or mark of a conclusion, and `2 3 5` as three numbers."""
+        """Read tokens without a superfluous `=` or `\\therefore` before them, and `2 3 5` as three numbers."""
         first = tokens[0]
         is_idle = first.text in _IDLE_RELATIONS if first.kind == "rel" else first.text in _IDLE_COMMANDS
         if is_idle and first.kind in ("rel", "cmd") and len(tokens) > 1:
@@ -418,7 +421,7 @@ class _AnswerReader:
 
 
 def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return \\frac{13.6}{n^2} eV for \\frac{13.6 eV}{n^2} at the end of an item that is one product."""
+    r"""Return a product with its unit at the end: `\frac{13.6 eV}{n^2}` as `\frac{13.6}{n^2} eV`."""
     words = [index for index, token in enumerate(tokens) if token.kind == "word"]
     word = words[0] if len(words) == 1 and tokens[words[0] - 1].kind == "num" else 0
     opening, depth = word, 0
@@ -441,9 +444,9 @@ def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _nuclide(tokens: list[Lexeme]) -> Sym | None:
-    r"""Return ^{14}C for ^{14}_6\text{C}: the element says how many protons it has; and the term ^2P_{3/2}.
+    r"""Return a nuclide or the state of an atom as one symbol: `^{14}C` for `^{14}_6\text{C}`, `^2P_{3/2}`.
 
-    Another number of protons, as in ^{14}_7C, stays: there is no such nuclide.
+    The number of protons follows from the element and is dropped. A wrong one stays, as in `^{14}_7C`.
     """
     scripts: dict[str, str] = {}
     texts = [token.text for token in tokens if token.kind not in ("brace", "unbrace")]
@@ -458,17 +461,17 @@ def _nuclide(tokens: list[Lexeme]) -> Sym | None:
 
 
 def _are_statements(tokens: list[Lexeme]) -> bool:
-    r"""Tell whether `\lor` joins statements, as in p \lor q. In x = 1 \lor x = 2 and 1 \lor 2 it joins values."""
+    r"""Tell whether `\lor` joins statements, as in p \lor q, and not values, as in x = 1 \lor x = 2."""
     return not any(token.kind == "num" or (token.kind == "rel" and token.text not in ARROWS) for token in tokens)
 
 
 def _may_be_statement(premise: list[Lexeme]) -> bool:
-    r"""Tell whether a premise without a relation is a statement such as `p \land q`, and not words or a value."""
+    r"""Tell whether the part before an arrow is a statement such as `p \land q`, and not words or a value."""
     return all(token.kind in ("name", "logic", "open", "close", "brace", "unbrace", "sep") for token in premise)
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
-    """Return the `at` of `e^{at}` as a product of two letters, or None if there are other words, or no formula."""
+    """Return the tokens with `at` of `e^{at}` as two letters. None if there are longer words, or no formula."""
     if not any(token.kind in _FORMULA_KINDS for token in tokens):
         return None
     letters: list[Lexeme] = []
@@ -488,7 +491,7 @@ def _begins_number(tokens: list[Lexeme], index: int, token: Lexeme) -> bool:
 
 
 def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) -> list[Node]:
-    """Return values with their own conditions: 0 and 1/r of `0, r < a, 1/r, r > a`."""
+    """Return values with the conditions that follow each: `0, r < a, 1/r, r > a` is 0 for r < a and 1/r for r > a."""
     pieces: list[Node] = []
     for index, node in enumerate(nodes):
         held = tuple(condition for piece, condition in conditions if piece == index)
@@ -497,7 +500,7 @@ def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) 
 
 
 def _regrouped(nodes: list[Node], joined: str) -> Node:
-    """Return a list with repeated labels as a list of lists: p=5, q=2, p=7, q=2 become two pairs."""
+    """Return a list in which labels repeat as a list of lists: `p=5, q=2, p=7, q=2` is two pairs."""
     labels = [label_of(node) for node in nodes]
     if None not in labels:
         size = len(set(labels))
@@ -508,7 +511,7 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
 
 
 def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
-    """Cut at commas, connectives and wide gaps outside of all brackets; return how the last items are joined, too."""
+    """Return the items between commas, connectives and wide gaps outside of brackets, and the word that joins them."""
     parts: list[list[Lexeme]] = [[]]
     joined = ","
     depth = 0
@@ -522,7 +525,7 @@ def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
             parts.append([])
     merged: list[list[Lexeme]] = []
     for part in parts:
-        # A gap before a relation separates nothing.
+        # A gap before a relation does not separate items.
         if part and merged and part[0].kind == "rel":
             merged[-1].extend(part)
         elif part:

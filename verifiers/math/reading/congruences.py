@@ -9,14 +9,16 @@ from typing import TypeAlias
 from truegold.verifiers.math.reading.lexer import NESTING, Lexeme, split_at
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Node, Residues, Sign, facts, mapped
 
+"""Words and commands before a modulus."""
 MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
+"""Kinds of tokens that open or close a bracket."""
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
-    """Return the node of an answer that consists of congruences, else None."""
+    """Return the tree of an answer that consists of congruences, or None for other answers."""
     nodes: list[Node] = []
     start = 0
     joined = ","
@@ -41,7 +43,7 @@ def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> N
 
 
 def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
-    """Return the end of the modulus after the mark at `index`, including the bracket around the mark."""
+    """Return the index of the token after the modulus whose mark is at `index`. A bracket around the mark is passed."""
     depth, end = 0, index + 1
     while end < len(tokens):
         if depth == 0 and tokens[end].kind in ("sep", "gap"):
@@ -52,7 +54,7 @@ def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
 
 
 def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadExpression) -> Residues | None:
-    """Read `x \\equiv 3 (` and `7 )`."""
+    """Return the congruence whose tokens stand before the mark of a modulus, `x \\equiv 3 (`, and behind it, `7 )`."""
     while before and before[-1].kind in ("open", "brace", "gap"):
         before = before[:-1]
     modulus = [token for token in behind if token.kind not in _BRACKETS]
@@ -72,7 +74,7 @@ def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadE
 
 
 def _both_signs(node: Node) -> list[Node]:
-    r"""Return 1 and -1 for `\pm 1`."""
+    r"""Return the values of a remainder: 1 and -1 for `\pm 1`, else the remainder alone."""
     if facts(node).sign_count != 1:
         return [node]
     return [mapped(node, partial(_with_sign, sign)) for sign in (PLUS_ONE, MINUS_ONE)]

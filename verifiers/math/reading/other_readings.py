@@ -1,14 +1,18 @@
-r"""Less usual readings of ambiguous notation, which are tried if the usual ones do not match (`other_readings`).
+r"""Less usual readings of ambiguous notation.
 
-1,234      a list of two, where the other side is a list
-1,5        one and a half, where the other side is one number
-5m         five metres, where the other side knows no m
-1/2x       1/(2x)
-2e+3       twice e and three, where the other side has an e
-0.1(6)     a repeating decimal
-12C5       a binomial coefficient, and C(12, 5), where the other side is a value
-h(a+b)     a product, where the other side uses h as a variable
-log 2      to the base ten, as well as natural
+`other_readings` yields them, for a gold and an answer that differ in their usual readings:
+
+    1,234      a list of two, where the other side is a list
+    1,5        one and a half, where the other side is one number
+    5m         five metres, where the other side has no letter m
+    1/2x       1/(2x)
+    2e+3       2 times e plus 3, where the other side has an e
+    0.1(6)     a repeating decimal
+    12C5       a binomial coefficient, as is C(12, 5), where the other side is a value
+    h(a+b)     a product, where the other side uses h as a variable
+    log 2      to the base ten
+
+"The other side" is the answer for a gold, and the gold for an answer.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ _STEM = re.compile(r"[_'].*")
 _SIGNED = frozenset(
     {"x", "y", "z", "t", "s", "u", "q", "Q", "n", "theta", "phi", "psi", "chi", "alpha", "beta", "delta"}
 )
-"""Coordinates, times, charges, angles and numbers, which may be negative."""
+"""Letters that usually stand for coordinates, times, charges or angles, which may be negative."""
 _POINTS = re.compile(rf"([A-Z][_\d']{{0,4}})([A-Z][_\d']{{0,4}}){VECTOR_MARK}")
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
@@ -76,26 +80,26 @@ _UNIT_VECTOR = re.compile(rf"e[{HAT}{VECTOR_MARK}]?_{_AXIS}|{_AXIS}{HAT}")
 _MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A-Za-z])")
 _OF_AXES = {"x": "i", "y": "j", "z": "k"}
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
-"""1.6 x 10-19, a power whose exponent sign was lost in a copy."""
+"""A power of ten without the caret, lost when it was copied: `1.6 x 10-19`."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
 _DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
 _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
-"""The blank of `5 T`, which may be a unit; `5T` is a product, unless the other side has a unit."""
+"""A blank between a number and a letter: `5 T` may be 5 tesla, `5T` is usually a product."""
 _USUAL_UNIT = re.compile(r"(?<![A-Za-z\\])(?:[mgshLlNJWVA]|[A-Za-z]{2,3})(?:\^?\W?\d\W?)?$|/")
-"""The unit at the end of `5m` and `5mW`. The c of `5c` alone is not a unit."""
+"""A letter or letters at the end that are common units: `5m`, `5mW`. The c of `5c` is not one."""
 _MAY_HOLD_UNIT = re.compile(
     rf"(?<![A-Za-z\\])(?:[A-Za-z]{{2}}|[{''.join(filter(unit_of, ascii_letters))}](?![A-Za-z]))|[^\x00-\x7f]"
     r"|\\(?!(?:[dt]?frac|sqrt|left|right|cdot|times|pi|infty|cup|cap|in|ln|log|sin|cos|tan)(?![A-Za-z]))[A-Za-z]"
 )
-"""Signs of a possible unit: a letter that may be one, several letters, other commands. Texts with a unit have one."""
+"""A quick test: each text with a unit matches. It finds a letter that may be a unit, two letters, or a command."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
 def other_readings(
     gold: Node, answer: Node, gold_text: str, answer_text: str, policy: Policy
 ) -> Iterator[tuple[Node, Node]]:
-    """Yield pairs of trees of gold and answer, with another reading of one side."""
+    """Yield pairs of trees for gold and answer in which at least one side has another reading."""
     if type(gold) is Num and type(answer) is Num:
         return
     mixed_numbers = policy.mixed == "sum"
@@ -126,7 +130,7 @@ def other_readings(
 
 
 def _readings_of_marks(gold: tuple[Node, str], answer: tuple[Node, str]) -> Iterator[tuple[Node, Node]]:
-    """Yield readings of brackets as whole parts, and of letters with marks as vectors."""
+    """Yield pairs with brackets read as whole parts, `[n/2]`, or with marked letters read as vectors."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     if "floor" in gold_text + answer_text and ("[" in gold_text or "[" in answer_text):
         yield mapped(gold_tree, _as_whole_part), mapped(answer_tree, _as_whole_part)
@@ -142,7 +146,10 @@ def _readings_of_marks(gold: tuple[Node, str], answer: tuple[Node, str]) -> Iter
 
 
 def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
-    r"""Return h/2\pi for \hbar, l for \ell, 1 + 1/2 + ... + 1/n for H_n, where the other side has no such letter."""
+    r"""Return a tree with names spelled out where the other side lacks them.
+
+    h/2\pi for \hbar, l for \ell, and 1 + 1/2 + ... + 1/n for the harmonic number H_n.
+    """
     names = symbols(node)
     values: dict[str, Node] = {}
     if "hbar" in names and "h" in other_names and "hbar" not in other_names:
@@ -160,7 +167,7 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
 
 
 def _with_positive(node: Node, names: set[str]) -> Node:
-    """Return the tree with |m| for each letter m of the names, except where it is a label."""
+    """Return the tree with |m| for each letter m of `names`, except for a letter that labels a value."""
     if isinstance(node, BareList):
         return BareList(tuple(_with_positive(part, names) for part in node.elements), node.joined)
     if isinstance(node, Chain):
@@ -175,12 +182,13 @@ def _with_positive(node: Node, names: set[str]) -> Node:
 
 
 def _letters_of_sizes(node: Node) -> frozenset[str]:
-    """Return the letters of |q|, which would say nothing of a positive q."""
+    """Return the letters of absolute values: q for |q|. Taking q as positive would make |q| and q the same."""
     sizes = [part for part in walk(node) if isinstance(part, FunctionCall) and part.name == "abs"]
     return frozenset().union(*map(symbols, sizes))
 
 
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
+    """Yield the other trees of one side's text: its commas, units, exponents and slashes read in less usual ways."""
     if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
     is_pair = isinstance(tree, BareList) and len(tree.elements) == 2
@@ -209,7 +217,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
 
 
 def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy: Policy) -> Iterator[tuple[Node, Node]]:
-    """Yield readings with letters as units: `5 N` against `5 kg m/s^2`, but not a gold of `5T` against 5."""
+    """Yield pairs with letters read as units: `5 N` matches `5 kg m/s^2`. A gold of `5T` does not match 5."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
     answers = _in_letter_units(answer_text, answer_tree, notation)
@@ -222,7 +230,7 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
             yield gold_tree, other_answer
         yield from ((other_gold, other_answer) for other_gold in golds)
     if may_be_gold:
-        # `(9+a) t` is a product.
+        # The unit of `(9+a) t` is not tried: it is a product.
         yield from ((other, answer_tree) for other in golds if _has_unit(answer_tree) or not symbols(other))
 
 
@@ -247,7 +255,7 @@ def _may_mark_complement(text: str) -> bool:
 
 
 def _with_complements(node: Node) -> Node:
-    r"""Return the complement of A for A^c, A' and \overline{A}."""
+    r"""Return the tree with a complement of A for each A^c, A' and \overline{A}."""
 
     def complement(part: Node) -> Node:
         if isinstance(part, Sym) and len(part.name) > 1 and part.name[0].isupper():
@@ -260,7 +268,7 @@ def _with_complements(node: Node) -> Node:
 
 
 def _with_points(node: Node) -> Node:
-    """Read the vector AB as B - A."""
+    """Return the tree with B - A for each vector AB between two points."""
 
     def as_difference(part: Node) -> Node:
         ends = _POINTS.fullmatch(part.name) if isinstance(part, Sym) else None
@@ -272,14 +280,16 @@ def _with_points(node: Node) -> Node:
 
 
 def _as_whole_part(part: Node) -> Node:
-    """Return the whole part of n/2 for [n/2]."""
+    """Return the whole part (floor) of n/2 for [n/2]."""
     is_lone = isinstance(part, Group) and (part.opening, part.closing, len(part.elements)) == ("[", "]", 1)
     return FunctionCall("floor", part.elements) if is_lone and isinstance(part, Group) else part
 
 
 def _may_be_vector(node: Node, text: str) -> bool:
-    r"""Tell whether a side may be a vector: a tuple, or a sum with marked letters. `-gk` and the operators \\hat x
-    \\hat p are not."""
+    r"""Tell whether a side may be a vector: a tuple, or a sum with marked letters.
+
+    `-gk` has no marked letter, and the product of two operators \hat x \hat p has two.
+    """
     if isinstance(node, (Group, Matrix)):
         return True
     products = [part.factors for part in walk(node) if isinstance(part, Mul)]
@@ -292,8 +302,10 @@ def _is_marked(node: Node) -> bool:
 
 
 def _as_unit_vector(part: Node) -> Node:
-    r"""Return a unit vector in its usual notation: i, j, k for \hat x, \mathbf{e}_y, \hat{e}_z, and \hat r for
-    \mathbf{e}_r."""
+    r"""Return a unit vector in its usual notation.
+
+    i, j, k for \hat x, \mathbf{e}_y, \hat{e}_z, and \hat r for \mathbf{e}_r.
+    """
     if not isinstance(part, Sym) or (match := _UNIT_VECTOR.fullmatch(part.name)) is None:
         return part
     axis = match[1] or match[2]
@@ -302,7 +314,7 @@ def _as_unit_vector(part: Node) -> Node:
 
 
 def _with_products(node: Node) -> Node:
-    """Read h(a+b) as a product."""
+    """Return the tree with a product for each h(a+b) whose h was read as an unknown function."""
 
     def as_product(part: Node) -> Node:
         if isinstance(part, FunctionCall) and part.applied and len(part.args) == 1:
