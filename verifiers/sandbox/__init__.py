@@ -1,10 +1,11 @@
-"""Runs untrusted programs in processes of their own that can do nothing else. No Docker, no privileges.
+"""Runs untrusted programs in confined processes, without Docker and without privileges.
 
     from truegold.verifiers.sandbox import run_program
 
     run_program("print(sum(map(int, input().split())))", stdin=b"3 4").stdout       b"7\\n"
 
-It knows no verdicts and can be used alone. `run_program` says what it protects from and what it does not.
+This package knows nothing of verdicts and can be used alone. The docstring of `run_program` says what it protects from
+and what it does not.
 """
 
 from truegold.verifiers.sandbox.execution import Execution, Job, Tier

@@ -1,10 +1,10 @@
-"""Starts child processes that answer JSON lines, that can be killed, and that never outlive their parent.
+"""Starts child processes that exchange lines of JSON with their parent and never outlive it.
 
-The parent's side is `ChildProcess`: it starts the child, asks it, and stops it for good. It covers deadlines on every
-read and write, a child that dies, any calling thread, and processes forked from this one. Not covered: retries.
+`ChildProcess` is the parent's side: it starts a child, sends it requests, and ends it. It has a deadline for every read
+and write, notices a child that dies, works from any thread, and survives forks of the parent. Not covered: retries.
 
-The child's side is `Conversation`, which has the socket to itself: what a verifier prints goes to stderr, and what it
-reads from stdin is empty. The process ends when its parent ends or closes the socket.
+`Conversation` is the child's side. Only it reads and writes the socket: a verifier's prints go to stderr, and its stdin
+is empty. The child ends when its parent ends or closes the socket.
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ T = TypeVar("T")
 _READ_BYTES = 1 << 16
 
 _TRIAL_S = 60.0
-_LEAST_WAIT_S = 0.001  # None at all would mean something else to a socket.
+"""Seconds that a failed child may take when it is started again for its error message."""
+_LEAST_WAIT_S = 0.001  # A timeout of 0 would make the socket non-blocking.
 _EXIT_WAIT_S = 5.0
-"""A process goes at once after SIGKILL; one that hangs on a dead disk is not worth a longer wait."""
+"""Seconds to wait for a process after SIGKILL. A process that hangs on a dead disk is not waited for any longer."""
 
 
 class ChildDied(Exception):
-    """The child ended before it had answered."""
+    """The child ended before it answered."""
 
 
 class DeadlinePassed(Exception):
-    """The child did not answer, or did not listen, in time."""
+    """The child did not read or answer in time."""
 
 
 class ChildProcess:
-    """One process, which answers each line by lines on the socket that is its stdin and stdout.
+    """A child process that reads requests and writes replies, each a line, on the socket that is its stdin and stdout.
 
-    One thread at a time may use it. environment: without it the child has the parent's, its folder and its session.
+    One thread at a time may use it. environment: the child's variables. It then also gets its own session and the root
+    folder. Without it the child inherits all three.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class ChildProcess:
         return self._process.pid
 
     def send(self, message: object, deadline: float, descriptors: Sequence[int] = ()) -> None:
-        """Write one line. `deadline` is an instant of `time.monotonic()`. Raises ChildDied and DeadlinePassed."""
+        """Write one line before `deadline`, a time of `time.monotonic()`. Raises ChildDied and DeadlinePassed."""
         line = json.dumps(message).encode() + b"\n"
         try:
             self._wait_until(deadline)
@@ -89,14 +91,14 @@ class ChildProcess:
             raise ChildDied(str(error)) from error
 
     def receive(self, deadline: float) -> Any:
-        """Read one line and return what it says. Raises ChildDied and DeadlinePassed."""
+        """Read one line and return its JSON value. Raises ChildDied and DeadlinePassed."""
         while (end := self._buffer.find(b"\n")) < 0:
             try:
                 self._wait_until(deadline)
                 received = self._socket.recv(_READ_BYTES)
             except TimeoutError:
                 raise DeadlinePassed from None
-            except OSError:  # It ended with unread requests.
+            except OSError:  # The child ended with unread requests.
                 received = b""
             if not received:
                 raise ChildDied(self._how_it_ended())
@@ -109,12 +111,12 @@ class ChildProcess:
             raise ChildDied(f"answered with something that is not JSON: {line[:80]!r}") from error
 
     def interrupt(self) -> None:
-        """End the child now, from any thread: by SIGKILL, because a child inside a long C call hears nothing else."""
+        """Send SIGKILL to the child, from any thread. A child inside a long C call reacts to no other signal."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
 
     def kill(self) -> None:
-        """End the child and close the socket, which only the thread that talks to it may do."""
+        """End the child and close the socket. Only the thread that uses the child may call this."""
         self.interrupt()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_EXIT_WAIT_S)
@@ -132,9 +134,9 @@ class ChildProcess:
         return f"ended by signal {-code}" if code < 0 else f"exited with status {code}"
 
     def _forget(self) -> None:
-        """Let go of a child in a forked copy of the parent, to which it does not belong."""
+        """Close the socket in a forked copy of the parent, to which the child does not belong."""
         self._socket.close()
-        self._process.returncode = 0  # So Popen does not wait for the process.
+        self._process.returncode = 0  # Keeps Popen from waiting for the process.
 
 
 def python_module(module: str) -> list[str]:
@@ -143,7 +145,7 @@ def python_module(module: str) -> list[str]:
 
 
 def describe_start(module: str, error: ChildDied | DeadlinePassed) -> str:
-    """Return why a child did not start: what it says when it is started once more, with nothing to do."""
+    """Return why a child did not start: its error message when it is started again without requests."""
     waited = "it gave no answer in time" if isinstance(error, DeadlinePassed) else f"it {error}"
     try:
         done = subprocess.run(
@@ -166,7 +168,10 @@ _SPAWNER_LOCK = threading.Lock()
 
 
 def in_spawner_thread(start: Callable[[], T]) -> T:
-    """Return what `start` gives, called in a thread that lives on: Linux ties "die with your parent" to that thread."""
+    """Return the result of `start`, called in a thread that lives as long as the process.
+
+    A child that asks Linux to die with its parent dies with the thread that started it.
+    """
     global _SPAWNER  # noqa: PLW0603
     with _SPAWNER_LOCK:
         if _SPAWNER is None:
@@ -186,13 +191,13 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Conversation:
-    """The requests of the parent, and the replies to them."""
+    """The child's side: the requests of the parent, and the replies to them."""
 
     def __init__(self) -> None:
         die_with_parent()
-        # A crash is an ordinary event here, which leaves no core file.
+        # Crashes are expected here, so they leave no core file.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        # The parent handles Ctrl-C, and ends its children itself.
+        # Ctrl-C is left to the parent, which ends its children.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._in: BinaryIO = os.fdopen(os.dup(0), "rb")
         self._out: BinaryIO = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -209,37 +214,37 @@ class Conversation:
         self._out.close()
 
     def requests(self) -> Iterator[Any]:
-        """Yield every request until the parent hangs up."""
-        with contextlib.suppress(ConnectionError):  # It hangs up with unread replies.
+        """Yield every request until the parent closes the socket."""
+        with contextlib.suppress(ConnectionError):  # The parent closed the socket with unread replies.
             for line in self._in:
                 yield json.loads(line)
 
     def reply(self, message: object) -> None:
-        """Write one line; what JSON does not know is written as its repr()."""
+        """Write one line of JSON. Values that JSON does not know are written as their repr()."""
         unsent = memoryview(json.dumps(message, default=repr).encode() + b"\n")
         try:
             while unsent:
                 unsent = unsent[self._out.write(unsent) or 0 :]
         except ConnectionError:
-            # The parent is gone, and no other process could use a reply.
+            # The parent is gone, so no process needs the reply.
             os._exit(0)
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit the address space of this process, beyond which allocations raise MemoryError; a lower limit stays."""
+    """Limit the address space of this process, so that larger allocations raise MemoryError. A lower limit stays."""
     inherited = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = max_bytes if inherited == resource.RLIM_INFINITY else min(max_bytes, inherited)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 _PR_SET_PDEATHSIG = 1
-"""The option of prctl(2) that asks for a signal when the parent ends."""
+"""The option of prctl(2) that requests a signal when the parent ends."""
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Ask the kernel (Linux only) to kill this process with the thread that started it.
+    """Ask the kernel to kill this process when the thread that started it ends. Linux only.
 
-    parent: its process id, if it is known; this process then also ends where it is gone already.
+    parent: the id of the parent process, if known. If it has ended already, this process exits.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -248,7 +253,7 @@ def die_with_parent(parent: int | None = None) -> None:
 
 
 def die_with_process(pid: int) -> None:
-    """End this process when process `pid` ends, no matter which of its threads started this one. Linux only."""
+    """End this process when process `pid` ends, even if the thread that started this one ends earlier. Linux only."""
     if sys.platform != "linux":
         return
     try:
@@ -264,14 +269,17 @@ def die_with_process(pid: int) -> None:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, which a container may limit below those of the machine: to some of
-    them, or to a share of their time. A part of a core counts as one."""
+    """Return the number of cores that this process may use, at least 1.
+
+    A container may limit a process to some of the machine's cores, or to a share of their time. A fraction is rounded
+    up.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(cores, cpu_quota())))
 
 
 def cpu_quota(memberships: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> float:
-    """Return how many cores' time the control groups of this process leave it, infinity where they set no limit.
+    """Return how many cores' time the control groups of this process allow; infinity without a limit.
 
     0::/pods/7       groups/pods/7/cpu.max      "150000 100000"  ->  1.5
     4:cpu,cpuacct:/  groups/cpu/cpu.cfs_quota_us and cpu.cfs_period_us
@@ -281,7 +289,7 @@ def cpu_quota(memberships: Path = Path("/proc/self/cgroup"), groups: Path = Path
     for _, controllers, name in (line.split(":", 2) for line in lines):
         if controllers and "cpu" not in controllers.split(","):
             continue
-        # A container may see its own group as the root, under the name that it has outside.
+        # A container may see its own group as the root, but under its name on the host.
         for group in (Path(name), *Path(name).parents):
             folder = (groups / "cpu" if controllers else groups) / group.relative_to("/")
             for files in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):

@@ -1,15 +1,15 @@
-"""Names what can go wrong for a user, in one vocabulary.
+"""Errors that a user can act on.
 
-A bad row is data and never raises: it lands in a rejects file, a ledger or a verdict. These exceptions are for what
-stops a command. Each carries one line that says what happened and, if there is one, the line that mends it; the command
-line prints exactly that and exits with `exit_code`. Anything else that escapes is a bug, with its traceback.
+A bad row is data and never raises: it goes to a rejects file, a ledger or a verdict. These exceptions stop a command.
+Each has a message that says what happened, and a hint that says what to do. The command line prints both and exits with
+`exit_code`. Any other exception is a bug and is shown with its traceback.
 
     TruegoldError
-    ├── ConfigError   2   the configuration or the command line
-    ├── InputError    3   the data it was pointed at
-    ├── SetupError    4   the machine: a package, a model, disk space, a server
-    ├── GuardError    5   training stopped itself because going on would have been wrong
-    └── Preempted     143 or 130   SIGTERM or SIGINT has ended a run, which goes on from there
+    ├── ConfigError   2            a mistake in the configuration or on the command line
+    ├── InputError    3            data that cannot be used
+    ├── SetupError    4            something that the machine lacks: a package, a model, disk space, a server
+    ├── GuardError    5            training that stopped itself because going on would have been wrong
+    └── Preempted     143 or 130   a run that SIGTERM or SIGINT ended; starting it again resumes it
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ConfigError(TruegoldError):
 
 
 class InputError(TruegoldError):
-    """The data cannot be read or does not have the columns it needs."""
+    """The data cannot be read or lacks columns."""
 
     exit_code = 3
 
@@ -50,7 +50,7 @@ class SetupError(TruegoldError):
 
 
 class GuardError(TruegoldError):
-    """A guard stopped the run because going on would have trained on something wrong."""
+    """A guard stopped a training run because going on would have trained on something wrong."""
 
     exit_code = 5
 
@@ -58,21 +58,21 @@ class GuardError(TruegoldError):
         super().__init__(message, hint)
         self.args = (message, hint, guard)
         self.guard = guard
-        """The name of the guard that stopped it, as in the record of alarms."""
+        """The name of the guard, as in the record of alarms."""
 
 
 class Preempted(TruegoldError):
-    """A signal asked the run to end: SIGTERM where the machine is needed (Slurm, a spot instance), SIGINT by Ctrl-C."""
+    """A signal asked the run to end: SIGTERM from Slurm or a spot instance, SIGINT from Ctrl-C."""
 
     def __init__(self, message: str, hint: str | None = None, signal_number: int = signal.SIGTERM) -> None:
         super().__init__(message, hint)
         self.args = (message, hint, int(signal_number))
         self.signal_number = int(signal_number)
-        """The signal."""
+        """The number of the signal."""
         self.exit_code = 128 + self.signal_number
 
 
 ERROR_TYPES: dict[str, type[TruegoldError]] = {
     cls.__name__: cls for cls in (TruegoldError, ConfigError, InputError, SetupError, GuardError, Preempted)
 }
-"""The classes by their names, by which an error travels from a child process to its parent."""
+"""Error classes by name. The name is how an error travels from a child process to its parent."""

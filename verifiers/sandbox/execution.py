@@ -1,4 +1,4 @@
-"""Programs and jobs to run, and what became of them."""
+"""Programs and jobs to run, and the results of running them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Tier(StrEnum):
     """The confinement of a program."""
 
     FULL = "full"
-    """Namespaces of its own (user, mount, pid, network, IPC, UTS), Landlock if there is one, seccomp, limits."""
+    """Separate namespaces (user, mount, pid, network, IPC, UTS), Landlock if the kernel has it, seccomp, limits."""
     CONTAINER = "container"
-    """Landlock, seccomp, limits and a private folder, for machines without namespaces, as in most containers."""
+    """Landlock, seccomp, limits and a private folder, for machines without namespaces, such as most containers."""
     WEAK = "weak"
-    """Limits only: a program can read and send what the user can. Never chosen by itself."""
+    """Limits only: a program can read and send all that the user can. Used only on request."""
 
 
 class ProgramEnd(StrEnum):
-    """How a program came to its end."""
+    """The way in which a program ended."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
@@ -38,27 +38,27 @@ class Execution:
 
     end: ProgramEnd
     status: int
-    """The exit code, or the signal's number."""
+    """The exit code, or the number of the signal."""
     stdout: bytes
     stderr: bytes
-    """The beginning of its output to stderr."""
+    """The beginning of the output to stderr."""
     cpu_s: float | None
-    """None if the back end does not measure it."""
+    """CPU seconds. None if the back end does not measure them."""
     wall_s: float
     idle_s: float | None = None
-    """How long it waited while it could not run: asleep, or for input. None if the back end does not measure it."""
+    """Seconds in which it waited, asleep or for input. None if the back end does not measure them."""
     peak_mb: float | None = None
     result: bytes = b""
-    """Results of the job besides its output, as lines of JSON or files."""
+    """Results of the job other than its output: lines of JSON, or files."""
 
     @property
     def own_s(self) -> float:
-        """The time of the program alone, as on an idle machine: CPU time and waiting; else the time on the clock."""
+        """The time that the program needs on an idle machine: CPU time and waiting. Without CPU time: wall time."""
         return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
 
     @property
     def ok(self) -> bool:
-        """Whether it exited with status 0."""
+        """Whether the program exited with status 0."""
         return self.end is ProgramEnd.EXITED and self.status == 0
 
 
@@ -71,12 +71,12 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files in the program's working folder."""
     reads_once: bool = False
-    """Whether its input is a pipe, which is empty once it is read, or else it is a file."""
+    """Whether the program gets a pipe as stdin, which can be read only once, and not a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One process."""
+    """The work of one process in the sandbox."""
 
     role: str
     """The role that handles the payload; `inside/roles.py` lists the roles."""
@@ -84,31 +84,31 @@ class Job:
     limits: Limits
     stdin: bytes = b""
     native: bool = False
-    """It starts other programs: compilers, other languages."""
+    """Whether it starts other programs, such as compilers."""
     warm: Sequence[str] = ()
-    """Packages that its program imports; the zygote imports them once for all jobs."""
+    """Modules that its program imports. The zygote imports them once for all jobs."""
     result_bytes: int = 0
-    """Bytes of the job's results, where that is more than a program may write elsewhere."""
+    """Bytes of the job's results, if they may exceed what a program may write to files."""
 
 
 class SandboxError(Exception):
-    """Trouble of the infrastructure, never the program's fault: no verdict follows from it."""
+    """The infrastructure failed, which is never the program's fault. There is no verdict on the program."""
 
 
 class MachineBusy(SandboxError):
-    """A program got too little time on a core, which a second try would not change."""
+    """A program got too little time on a core. Trying again would not help."""
 
     def __init__(self, message: str, execution: Execution | None = None) -> None:
         super().__init__(message)
         self.execution = execution
-        """The run of the program until then."""
+        """The run of the program up to then."""
 
 
 class Prepared(Protocol):
     """A program that is ready to run, any number of times."""
 
     compiled: Execution | None
-    """None if nothing was compiled. Where it is not ok, `run` must not be called."""
+    """The run of the compiler, or None if nothing was compiled. Unless it is ok, `run` must not be called."""
 
     def run(self, stdin: bytes) -> Execution:
         """Run the program on an input. Raises SandboxError."""

@@ -1,10 +1,10 @@
 """Compiles the packages of Go's library once on a machine, for all programs.
 
     folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
-    fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, nothing from then on
+    fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, then at once
 
-From 1.20 on Go comes without its library compiled, which takes more room than a program's folder has. The packages are
-compiled here, outside of the sandbox, with no program near them; in there the folder is for reading alone.
+Since 1.20 Go ships its library as source only. The compiled library needs more space than a program's folder has.
+Packages are compiled outside of the sandbox, away from any program. In the sandbox the cache is read-only.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash/fnv i
 math/bits math/cmplx math/rand math/rand/v2 os reflect regexp runtime slices sort strconv strings sync
 sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
 """.split()
-"""The packages that programs use. A program that imports others compiles those itself."""
+"""Packages that programs usually import. A program that imports others compiles those itself."""
 
 BUILD_S = 900.0
-"""The time for all packages. What takes longer is left to the programs that import it."""
+"""Seconds for compiling all packages. Programs compile what is left after that."""
 
 FOLDER_FOR_ALL = Path("/var/cache")
-"""Root's folder for the cache: in the tier `container` root's programs run as a user who may not enter root's home."""
+"""Root's cache folder. In the tier `container` programs of root run as a user who may not enter root's home."""
 
 _DONE = "truegold-done"
-"""An empty file that says that the packages were compiled."""
+"""The name of an empty file which marks that the packages are compiled."""
 
 
 def go_cache_folder(version: str) -> Path | None:
-    """Return the folder for a version of Go, empty before `fill_go_cache` was called, or None if none can be made."""
+    """Return the cache folder of a version of Go, or None if it cannot be made. `fill_go_cache` fills it."""
     users_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     base = FOLDER_FOR_ALL if os.geteuid() == 0 else users_folder
     folder = base / "truegold" / f"go-{version}"
@@ -49,13 +49,13 @@ def go_cache_folder(version: str) -> Path | None:
 
 
 def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
-    """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
+    """Compile the packages into the folder, unless that was done. environment: variables for the compiler.
 
-    Where nothing can be compiled the next process tries again; what takes too long is not tried again.
+    After a failure the next process tries again. After a timeout none does.
     """
     if (folder / _DONE).exists():
         return
-    # A user who cannot write there finds what another one has put there, or nothing.
+    # A user without write access uses the packages that another user has compiled, if any.
     with (
         contextlib.suppress(OSError),
         (folder / "truegold-lock").open("w") as lock,

@@ -1,11 +1,11 @@
-"""Names programming languages and their editions, however data sets, judges and Markdown fences spell them.
+"""Normalises names of programming languages and of their editions, as data sets, judges and Markdown fences spell them.
 
     language_name("Python3")   "python"        language_name("c++20")        "cpp"
     language_name("Haskell")   "haskell"       language_name("")             ""
     edition_name("Python3")    "python"        edition_name("GNU C++20 (64)")  "cpp20"
     edition_name("python 2.7") "python2"       edition_name("PyPy 3-64")       "pypy"
 
-Another name comes back in lower case. An edition is told apart where programs of it may fail under another one.
+Unknown names are returned in lower case. Editions are distinguished if a program of one may fail under another.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from functools import lru_cache
 from importlib.resources import files
 
 _ALIASES: Mapping[str, str] = json.loads(files(__package__).joinpath("languages.json").read_text(encoding="utf-8"))
-"""The other spellings of each language."""
+"""Other spellings of each language, separated by blanks."""
 
 DEFAULT_CPP, CPP_EDITIONS = "17", ("98", "03", "11", "14", "20", "23", "26")
 JAVA_EDITIONS = range(8, 31)
 _CPP_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
-"""The names that compilers had for editions of C++ before they were published."""
+"""Names of C++ editions before they were published."""
 
 _EDITIONS = re.compile(
     r"(?:(?:gnu|ms|clang|visual)\s*)*(?:(?P<cpp>(?:[cg]\+\+|cpp|cc|cxx|gnu\+\+|clang\+\+)[-_ ]?(?P<standard>\d[\da-c]))"
@@ -30,18 +30,18 @@ _EDITIONS = re.compile(
     r"|(?P<python2>(?:python|py|cpython)[-_ ]?2(?:\.\d{1,2}){0,2})|(?P<pypy2>pypy[-_ ]?2(?:\.\d{1,2}){0,2})"
     r"|(?P<pypy>pypy[-_ ]?(?:3(?:\.\d{1,2}){0,2})?))"
 )
-"""`gnu c++20`, `cpp2a`, `java 1.8`, `python 2.7`, `pypy3`: a group for each family tells which one is meant."""
+"""An edition: `gnu c++20`, `cpp2a`, `java 1.8`, `python 2.7`, `pypy3`. The group that matches names the family."""
 
 _JUDGE_REMARK = re.compile(r"\s*\([^()]{0,40}\)\s*$|[-_ ](?:64|32)(?:[-_ ]?bit)?$")
-"""Remarks that judges write after a language: `(GCC 13-64, winlibs)`, `-64`."""
+"""A remark of a judge after a language: `(GCC 13-64, winlibs)`, `-64`."""
 
 CACHED_NAMES = 1024
 _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
-"""The end of `python3`, `ruby 3.2.1` and `node-v18`."""
+"""A version at the end of a name: `python3`, `ruby 3.2.1`, `node-v18`."""
 
 _PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
-"""A package and the comments before it, none of which is tried in two ways: a row of slashes would take for ever."""
+"""A package declaration and the comments before it. Atomic groups keep a row of slashes from taking for ever."""
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -56,7 +56,7 @@ def language_name(name: str) -> str:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
-    """Return the usual name of a language, with its edition if that is not the usual one: cpp20, java21, pypy."""
+    """Return the usual name of a language with its edition: cpp20, java21, pypy. The usual edition is not named."""
     plain = _JUDGE_REMARK.sub("", name.strip().lower())
     edition = _EDITIONS.fullmatch(plain)
     if edition is None:
@@ -70,5 +70,5 @@ def edition_name(name: str) -> str:
 
 
 def without_package(source: str) -> str:
-    """Return a Java program in no package: its file stands alone, and is run by the name of its class."""
+    """Return a Java program without its package declaration, so that its class can be run from a single file."""
     return _PACKAGE.sub(r"\1", source, count=1)

@@ -1,4 +1,4 @@
-"""Runs programs in the sandbox of this machine, compiled first where their language asks for it.
+"""Runs programs in the sandbox of this machine. Programs of compiled languages are compiled first.
 
     run_program("print(int(input()) + 1)", stdin=b"3").stdout       b"4\\n"
 
@@ -6,8 +6,8 @@
     if prepared.compiled is None or prepared.compiled.ok:
         prepared.run(b"3 4\\n").stdout
 
-A program is compiled once and its binary handed to each run, which finds nothing else in its folder. Compiling has a
-CPU limit and a memory allowance of its own.
+A program is compiled once, and each run gets the binary in an otherwise empty folder. Compiling has a CPU limit and a
+memory limit of its own.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, availabl
 PYTHON = "python"
 
 _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
-"""Paths of the standard input, which lead to a file (`view.STDIN_FILE`) for programs whose source names them."""
+"""Paths of the standard input. For programs that name one, it leads to a file (`view.STDIN_FILE`)."""
 _WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultSelector)\b")
-"""How Python programs wait for their input, which has to be a pipe then."""
+"""Functions by which Python programs wait for input. They need a pipe as stdin."""
 _SIGNALLED_FROM = 128
+"""An exit status above this is a signal's number plus 128, as shells report it."""
 _NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
 KEPT_BINARIES = 32
-"""Checkers and interactors, some megabytes each, whose binaries a process keeps: compiling one takes seconds."""
+"""Binaries of checkers and interactors that a process keeps, since compiling one takes seconds."""
 
 
 def installed_languages() -> list[str]:
@@ -49,7 +50,7 @@ def installed_languages() -> list[str]:
 
 
 def summarize_languages() -> str:
-    """Return the installed languages on one line, editions after their language: `bash, cpp (03 11 14 20), ...`."""
+    """Return the installed languages on one line, each with its editions: `bash, cpp (03 11 14 20), ...`."""
     editions: dict[str, list[str]] = {}
     for name in installed_languages():
         family = language_name(name)
@@ -58,13 +59,13 @@ def summarize_languages() -> str:
 
 
 def closed_languages(tier: Tier) -> list[str]:
-    """Return a line for each language whose toolchain is installed where programs in this tier cannot read it."""
+    """Return a line for each language whose toolchain programs in this tier cannot read."""
     folders = {name: closed_folder(toolchain.expose, tier) for name, toolchain in available_toolchains().items()}
     return [_describe_closed(name, folder) for name, folder in folders.items() if folder is not None]
 
 
 def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
-    """Return the first folder on the way to a path, or at its end, that programs cannot enter: of root's, "/root"."""
+    """Return the first folder on the way to a path that programs cannot enter, such as "/root", or None."""
     if tier is not Tier.CONTAINER or os.geteuid() != 0:
         return None
     folders = (folder for path in map(Path, paths) for folder in (*reversed(path.parents), path))
@@ -72,7 +73,7 @@ def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
 
 
 def _may_enter(folder: Path) -> bool:
-    """Return whether a user of root's group may enter a folder."""
+    """Return whether a user in root's group may enter a folder."""
     status = folder.stat()
     return bool(status.st_mode & (stat.S_IXGRP if status.st_gid == 0 else stat.S_IXOTH))
 
@@ -85,30 +86,30 @@ def _describe_closed(language: str, folder: str) -> str:
 
 
 class Backend(Protocol):
-    """Something that runs programs."""
+    """A service or sandbox that runs programs."""
 
     @property
     def tier(self) -> str:
-        """The tier that confines programs there, as verdicts name it."""
+        """The tier that confines its programs, as verdicts name it."""
         ...
 
     @property
     def local(self) -> Local:
-        """This machine's sandbox, where test code and the programs of the tests run."""
+        """This machine's sandbox, which runs test code and the programs of the tests."""
         ...
 
     def prepare(self, program: Program, limits: Limits) -> Prepared:
-        """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
+        """Make a program ready to run, compiling it if its language needs that. Raises SandboxError."""
         ...
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready that talks to another one. Raises SandboxError."""
+        """Make a program ready that exchanges messages with another one. Raises SandboxError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Back end `local`. The fields are those of `Kind`."""
+    """The back end that is this machine's sandbox. Its fields are those of `Kind`."""
 
     requested_tier: Tier | None = None
     python: str = sys.executable
@@ -116,12 +117,12 @@ class Local:
 
     @property
     def tier(self) -> str:
-        """The tier that its programs run in."""
+        """The tier of its programs."""
         return str(self.sandbox().tier)
 
     @property
     def stronger_tier(self) -> str | None:
-        """A stronger tier that the machine allows and that is not in force."""
+        """A stronger tier that the machine allows but that is not used, or None."""
         stronger = self.sandbox().stronger_tier
         return None if stronger is None else str(stronger)
 
@@ -135,17 +136,17 @@ class Local:
         return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))
 
     def prepare(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready to run, and compile it where need be. Raises SandboxError without its toolchain."""
-        # Input that can be read once is in no file.
+        """Make a program ready to run, compiling it if needed. Raises SandboxError if its toolchain is missing."""
+        # Input that can be read only once is a pipe and not a file.
         names_stdin = not program.reads_once and _STDIN_PATHS.search(program.source) is not None
         return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
-        """Make a program of the tests ready, which gets arguments and, at each run, files. Its binary is kept."""
+        """Make a program of the tests ready. It gets arguments, and files at each run. Its binary is cached."""
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready that talks to another one (`Ready.converse`); it cannot open its stdin by a path."""
+        """Make a program ready for `Ready.converse`. It cannot open its stdin by a path."""
         return self._prepare(program, limits)
 
     def _prepare(
@@ -191,34 +192,35 @@ class Local:
 
 @dataclass(slots=True)
 class Ready:
-    """A program that lacks nothing but its input, or the files of a run."""
+    """A program that is ready to run on an input or with files."""
 
     box: Sandbox
     job: Job
     pack: Callable[[Mapping[str, bytes], Sequence[str]], bytes]
-    """Makes the payload of the job: of the files that the program finds, and the names of those that it hands back."""
+    """Returns the payload of the job, from the files of the program and the names of the files to collect."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     compiled: Execution | None = None
     reads_stdin_file: bool = False
-    """Whether the input is one of the files, so that the payload differs from case to case."""
+    """Whether the input is one of the files. The payload then differs for each input."""
 
     def run(self, stdin: bytes) -> Execution:
-        """Run it on an input."""
+        """Run the program on an input."""
         job = self._job_with({STDIN_FILE: stdin}) if self.reads_stdin_file else self._packed_job()
         return self._ended(self.box.run(dataclasses.replace(job, stdin=stdin)))
 
     def run_with(self, files: Mapping[str, bytes]) -> Execution:
-        """Run it with these files besides its own, on an empty input."""
+        """Run the program with these files in addition to its own, on an empty input."""
         return self._ended(self.box.run(self._job_with(files)))
 
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run it at the same time as a script, whose end is the end of both; each reads what the other one prints.
+        """Run the program and a script at the same time. Each reads what the other prints; both end with the script.
 
-        files: what the script finds besides its own. collect: the files that a native one hands back, which come third.
+        files: files of the script in addition to its own. collect: names of the files that a native script returns.
+        They are the third part of the result.
         """
-        # The sandbox of native programs shows all that the one of Python shows.
+        # The sandbox of native programs shows all that the sandbox of Python shows.
         box = self.box if self.job.native else script.box
         ends = box.run_pair(self._packed_job(), script._job_with(files, collect), piped=True)
         return self._ended(ends[0]), script._ended(ends[1]), _unpack_files(ends[1].result) if collect else {}
@@ -241,17 +243,17 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
         run_program("while True: pass", limits=Limits(cpu_s=1)).end                     ProgramEnd.CPU_LIMIT
         run_program("int main() { return 3; }", "cpp").status                           3
 
-    If a program does not compile, the result is that of the compiler.
+    If a program does not compile, the result is the run of the compiler.
 
-    It protects the machine, in the tiers `full` and `container`: the program cannot read other files than the
-    interpreter's and the system's, cannot write outside a folder of its own that is gone afterwards, has no network,
-    sees and signals no other process, and ends at the limits of CPU time, waiting, memory, output and processes.
+    The tiers `full` and `container` protect the machine. The program can read only the interpreter's and the system's
+    files, and can write only to its own folder, which is removed afterwards. It has no network and cannot see or signal
+    other processes. It ends at the limits of CPU time, waiting, memory, output and processes.
 
-    It does NOT protect from faults of the kernel itself, from programs that measure time, load, page faults or free
-    memory and disk (what another program did can show there), nor from what is done with the output. A program may
-    read all packages of the interpreter. The tier `weak`, which is never chosen by itself, sets resource limits only.
+    They do NOT protect from faults of the kernel. They do not hide traces of other programs that show in time, load,
+    page faults, or free memory and disk. They do not make the output safe to use. A program may read all packages of
+    the interpreter. The tier `weak`, which is used only on request, sets resource limits and nothing else.
 
-    Raises SandboxError if the sandbox failed or has no such language, and SetupError where this machine gives none.
+    Raises SandboxError if the sandbox failed or lacks the language, and SetupError if this machine allows no sandbox.
     """
     prepared = Local().prepare(Program(language, source), limits or Limits())
     if prepared.compiled is not None and not prepared.compiled.ok:
@@ -262,7 +264,7 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
 def _script_payload(
     source: str, arguments: Sequence[str], pipes_stdin: bool, files: Mapping[str, bytes], collect: Sequence[str]
 ) -> bytes:
-    """Pack what the role `script` reads, which hands no files back."""
+    """Return the payload of the role `script`, which returns no files."""
     texts = {name: content.decode("utf-8", "surrogateescape") for name, content in files.items()}
     request = {"source": source, "arguments": list(arguments), "files": texts, "pipes_stdin": pipes_stdin}
     return json.dumps(request).encode()
@@ -272,7 +274,7 @@ def _script_payload(
 def _compile_once(
     kind: Kind, language: str, argv: tuple[str, ...], files: tuple[tuple[str, bytes], ...], limits: Limits
 ) -> tuple[Execution, dict[str, bytes]]:
-    """Compile, and return what became of that with the files that it made. Raises SandboxError."""
+    """Compile a program and return the run of the compiler and the files that it made. Raises SandboxError."""
     toolchain = LANGUAGES[language].toolchain()
     assert toolchain is not None
     payload = _native_payload(list(argv), toolchain, False, dict(files), toolchain.made)
@@ -297,7 +299,7 @@ def _compile_once(
 def _native_payload(
     argv: list[str], toolchain: Toolchain, pipes_stdin: bool, files: Mapping[str, bytes], collect: Sequence[str]
 ) -> bytes:
-    """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
+    """Return the payload of the role `native`: a line of JSON, and then the contents of the files."""
     head = {
         "files": [[name, len(content)] for name, content in files.items()],
         "argv": argv,
@@ -314,7 +316,7 @@ def _native_payload(
 
 
 def _unpack_files(result: bytes) -> dict[str, bytes]:
-    """Read the files that a job hands back. They come from a sandboxed process, so names and sizes are checked."""
+    """Return the files that a job hands back. They come from an untrusted process, so names and sizes are checked."""
     head, _, contents = result.partition(b"\n")
     try:
         listed: list[tuple[object, object]] = json.loads(head)["files"]
@@ -330,7 +332,7 @@ def _unpack_files(result: bytes) -> dict[str, bytes]:
 
 
 def _with_command_end(execution: Execution) -> Execution:
-    """Put the command's own end in place: its signal comes as an exit status, as from a shell."""
+    """Return the execution with the command's own end: exit status 128 + n, as shells report it, is signal n."""
     if execution.end is ProgramEnd.EXITED and execution.status > _SIGNALLED_FROM:
         return dataclasses.replace(execution, end=ProgramEnd.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

@@ -1,16 +1,15 @@
-"""Sandboxes that all threads of a process share. Each runs one job per core, in zygotes (processes that are forked for
-each job).
+"""Sandboxes that all threads of a process share. Each runs one job per core.
 
-    box = sandbox()                                   the strongest tier that this machine gives
+    box = sandbox()                                   the strongest tier that this machine allows
     box.run(Job("main", payload, Limits()))           an Execution
     box.run_pair(solution, tests)                     two processes that talk to each other
 
-A job that waits, asleep or for input, gives its core to another job, in another zygote. If the sandbox of a job fails,
-the job is tried once more in a new one. If this fails too, SandboxError is raised, and there is no verdict on the
-program.
+A zygote is a process that has loaded all modules and forks a copy of itself for each job. A job that waits, asleep or
+for input, gives its core to a job in another zygote. If the sandbox of a job fails, the job is tried once more in a new
+one. If that fails too, SandboxError is raised, and there is no verdict on the program.
 
-Tiers without mount namespaces have working folders on the disk. The folders of a killed process are removed by the next
-process that uses such folders: a folder without a held lock has no owner.
+Tiers without mount namespaces have working folders on the disk. A process holds a lock on each of its folders. So a
+folder without a lock belongs to a killed process, and the next process removes it.
 """
 
 from __future__ import annotations
@@ -44,44 +43,41 @@ from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, LOADED_WHEN_N
 from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB, Limits
 
 VARIABLE = "TRUEGOLD_SANDBOX"
-"""The environment variable that asks for a tier, such as `weak` on a machine that gives no other."""
+"""The environment variable that selects a tier, such as `weak` on a machine that allows no other."""
 
 ATTEMPTS = 2
-
+"""Attempts to run a job before SandboxError is raised."""
 START_S = 120.0
 """Seconds that a zygote may need to start on a busy machine."""
-
 GRACE_S = 60.0
-"""Seconds that a zygote may need beyond the limits of its jobs before it is taken for dead."""
-
+"""Seconds beyond the limits of its jobs after which a silent zygote counts as dead."""
 STDERR_BYTES = 2**14
+"""Bytes of a program's stderr that are kept."""
 RESULT_BYTES = 256 * MB
-"""Bytes of a job's results that are read; a job that writes more wrote too much."""
-
+"""Bytes of a job's results that are read."""
 MAX_JOBS = 2
-"""A zygote runs one job, or a pair, at a time."""
-
+"""Jobs of a zygote at one time: one job or a pair."""
 FOLDER_PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0
-"""A folder this young may not be locked yet."""
-
+"""A folder younger than this may not be locked yet."""
 TESTS = "tests"
-"""The group of jobs that run test code and need no packages."""
-
+"""The group of zygotes for jobs that run test code and need no packages."""
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
-"""Packages for which there are zygotes that load only this package."""
-
+"""Packages with zygotes of their own, which load no other package."""
 PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
-"""Roles that the group `plain` can take."""
-
+"""Roles that zygotes of the group `plain` can play."""
 JOBS_PER_CORE = 4
-"""The most jobs for each core, if all but one wait."""
+"""Zygotes for each core, so that other jobs can run while some wait."""
 
 _FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
 _FILES_PER_JOB = 5
+"""Descriptors of a job: payload, stdin, stdout, stderr, result."""
+
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _SCIPY_STATS = re.compile(r"\bscipy\.stats\b|\bscipy[ \t]+import\b[^#;\n]*\bstats\b")
 _AUTOMATIC_TIERS = (Tier.FULL, Tier.CONTAINER)
+"""Tiers that are chosen without a request, the strongest first."""
+
 _INSIDE = Path(__file__).resolve().parent / "inside"
 _PACKAGE = "_truegold_inside"
 _BOOT = f"""
@@ -96,23 +92,23 @@ main(json.loads(sys.argv[2]), roles_of)
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
-    "USER": "solution",  # Where no made-up list of users is in the place of the machine's.
+    "USER": "solution",  # For tiers in which the program sees the machine's own list of users.
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
-    # A process with threads cannot enter namespaces.
+    # Threads of these libraries would keep the zygote from entering namespaces.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
 }
-"""The environment of a program, apart from its hash seed. It has no tokens and no keys."""
+"""The environment of a program, except its hash seed. It holds no tokens and no keys."""
 
 _LIMIT_ENDS = {"busy": ProgramEnd.WALL_LIMIT, **{str(end): end for end in ProgramEnd if end.endswith("limit")}}
-"""Maps the supervisor's name of an end at a limit to the end."""
+"""Maps the supervisor's name of a limit to the end of a program at that limit."""
 
 
 class ZygoteReply(TypedDict, total=False):
-    """A message of a zygote. `waiting` comes before `jobs` if jobs have waited for some time."""
+    """A message of a zygote. If jobs wait for some time, a message with `waiting` precedes the one with `jobs`."""
 
     ready: bool
     jobs: list[JobReport]
@@ -123,7 +119,7 @@ class ZygoteReply(TypedDict, total=False):
 
 
 class TierNotPossible(SandboxError):
-    """This machine does not give the tier; the text says which step failed."""
+    """This machine does not allow the tier. The text says which step failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ class Kind:
     """The properties by which sandboxes differ."""
 
     tier: Tier | None = None
-    """None for the strongest that this machine gives."""
+    """The tier, or None for the strongest that this machine allows."""
     python: str = sys.executable
     """The interpreter whose packages programs may use."""
     hash_seed: int = 0
@@ -141,11 +137,11 @@ class Kind:
 
 
 last_run = threading.local()
-"""`own_s` is the time of the last program of this thread (`Execution.own_s`), for reports of costs."""
+"""Thread-local: `own_s` is the time of this thread's last program (`Execution.own_s`), for reports of costs."""
 
 
 class Stop:
-    """Ends the jobs of the threads that have `STOP.set(stop)`, from another thread, once their client is gone."""
+    """A switch by which another thread ends the jobs of the threads that have set `STOP` to it."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -153,7 +149,7 @@ class Stop:
         self._at_work: set[ZygoteClient] = set()
 
     def set(self) -> None:
-        """End all running jobs, and start no more."""
+        """End all running jobs of these threads. No further job starts."""
         with self._lock:
             self.is_set = True
             for client in self._at_work:
@@ -161,7 +157,7 @@ class Stop:
 
     @contextlib.contextmanager
     def watching(self, client: ZygoteClient) -> Iterator[None]:
-        """Register a client that is ended on `set`. Raises SandboxError if it is already set."""
+        """Register a client that `set` ends. Raises SandboxError if `set` was called before."""
         with self._lock:
             if self.is_set:
                 raise SandboxError("the client of this job is gone")
@@ -174,6 +170,7 @@ class Stop:
 
 
 STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
+"""The switch that ends the jobs of the current context."""
 
 
 class Sandbox:
@@ -182,7 +179,7 @@ class Sandbox:
     def __init__(self, kind: Kind, tier: Tier, jobs_at_once: int) -> None:
         self.tier = tier
         self.stronger_tier: Tier | None = None
-        """A stronger tier that this machine allows and that is not in force."""
+        """A stronger tier that this machine allows but that is not used."""
         self._kind = kind
         self._jobs_at_once = jobs_at_once
         self._make_groups()
@@ -192,28 +189,28 @@ class Sandbox:
         return self._run([job], False)[0]
 
     def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
-        """Run two jobs at the same time, connected by a socket. The end of `tests` is the end of both.
+        """Run two jobs at the same time, connected by a socket. When `tests` ends, both end.
 
-        piped: whether pipes connect them instead, so that each reads as its stdin what the other one prints.
+        piped: whether pipes connect them instead. Each then reads on stdin what the other one prints.
         """
         solution_execution, tests_execution = self._run([solution, tests], piped)
         return solution_execution, tests_execution
 
     def close(self) -> None:
-        """End all its processes. It can be used again."""
+        """End all its processes. The sandbox can be used again."""
         for zygote in list(self._clients):
             zygote.stop()
 
     def pids(self) -> list[int]:
-        """Return the process ids of the zygotes that run now."""
+        """Return the process ids of the running zygotes."""
         return [zygote.pid for zygote in list(self._clients) if zygote.pid is not None]
 
     def folders(self) -> list[str]:
-        """Return the working folders on disk, which only tiers without mount namespaces have."""
+        """Return the working folders on disk. The tier `full` has none."""
         return [folder.path for zygote in list(self._clients) for folder in zygote.folders]
 
     def find_obstacle(self) -> str | None:
-        """Return why no program can run in here, or None if one has."""
+        """Run an empty program. Return the reason that it could not run, or None if it ran."""
         try:
             self.run(Job("main", b"", Limits()))
         except SandboxError as error:
@@ -221,7 +218,7 @@ class Sandbox:
         return None
 
     def forget(self) -> None:
-        """Let go of the zygotes. In a forked copy of this process they belong to the original."""
+        """Drop all zygotes without ending them. In a forked copy of this process, they belong to the original."""
         for zygote in list(self._clients):
             zygote.forget()
         self._make_groups()
@@ -242,7 +239,7 @@ class Sandbox:
         try:
             with self._running_jobs, contextlib.ExitStack() as core:
                 core.enter_context(self._cores)
-                zygote = free.pop()  # There are as many as jobs may run.
+                zygote = free.pop()  # There are as many zygotes as jobs that may run.
                 try:
                     return self._run_in(zygote, jobs, piped, core.close)
                 finally:
@@ -254,7 +251,7 @@ class Sandbox:
                 self._asking -= 1
 
     def _end_surplus(self, zygote: ZygoteClient) -> None:
-        """End a zygote that was started while others waited, and that no thread has a use for."""
+        """End a zygote that was started while other jobs waited, if no job needs it any more."""
         with self._lock:
             running = sum(client.pid is not None and client.group == zygote.group for client in self._clients)
             is_surplus = running > max(self._jobs_at_once, self._asking - 1)
@@ -264,7 +261,7 @@ class Sandbox:
     def _run_in(
         self, zygote: ZygoteClient, jobs: list[Job], piped: bool, leave_core: Callable[[], None]
     ) -> list[Execution]:
-        """Run the jobs in a zygote, once more where it fails."""
+        """Run the jobs in a zygote. If the sandbox fails, run them once more."""
         stop = STOP.get()
         for attempt in range(ATTEMPTS):
             try:
@@ -279,7 +276,7 @@ class Sandbox:
         raise AssertionError("the last attempt returns or raises")
 
     def _free_zygotes(self, group: str) -> deque[ZygoteClient]:
-        """Return the zygotes of the jobs that need the same modules (`group_of`)."""
+        """Return the idle zygotes of a group (`group_of`)."""
         with self._lock:
             if group not in self._free:
                 clients = [
@@ -291,17 +288,17 @@ class Sandbox:
 
 
 def warm_modules(source: str) -> tuple[str, ...]:
-    """Return the modules that a program imports and that are worth having loaded before it starts."""
+    """Return the modules that a program imports and that a zygote should load before the program starts."""
     names: set[str] = set()
     for origin, listed in _IMPORT.findall(source):
         names.update([origin] if origin else re.findall(r"(?:^|,)\s*(\w+)", listed))
-    if "scipy" in names and _SCIPY_STATS.search(source):  # It takes half a second.
+    if "scipy" in names and _SCIPY_STATS.search(source):  # Loading it takes half a second.
         names.add("scipy.stats")
     return tuple(sorted(names & (LOADED_WHEN_NAMED | PACKAGES)))
 
 
 def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
-    """Return the group of jobs that play these roles in programs with these modules."""
+    """Return the group of zygotes for jobs with these roles and modules."""
     packages = PACKAGES.intersection(warm)
     if packages:
         return "+".join(sorted(packages)) if packages <= _LIGHT_PACKAGES else ANY_PACKAGE
@@ -309,8 +306,9 @@ def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
 
 
 class ZygoteClient:
-    """The client of one zygote, for one thread at a time: starts it, sends it jobs, and reads their results. After a
-    `SandboxError` (which is never the program's fault) the zygote is gone, and the next use starts a new one.
+    """The client of one zygote: starts it, sends it jobs, and reads their results. One thread at a time may use it.
+
+    After a `SandboxError`, which is never the program's fault, the zygote has ended. The next use starts a new one.
     """
 
     def __init__(self, tier: Tier, kind: Kind, group: str) -> None:
@@ -326,9 +324,10 @@ class ZygoteClient:
         return self._child.pid if self._child else None
 
     def run(self, jobs: Sequence[Job], piped: bool, leave_core: Callable[[], None]) -> list[Execution]:
-        """Run the jobs and return what became of each. Raises SandboxError if that is not known.
+        """Run the jobs and return the execution of each. Raises SandboxError if the sandbox failed.
 
-        piped: whether two jobs read what the other one prints. leave_core: is called once they have waited for a while.
+        piped: whether each of two jobs reads what the other one prints. leave_core: called once the jobs have waited
+        for a while.
         """
         descriptors: list[int] = []
         try:
@@ -357,7 +356,7 @@ class ZygoteClient:
                 os.close(descriptor)
 
     def start(self) -> None:
-        """Start the zygote, unless it runs. Raises TierNotPossible if this machine does not give its tier."""
+        """Start the zygote unless it runs. Raises TierNotPossible if this machine does not allow its tier."""
         if self._child is not None:
             return
         if self._tier is not Tier.FULL:
@@ -387,7 +386,7 @@ class ZygoteClient:
             child.interrupt()
 
     def stop(self) -> None:
-        """End the zygote and clear up."""
+        """End the zygote and remove its folders."""
         if self._child is not None:
             self._child.kill()
         for folder in self.folders:
@@ -395,7 +394,7 @@ class ZygoteClient:
         self.forget()
 
     def forget(self) -> None:
-        """Let go of the zygote. In a forked copy of the parent it belongs to the parent."""
+        """Drop the zygote without ending it. In a forked copy of the parent it belongs to the parent."""
         for folder in self.folders:
             folder.forget()
         self._child, self.folders = None, []
@@ -408,7 +407,7 @@ class ZygoteClient:
         return self._receive(jobs)
 
     def _receive(self, jobs: Sequence[Job]) -> ZygoteReply:
-        """Return the zygote's message on jobs, or on its start if it has none."""
+        """Return the zygote's next message. Without jobs, this is the message on its start."""
         assert self._child is not None
         patience_s = max((job.limits.longest_wall_s + GRACE_S for job in jobs), default=START_S)
         reply: ZygoteReply = self._child.receive(time.monotonic() + patience_s)
@@ -420,7 +419,7 @@ class ZygoteClient:
 
 
 def describe_job(job: Job) -> dict[str, object]:
-    """Return the description of a job for the zygote. Payload and streams are passed as files."""
+    """Return the description of a job for the zygote. The payload and streams are passed as descriptors."""
     limits: JobLimits = {
         "cpu_s": job.limits.cpu_s,
         "idle_s": IDLE_S if job.limits.own_s is None else job.limits.own_s,
@@ -435,7 +434,7 @@ def describe_job(job: Job) -> dict[str, object]:
 
 
 def _round_up(size: int) -> int:
-    """Round to a power of two: a zygote prepares, and keeps, the steps for each set of limits that it has met."""
+    """Round up to a power of two. A zygote prepares steps for each set of limits, so there should be few sets."""
     return 1 << size.bit_length() if size > BOX_MB * MB else 0
 
 
@@ -445,7 +444,9 @@ def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execu
     longest = max(os.fstat(stdout).st_size, os.fstat(stderr).st_size)
     if (limit := _LIMIT_ENDS.get(report["ended_by"] or "")) is not None:
         end = limit
-    elif longest >= max_bytes:  # The signal for too much output does not end the first process of a pid namespace.
+    elif (
+        longest >= max_bytes
+    ):  # SIGXFSZ, the signal for too much output, does not end the first process of a pid namespace.
         end = ProgramEnd.OUTPUT_LIMIT
     else:
         end = ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED
@@ -463,7 +464,7 @@ def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execu
 
 
 def _anonymous_file(content: bytes) -> int:
-    """Return the descriptor of a file without a name. Unlike a pipe it needs no pumping and is never full."""
+    """Return the descriptor of a file in memory. Unlike a pipe, it is never full."""
     descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
     # The file's position stays at the start, for the process that reads it.
     if os.pwrite(descriptor, content, 0) != len(content):
@@ -472,12 +473,12 @@ def _anonymous_file(content: bytes) -> int:
 
 
 def _read_file(descriptor: int, max_bytes: int) -> bytes:
-    """Return the content from the start, at most `max_bytes` of it."""
+    """Return the first `max_bytes` of a file."""
     return os.pread(descriptor, min(os.fstat(descriptor).st_size, max_bytes), 0)
 
 
 class WorkFolder:
-    """A working folder on disk that this process holds by a lock."""
+    """A working folder on disk, locked by this process."""
 
     def __init__(self) -> None:
         self.path = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-")
@@ -485,16 +486,16 @@ class WorkFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def remove(self) -> None:
-        """Remove the folder with all that has been put there."""
+        """Remove the folder with its content."""
         _remove_folder(self.path)
 
     def forget(self) -> None:
-        """Let go of the folder. In a forked copy of this process it belongs to the original, which keeps the lock."""
+        """Close this copy of the lock. In a forked copy of this process the folder belongs to the original."""
         os.close(self._lock)
 
 
 def remove_abandoned() -> None:
-    """Remove every folder of this kind that is no longer locked."""
+    """Remove the working folders of processes that have ended, which are no longer locked."""
     for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime < JUST_MADE_S:
@@ -518,7 +519,7 @@ _LOCK = threading.Lock()
 
 
 def sandbox(kind: Kind | None = None) -> Sandbox:
-    """Return the shared sandbox of a kind. Raises SetupError, with reasons, where the machine gives no such tier."""
+    """Return the shared sandbox of a kind. Raises SetupError with the reasons if the machine allows no such tier."""
     kind = kind or Kind()
     with _LOCK:
         if kind not in _SHARED:
@@ -536,18 +537,18 @@ def close_all() -> None:
 
 
 def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
-    """Return for each tier why this machine does not give it, or None."""
+    """Return for each tier the reason that this machine does not allow it, or None if it does."""
     return {tier: _find_obstacle(tier, Kind(python=python)) for tier in Tier}
 
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
-    """Return why this machine does not give a tier, or None if it does."""
+    """Return the reason that this machine does not allow a tier, or None if it does."""
     with contextlib.closing(Sandbox(kind, tier, 1)) as box:
         return box.find_obstacle()
 
 
 def _tier_from_environment() -> Tier | None:
-    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError if it names none."""
+    """Return the tier that `TRUEGOLD_SANDBOX` selects, or None. Raises ConfigError for an unknown tier."""
     name = os.environ.get(VARIABLE, "").strip() or "auto"
     if name not in (*Tier, "auto"):
         raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.")
@@ -578,7 +579,7 @@ def _open(kind: Kind) -> Sandbox:
 
 @cache
 def _machine_allows(tier: Tier) -> bool:
-    """Return whether programs of the plain interpreter, with no toolchains and packages, can run in a tier."""
+    """Return whether programs of the plain interpreter, without toolchains and packages, can run in a tier."""
     return _find_obstacle(tier, Kind(python=getattr(sys, "_base_executable", None) or sys.executable)) is None
 
 

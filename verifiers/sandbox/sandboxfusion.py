@@ -1,18 +1,20 @@
-"""Runs programs in a service, SandboxFusion (github.com/bytedance/SandboxFusion), by `POST /run_code`.
+"""Runs programs in the service SandboxFusion (github.com/bytedance/SandboxFusion), by `POST /run_code`.
 
     SandboxFusion("http://localhost:8080").prepare(Program("cpp", source), Limits(cpu_s=2)).run(b"3 4\\n")
 
-- It bounds time by the wall clock alone: a program gets three times its CPU limit and 2 s, since the clock also runs
-  while other programs have the cores, and ends in WALL_LIMIT.
-- It bounds memory by address space, for the languages whose runtimes start under such a bound (`BOUND_MEMORY`).
-- It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT.
-- It compiles at every run. Where a language is compiled, `compiled` comes from a run of its own that is cut short.
-- Its default deployment runs programs with its own rights and network. Isolation is the service's business.
+The service differs from the local sandbox:
 
-Trouble with the service is a `SandboxError` of one line that names its address without credentials. A request is
-repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its Retry-After) and
-5xx, and replies whose `status` is neither Success nor Failed; not after a time-out, since the service is still at work
-on the first one. The number of requests in flight is bounded on this side, where waiting costs nothing.
+- It limits wall time and not CPU time. A program gets three times its CPU limit and 2 s more, since other programs may
+  use the cores meanwhile. Beyond that the end is WALL_LIMIT.
+- It limits memory by address space. This is used only for languages whose runtimes start under it (`BOUND_MEMORY`).
+- It keeps the first MiB of stdout. If that much comes back, the end is OUTPUT_LIMIT.
+- It compiles at every run. For compiled languages, `compiled` comes from a first run that is cut short.
+- Its default deployment runs programs with its own rights and network. The service is responsible for isolation.
+
+Errors of the service raise SandboxError with one line that names its address without credentials. A request is retried
+after refused connections, statuses 429 and 5xx, and replies whose `status` is neither Success nor Failed. Pauses grow,
+are jittered, and last at least as long as Retry-After asks. A request is not retried after a timeout, since the service
+is still working on it. The number of concurrent requests is limited here, where waiting costs nothing.
 """
 
 from __future__ import annotations
@@ -46,13 +48,13 @@ LANGUAGES = {
     "kotlin": "kotlin_script",
     "r": "R",
 }
-"""truegold's names and the service's."""
+"""The service's name of each language."""
 
 COMPILED = frozenset({"cpp", "java", "go", "rust", "kotlin", "scala", "swift"})
-"""Languages with a compile stage. What the others do first (TypeScript, C#) is part of their run."""
+"""Languages with a separate compile stage. TypeScript and C# are compiled as part of their run."""
 
 BOUND_MEMORY = frozenset({"python", "cpp", "rust", "php", "bash", "ruby", "perl", "lua", "r"})
-"""The others reserve address space that they never use, and would not start within a bound on it."""
+"""Languages that start under a limit on address space. The others reserve addresses that they never use."""
 
 CAPTURED_BYTES = 2**20
 """Bytes of an output that the service keeps."""
@@ -60,42 +62,42 @@ CAPTURED_BYTES = 2**20
 WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
 
 CHECK_S = 0.1
-"""How long a program runs that was only to be compiled."""
+"""Seconds that a program runs when it is only meant to be compiled."""
 
 QUEUE_S = 60.0
-"""Seconds for a request besides compiling and running, most of them in the service's own queue."""
+"""Seconds for a request in addition to compiling and running: mostly for the service's queue."""
 
 STDERR_BYTES = 2**14
 
 IN_FLIGHT = 16
-"""Requests at one time, of one process. More of them time out while they wait for the service's cores."""
+"""Concurrent requests of one process. More would time out while they wait for the service's cores."""
 
 ATTEMPTS = 4
 BACKOFF_S, JITTER = 0.5, (0.75, 1.25)
-"""The first pause between two attempts; each further one is twice as long, about."""
+"""The first pause between two attempts, which doubles every time, and the range of its random factor."""
 
 MAX_PAUSE_S = 60.0
-"""A service that asks for a longer pause has failed. Stops a Retry-After of a day from stopping a run for a day."""
+"""The longest Retry-After that is respected. A longer one counts as a failure and stops the run at once."""
 
 CONNECT_S = 10.0
 
 MAX_REPLY_BYTES = 64 * 2**20
-"""A longer reply is not read. Stops a service without a bound on output from filling this process's memory."""
+"""Bytes of a reply that are read. Stops a service without a limit on output from filling this process's memory."""
 
 SHOWN_CHARS = 200
-"""Characters that an error shows of a text from outside. Stops a page of HTML, or an output, from filling a report."""
+"""Characters of the service's texts in an error message. Stops a page of HTML from filling a report."""
 
 _sleep = time.sleep
 
 _KILLED = int(signal.SIGKILL)
 _CUT_INSIDE_A_CHARACTER = re.compile(rb"\[DecodeError\] 'utf-8' codec can't decode.*unexpected end of data", re.DOTALL)
-"""How an output comes back that was cut inside a character."""
+"""The output that the service returns when it cuts an output inside a character."""
 _NOT_FOUND = 127
-"""A shell's exit status for a command that does not exist."""
+"""The exit status by which a shell reports a missing command."""
 
 
 class Trouble(Exception):
-    """One attempt failed; another one may help, after a pause, where it is repeatable."""
+    """One attempt failed. If `repeatable`, another attempt after a pause may succeed."""
 
     def __init__(self, message: str, repeatable: bool = False, retry_after_s: float = 0.0) -> None:
         super().__init__(message)
@@ -104,10 +106,10 @@ class Trouble(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SandboxFusion:
-    """Implements `Backend`. Raises ConfigError if `url` is not an http(s) address."""
+    """A service that runs programs. Implements `Backend`. Raises ConfigError if `url` is not an http(s) address."""
 
     url: str = field(repr=False)
-    """The service, with or without /run_code, and with credentials if it wants any."""
+    """The address, with or without /run_code, and with credentials if the service needs them."""
     local: Local = field(default_factory=Local, repr=False)
     """The sandbox for test code and the programs of the tests."""
 
@@ -125,16 +127,16 @@ class SandboxFusion:
 
     @property
     def tier(self) -> str:
-        """The tier as verdicts name it."""
+        """The name of the tier in verdicts."""
         return "remote"
 
     @property
     def address(self) -> str:
-        """The address as messages show it, without credentials and query."""
+        """The address for messages, without credentials and query."""
         return str(httpx.URL(self.url).copy_with(userinfo=b"", query=None, fragment=None)).rstrip("/")
 
     def prepare(self, program: Program, limits: Limits) -> RemoteProgram:
-        """Compile the program where its language is. Raises SandboxError if the service has no such language."""
+        """Make a program ready, compiling it if its language needs that. Raises SandboxError for unknown languages."""
         if program.language not in LANGUAGES:
             known = ", ".join(sorted(LANGUAGES))
             raise SandboxError(f"{self.address} runs no {program.language!r}, only {known}")
@@ -142,15 +144,15 @@ class SandboxFusion:
         return RemoteProgram(compiled, self, program, limits)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready on this machine: the service runs one program at a time."""
+        """Make a program ready on this machine, because the service cannot connect two programs."""
         return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
-        """Have the service compile and run a program once, for at most `run_s` seconds; returns the two stages."""
+        """Have the service compile and run a program once, for at most `run_s` seconds. Return both stages."""
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
             "language": LANGUAGES[program.language],
-            "code": program.source.encode("utf-8", "replace").decode(),  # JSON can smuggle in lone surrogates.
+            "code": program.source.encode("utf-8", "replace").decode(),  # JSON may contain lone surrogates.
             "stdin": stdin,
             "compile_timeout": compile_s,
             "run_timeout": run_s,
@@ -180,7 +182,7 @@ class RemoteProgram:
     limits: Limits
 
     def run(self, stdin: bytes) -> Execution:
-        """Run the program on an input. Raises SandboxError if that is not UTF-8."""
+        """Run the program on an input. Raises SandboxError if the input is not UTF-8."""
         address = self.backend.address
         try:
             text = stdin.decode()
@@ -195,12 +197,12 @@ class RemoteProgram:
 
 
 def _wall_s(cpu_s: float) -> float:
-    """Return the seconds on the clock after which a program with this CPU limit is ended."""
+    """Return the wall time, in seconds, for a program with this CPU limit."""
     return cpu_s * WALL_FACTOR + WALL_EXTRA_S
 
 
 def _post(url: str, content: bytes, timeout_s: float) -> dict[str, object]:
-    """Return the reply to a request. timeout_s bounds the time from one piece of it to the next."""
+    """Return the reply to a request. timeout_s limits the time between two pieces of the reply."""
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
     timeout = httpx.Timeout(timeout_s, connect=CONNECT_S, pool=None)
     body = bytearray()
@@ -226,7 +228,7 @@ def _post(url: str, content: bytes, timeout_s: float) -> dict[str, object]:
 
 
 def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
-    """Return the object that a reply holds. Raises Trouble if it holds none."""
+    """Return the object in a reply. Raises Trouble if there is none."""
     text = _one_line(body[: SHOWN_CHARS * 4].decode("utf-8", "replace"))
     if not response.is_success:
         wait = response.headers.get("retry-after", "").strip()
@@ -243,7 +245,7 @@ def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
 
 
 def _read_field(reply: Mapping[str, object], path: str, kind: type[Field], default: Field | None = None) -> Field:
-    """Return the value under a path (`run_result.status`), or the default. Raises Trouble for another type."""
+    """Return the value at a path (`run_result.status`), or the default. Raises Trouble if its type is wrong."""
     parent, _, key = path.rpartition(".")
     value = (_read_field(reply, parent, dict) if parent else reply).get(key)
     value = default if value is None else value
@@ -253,7 +255,7 @@ def _read_field(reply: Mapping[str, object], path: str, kind: type[Field], defau
 
 
 def _one_line(text: str) -> str:
-    """Return the beginning of a text from outside, on one line."""
+    """Return the beginning of a text of the service on one line."""
     return " ".join(text[: SHOWN_CHARS * 4].split())[:SHOWN_CHARS]
 
 
@@ -265,7 +267,7 @@ def _stages(reply: Mapping[str, object], limits: Limits) -> Stages:
 
 
 def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execution | None:
-    """Read one stage's result, or None if there was none. Output above the limit is cut off."""
+    """Return the result of one stage, or None if the stage did not run. Output beyond the limit is cut off."""
     if reply.get(stage) is None:
         return None
     stdout, stderr = (
@@ -287,7 +289,7 @@ def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execu
 
 
 def backend_of(spec: str, local: Local) -> SandboxFusion:
-    """Return the back end that `spec` names, with the one for test code. Raises ConfigError if it names none."""
+    """Return the back end that `spec` names. `local` runs its test code. Raises ConfigError for an unknown name."""
     kind, plus, url = spec.partition("+")
     if plus and kind == "sandboxfusion":
         return SandboxFusion(url, local=local)
@@ -298,7 +300,7 @@ def backend_of(spec: str, local: Local) -> SandboxFusion:
 
 
 _CLIENTS: dict[str, httpx.Client] = {}
-"""This process's connections to each service. In a forked copy they belong to the original."""
+"""Connections of this process to each service. A forked copy must not use them."""
 
 
 def _client(url: str) -> httpx.Client:

@@ -1,8 +1,8 @@
-"""Finds how programs in other languages than sandboxed Python are compiled and run on this machine.
+"""Finds compilers and interpreters of other languages than sandboxed Python on this machine.
 
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
-Command lines are those that judges of programming contests use. Not covered: packages of a language (npm, crates).
+The command lines are those of judges of programming contests. Not covered: packages of a language (npm, crates).
 """
 
 from __future__ import annotations
@@ -23,50 +23,50 @@ from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA
 from truegold.verifiers.sandbox.limits import Limits
 
 ASK_S = 20.0
-"""Seconds that a toolchain may take to say where it lives."""
+"""Seconds that a toolchain may take to print its version or folder."""
 
 JAVA_FILE = "Main.java"
 
 _INTERPRETED = tomllib.loads(files(__package__).joinpath("interpreters.toml").read_text(encoding="utf-8")).items()
-"""The languages whose programs are run by one command."""
+"""Languages whose programs one command runs without compiling."""
 
 _PUBLIC_CLASS = re.compile(r"\bpublic\s+(?:final\s+|abstract\s+)*class\s+(\w+)")
-"""`public final class Main`."""
+"""The declaration of a public class: `public final class Main`."""
 
 _MAIN_METHOD = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(")
-"""`static void main(`."""
+"""The declaration of a main method: `static void main(`."""
 
 _JAVA_VERSION = re.compile(r"(?:1\.)?(\d+)")
-"""The 17 of `openjdk 17.0.9 2023-10-17`, and the 8 of `java 1.8.0`."""
+"""The major version of Java: 17 of `openjdk 17.0.9 2023-10-17`, 8 of `java 1.8.0`."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Command lines, in which `{memory}` is the memory limit in megabytes and `{main}` the main class or file."""
+    """Command lines of a language. `{memory}` is the memory limit in MiB, `{main}` the main class or file."""
 
     compile: list[str] | None
-    """None for languages that are not compiled."""
+    """The command that compiles, or None for languages that are not compiled."""
     run: list[str]
     made: list[str] = field(default_factory=list)
-    """File patterns of what compiling makes and running needs."""
+    """File patterns of what the compiler makes and the program needs."""
     expose: list[str] = field(default_factory=list)
-    """Folders outside the system's own that the toolchain lives in."""
+    """Folders of the toolchain outside the system's folders, which programs have to see."""
     environment: Mapping[str, str] = field(default_factory=dict)
     make_ready: Callable[[], None] = lambda: None
-    """Work to be done once on a machine before the first program is compiled."""
+    """Work that is done once on a machine, before the first program is compiled."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """One language."""
+    """A language that programs can be written in."""
 
     name: str
     file: str
     """The file name of the source."""
     find: Callable[[], Toolchain | None]
-    """Looks for its toolchain on this machine."""
+    """Returns its toolchain on this machine, or None."""
     package: str = ""
-    """Debian's package to install where the toolchain is missing."""
+    """The Debian package that installs its toolchain."""
 
     @cache  # noqa: B019  (There is only a handful of languages, which live as long as the process.)
     def toolchain(self) -> Toolchain | None:
@@ -74,7 +74,7 @@ class Language:
         return self.find()
 
     def file_for(self, source: str) -> str:
-        """Return what the source file has to be called: a public Java class has to be in a file of its name."""
+        """Return the name that the source file needs: a public Java class has to be in a file of its name."""
         return f"{java_class(source)}.java" if self.file == JAVA_FILE else self.file
 
     def text_of(self, source: str) -> str:
@@ -82,7 +82,7 @@ class Language:
         return without_package(source) if self.file == JAVA_FILE else source
 
     def command(self, argv: list[str], source: str, limits: Limits) -> list[str]:
-        """Fill in a command line of its toolchain."""
+        """Return a command line of its toolchain with `{memory}` and `{main}` filled in."""
         main = java_class(source) if self.file == JAVA_FILE else self.file
         return [part.format(memory=limits.memory_mb, main=main) for part in argv]
 
@@ -94,7 +94,7 @@ def available_toolchains() -> dict[str, Toolchain]:
 
 
 def _gnu(command: str, kind: str, standard: str, *libraries: str) -> Toolchain | None:
-    """Return a compiler of C or C++, unless it does not know the standard."""
+    """Return a compiler of C or C++, or None if it is missing or does not know the standard."""
     path, edition = shutil.which(command), f"-std={standard}"
     if path is None or _output_of([path, edition, "-x", kind, "-E", "-dM", os.devnull]) is None:
         return None
@@ -113,7 +113,7 @@ def _interpreted(path: str, *arguments: str) -> Toolchain:
 
 
 def _python(version: str, *commands: str) -> Toolchain | None:
-    """Return the first of `commands` that is a Python of this version, which a launcher of that name need not be."""
+    """Return the first of `commands` that is a Python of this version. A launcher named python2 need not be one."""
     ask = "import sys; print('%s %d' % (sys.executable, sys.version_info[0]))"
     for command in filter(None, map(shutil.which, commands)):
         path, _, major = (_output_of([command, "-c", ask]) or "").rpartition(" ")
@@ -123,14 +123,14 @@ def _python(version: str, *commands: str) -> Toolchain | None:
 
 
 def _java(version: int = 0) -> Toolchain | None:
-    """Return a Java of this version or a later one, which runs programs of an earlier one, not the other way round."""
+    """Return a Java of this version or a later one: a later Java runs programs of an earlier one."""
     compiler, runtime = shutil.which("javac"), shutil.which("java")
     if compiler is None or runtime is None:
         return None
     home = Path(compiler).resolve().parent.parent
     if version and _java_version(str(home / "bin" / "java")) < version:
         return None
-    # Small heaps of a collector without threads start fast. The archive of Java's own classes is in the home folder.
+    # Small heaps and a collector without threads start fast. Java's archive of its own classes is in the home folder.
     small = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
     compiler_options = [*(f"-J{option}" for option in small), "-encoding", "UTF-8"]
     return Toolchain(
@@ -138,18 +138,18 @@ def _java(version: int = 0) -> Toolchain | None:
         run=[str(home / "bin" / "java"), *small, "-Xss64m", "-Xmx{memory}m", "-ea", "-cp", ".", "{main}"],
         made=["*.class"],
         expose=[*_outside_system(str(home)), *map(str, Path("/etc").glob("java*"))],
-        # A program finds libraries next to itself by way of /proc, which does not exist there.
+        # Java finds the libraries next to itself through /proc, which the sandbox does not have.
         environment={"LD_LIBRARY_PATH": f"{home}/lib"},
     )
 
 
 def _rust() -> Toolchain | None:
     compiler = shutil.which("rustc")
-    # What is called rustc may be a launcher that needs a home folder; the compiler itself does not.
+    # `rustc` may be a launcher that needs a home folder. The compiler behind it needs none.
     home = _output_of([compiler, "--print", "sysroot"]) if compiler else None
     if home is None:
         return None
-    linker = ["-C", "link-arg=-fuse-ld=bfd"]  # Rust's own looks itself up in /proc.
+    linker = ["-C", "link-arg=-fuse-ld=bfd"]  # Rust's own linker reads /proc, which the sandbox does not have.
     return Toolchain(
         compile=[f"{home}/bin/rustc", "-O", "--edition", "2021", *linker, "-o", "main", "main.rs"],
         run=["./main"],
@@ -164,7 +164,7 @@ def _go() -> Toolchain | None:
     home = _output_of([tool, "env", "GOROOT"]) if tool else None
     if home is None:
         return None
-    # Without GOROOT it would look for itself in /proc.
+    # Without GOROOT, Go would look for itself in /proc.
     environment = {"GOROOT": home, "GO111MODULE": "off", "CGO_ENABLED": "0", "GOFLAGS": "-p=2"}
     path = f"{home}/bin/go"
     folder = go_cache_folder((_output_of([path, "env", "GOVERSION"]) or "").removeprefix("go"))
@@ -180,7 +180,7 @@ def _go() -> Toolchain | None:
 
 @cache
 def _java_version(runtime: str) -> int:
-    """Return the major version of a Java; 0 where it does not say."""
+    """Return the major version of a Java, or 0 if it prints none."""
     version = _JAVA_VERSION.search((_output_of([runtime, "--version"]) or "").partition("\n")[0])
     return int(version[1]) if version else 0
 
@@ -209,7 +209,7 @@ LANGUAGES = {
 
 
 def java_class(source: str) -> str:
-    """Return the class to run: the public one, else the one with a main method, else Main."""
+    """Return the class to run: the public class, else the class with a main method, else Main."""
     if public := _PUBLIC_CLASS.search(source):
         return public[1]
     main = _MAIN_METHOD.search(source)
@@ -218,12 +218,12 @@ def java_class(source: str) -> str:
 
 
 def _outside_system(folder: str) -> list[str]:
-    """Return the folder, unless it is among the system's own, which every program sees."""
+    """Return a list with the folder, or an empty list for a folder of the system, which every program sees."""
     return [] if folder in {"/", "/usr"} or folder.startswith(("/usr/", "/bin")) else [folder]
 
 
 def _output_of(command: list[str]) -> str | None:
-    """Return what a command prints, or None if that is nothing, or where it fails."""
+    """Return the output of a command, or None if it fails or prints nothing."""
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=True)
     except (OSError, subprocess.SubprocessError):
