@@ -63,7 +63,7 @@ JUST_MADE_S = 60.0
 TESTS = "tests"
 """The group of zygotes for jobs that run test code and need no packages."""
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
-"""Packages with zygotes of their own, which load no other package."""
+"""Packages that programs get in zygotes without the other packages."""
 PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 """Roles that zygotes of the group `plain` can play."""
 JOBS_PER_CORE = 4

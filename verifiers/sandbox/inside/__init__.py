@@ -1,12 +1,12 @@
-"""Runs in the sandbox's processes: standard library only, relative imports only, loaded as one folder.
+"""Code that runs inside the sandbox's processes. It uses only the standard library and relative imports.
 
-    confine        locks a process in and watches it; the zygote that every job is forked from
-    preload        the modules that are loaded before the fork
-    roles          what a forked process can be asked to do
+    confine        confines and supervises processes, and forks one for each job (the zygote)
+    preload        modules that are loaded before the fork
+    roles          the work that a forked process can be given
     program        the program under test as a module
-    test_code      reads, runs and reports test code
-    test_session   tests in one process, the solution in another; only test code that is no plain data needs it
-    wire           how values cross the border between processes
+    test_code      reads test code, runs it and reports the outcomes
+    test_session   runs tests in one process and the solution in another, for test code that is not plain data
+    wire           encodes values that pass between processes
 
-Each module that is loaded here, and each object that a job touches, costs every job time.
+Each module that is loaded here, and each object that a job touches, makes every job slower.
 """

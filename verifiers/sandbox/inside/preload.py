@@ -1,10 +1,10 @@
-"""The modules that a zygote loads before it forks.
+"""Modules that a zygote loads before it forks.
 
-Each loaded module makes every fork dearer (a megabyte, and the files of a package, take 0.04 ms and more); each missing
-one makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use, and
-loads others once a program names them (`LOADED_WHEN_NAMED`); they stay loaded. Packages, and what runs test code, take
-so much that their jobs get zygotes of their own (`pool.group_of`): else every job after one that imports sympy would
-cost four times as much.
+Each loaded module makes every fork slower (a megabyte, and the files of a package, take 0.04 ms and more). Each missing
+module makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use. It
+loads others once a program names them (`LOADED_WHEN_NAMED`), and they stay loaded. Packages, and modules that run test
+code, are so large that their jobs get separate zygotes (`pool.group_of`). Otherwise, after one job that imports sympy,
+every later job would cost four times as much.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PRELOADED = """
 bisect collections contextlib copy functools heapq itertools json linecache math operator re string threading time
 traceback types typing
 """.split()
-"""The modules that programs import all the time; a job finds them loaded."""
+"""Modules that most programs import. Every job finds them loaded."""
 
 LOADED_WHEN_NAMED = frozenset(
     """
@@ -34,28 +34,28 @@ PACKAGES = frozenset({"networkx", "numpy", "pandas", PYTEST, "scipy", "sympy"})
 """Packages that are loaded before the fork once a program has named them."""
 
 PLAIN = "plain"
-"""The group of zygotes that loads no packages, and nothing of what runs test code (`pool.group_of`)."""
+"""The group of zygotes without packages and without modules that run test code (`pool.group_of`)."""
 
 ANY_PACKAGE = "any"
-"""The group of zygotes that load all named packages."""
+"""The group of zygotes that load any named package."""
 
 _SEED = 0
-"""The seed of `random` and numpy's generator in every process that was forked after a program named them."""
+"""The seed of `random` and of numpy's generator in every forked process, if they are loaded."""
 
 
 def preload() -> None:
-    """Load the modules that programs use, before the process gives up its rights."""
+    """Load the modules that most programs use, before the process is confined."""
     for name in PRELOADED:
         _load(name)
     freeze()
 
 
 def load_warm(names: Iterable[str]) -> None:
-    """Load further modules; names that are in neither list are left alone."""
+    """Load further modules. Names that are in neither list are ignored."""
     for name in names:
         if name in LOADED_WHEN_NAMED or name in PACKAGES:
             _load(name)
-    # Other modules load `random` too: numpy, statistics, tempfile.
+    # `random` may be loaded by numpy, statistics or tempfile.
     if "random" in sys.modules:
         sys.modules["random"].seed(_SEED)
     if "numpy" in sys.modules:
@@ -63,7 +63,7 @@ def load_warm(names: Iterable[str]) -> None:
 
 
 def freeze() -> None:
-    """Keep the garbage collector off what is loaded: its first run in a job would copy every page of that."""
+    """Exclude loaded objects from garbage collection, whose first run in a job would copy all their pages."""
     gc.collect()
     gc.freeze()
 
@@ -71,6 +71,6 @@ def freeze() -> None:
 def _load(name: str) -> None:
     if name in sys.modules:
         return
-    # A package may be missing, or fail in its own way where there is no home folder; then the program finds out.
+    # A package may be missing or fail without a home folder. Then the program that imports it gets the error.
     with contextlib.suppress(Exception):
         importlib.import_module(name)

@@ -1,10 +1,10 @@
-"""The program under test as a module, and the expressions that name what is in it.
+"""The program under test as a module, and expressions that name its functions.
 
     namespace = load("from typing import *", "class Solution: ...")
-    look_up(namespace, "Solution().twoSum")     the bound method; it is walked, not evaluated
+    look_up(namespace, "Solution().twoSum")     the bound method, found by attributes and calls without `eval`
 
-Prelude and program run in one namespace, that of the module `solution`; `import solution` and pickles find it. Its
-`__name__` is "solution", so that what a program does when it is run as a script, such as reading input, is left out.
+Prelude and program run in the namespace of the module `solution`, so that `import solution` and pickles find it.
+Because its `__name__` is "solution", code for running it as a script, such as reading input, is skipped.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SHOWN_CHARS = 500
 
 
 class NotDefined(LookupError):
-    """The program has nothing under this name."""
+    """The program does not define this name."""
 
 
 def load(prelude: str, program: str) -> dict[str, Value]:
-    """Run both and return their namespace. What they raise, `SystemExit` too, passes through."""
+    """Run prelude and program and return their namespace. Their exceptions pass through, `SystemExit` too."""
     module = ModuleType(MODULE)
     module.__file__ = PROGRAM_FILE
     sys.modules[MODULE] = sys.modules["__main__"] = module
@@ -40,13 +40,16 @@ def load(prelude: str, program: str) -> dict[str, Value]:
 
 
 def run_source(source: str, file: str, namespace: dict[str, Value]) -> None:
-    """Run source in a namespace; tracebacks name it `file` and show its lines."""
+    """Run source in a namespace. Tracebacks call it `file` and show its lines."""
     linecache.cache[file] = (partial(str, source),)
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 
 def look_up(namespace: Mapping[str, Value], expression: str) -> Value:
-    """Return what `NAME(.NAME|())*` stands for. Raises `NotDefined`, or what a call in it raises."""
+    """Return the value of an expression of the form `NAME(.NAME|())*`.
+
+    Raises NotDefined, or the exception of a call in it.
+    """
     first, *others = expression.replace("()", ".()").split(".")
     if first not in namespace:
         raise NotDefined(f"the program does not define {first!r}")
@@ -63,13 +66,13 @@ def look_up(namespace: Mapping[str, Value], expression: str) -> Value:
 
 def run_coroutine(coroutine: Coroutine[Value, Value, Value]) -> Value:
     """Run a coroutine to its end and return its result."""
-    import asyncio  # It takes as much memory as all else that is loaded, and few programs have coroutines.
+    import asyncio  # It takes as much memory as all other loaded modules, and few programs have coroutines.
 
     return asyncio.run(coroutine)
 
 
 def describe_error(error: BaseException) -> list[Value]:
-    """Return [type, message, line of the program or None]."""
+    """Return the type of an error, its message, and the line of the program or None."""
     line = last_line_in(PROGRAM_FILE, error)
     if line is None and isinstance(error, SyntaxError):
         line = error.lineno
@@ -81,7 +84,7 @@ def describe_error(error: BaseException) -> list[Value]:
 
 
 def last_line_in(file: str, error: BaseException) -> int | None:
-    """Return the line of the innermost frame of a file that the error passed through, or None if there is none."""
+    """Return the line of the innermost frame of a file in an error's traceback, or None."""
     line = None
     step = error.__traceback__
     while step is not None:
@@ -92,7 +95,7 @@ def last_line_in(file: str, error: BaseException) -> int | None:
 
 
 def class_finder(namespace: Mapping[str, Value], fields_of: Mapping[str, Value]) -> Callable[[str], type]:
-    """Return how a decoder finds the class for a name: the program's own, else one with just these fields."""
+    """Return a function that finds the class for a name: the program's class, or else one with the fields given."""
     plain_classes: dict[str, type] = {}
 
     def find_class(name: str) -> type:

@@ -1,15 +1,15 @@
-"""Runs the role that a forked process is given, on its payload.
+"""Runs the role of a forked process on its payload.
 
 main, script      run a program as `python program.py` would
 native            run a compiler or a program of another language
-calls             make calls of a program's functions and hand back what each returned
-serve, tests      the two partners of a test session (`test_session`): the solution and its tests
+calls             call functions of a program and return their results
+serve, tests      the two processes of a test session (`test_session`): the solution and its tests
 one_process       run a program and its tests in one process (`test_code`)
 
-`main` and `script` run a Python program on real files, with `__name__ == "__main__"`: `exit()`, threads, `atexit` and
-files that are flushed only when they are dropped all work. The interpreter is not taken down afterwards.
+`main` and `script` run a Python program on real files, with `__name__ == "__main__"`. `exit()`, threads, `atexit` and
+files that are flushed when they are dropped work. The interpreter is not shut down afterwards.
 
-`calls` loads the program, makes calls, and hands back what each returned:
+`calls` loads the program, makes calls and writes a line for each result:
 
     {"prelude": "", "program": "def add(a, b): return a + b", "codecs": {},
      "functions": ["add"], "calls": [[0, [1, 2], {}]]}
@@ -17,15 +17,17 @@ files that are flushed only when they are dropped all work. The interpreter is n
     {"loaded": true}          or {"load_error": [type, message, line]} and nothing else
     {"r": 3}                  or {"raised": [type, message, line]}, one for each call, in order
 
-Expected results never come here. A line is written as soon as its call is over, so that a program that crashes or hangs
-loses nothing. A function that is not there gives a line {"missing": name}, and each call of it has raised a NameError.
-With `"in_place": 0` the result is that argument. A coroutine is run to its end, and iterators are read to theirs.
+Expected results never come here. A line is written as soon as its call is over, so that a later crash or hang loses no
+result. A missing function gives a line {"missing": name}, and a NameError for each call of it. With `"in_place": 0` the
+result is the first argument after the call. Coroutines are run to their end, and iterators are read to theirs.
 
-`native` puts files into the box, runs one command there, and hands back the files that it made in the same form:
+`native` writes files into the working folder, runs one command there, and returns the files that it made in the same
+form:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
-The command runs below this process, which is the first of the pid namespace and reaps what is left behind.
+The command is a child of this process. As the first process of the pid namespace, this process also reaps the processes
+that the command leaves behind.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ FILE_NAME = "solution.py"
 
 
 def run_main(payload: bytes) -> None:
-    """Run the source that is the payload, in UTF-8."""
+    """Run the source code that is the payload, in UTF-8."""
     os._exit(_run(payload.decode("utf-8", "surrogatepass"), []))
 
 
@@ -83,12 +85,12 @@ def _run(source: str, arguments: list[str]) -> int:
     sys.argv = [FILE_NAME, *arguments]
     linecache.cache[FILE_NAME] = (partial(str, source),)
     status = _execute(source, module.__dict__)
-    del module  # The program's names live as long as sys.modules knows it, as at the real end.
+    del module  # As in Python, the program's names live until sys.modules drops the module.
     return _finish(status)
 
 
 def _execute(source: str, namespace: dict[str, Value]) -> int:
-    """Run source in a namespace and return the exit status that Python would give."""
+    """Run source in a namespace and return the exit status that Python would return."""
     try:
         exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
     except SystemExit as leaving:
@@ -100,7 +102,10 @@ def _execute(source: str, namespace: dict[str, Value]) -> int:
 
 
 def _finish(status: int) -> int:
-    """Do what Python does at its end: wait for threads, run exit functions, drop the program, flush files."""
+    """Do what Python does at exit: wait for threads, run exit functions, drop the program, flush files.
+
+    Return the exit status, which is 120 if flushing failed.
+    """
     try:
         if threading.active_count() > 1:
             threading._shutdown()  # type: ignore[attr-defined]
@@ -109,10 +114,10 @@ def _finish(status: int) -> int:
     except BaseException as error:
         _print_error(error)
     is_flushed = _flush()
-    # Files that were put in the place of stdout or never closed are flushed as they go, with the program's names.
+    # Dropping the program's names flushes files that replaced stdout or were never closed.
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     sys.modules.pop("__main__", None)
-    # A whole collection touches pages all over the interpreter, and most programs have nothing that is so old.
+    # A full collection touches pages all over the interpreter, and most programs have no objects that old.
     gc.collect(2 if gc.get_objects(generation=2) else 1)
     return status if _flush() and is_flushed else status or 120
 
@@ -146,7 +151,7 @@ def _flush() -> bool:
 
 
 def run_calls(payload: bytes) -> None:
-    """Make the calls of the payload, a line of JSON."""
+    """Make the calls of the payload, a line of JSON, and write their results."""
     request = from_json(payload, len(payload))
     codecs = {**KNOWN_CODECS, **request["codecs"]}
     try:
@@ -193,17 +198,17 @@ def _find_function(namespace: dict[str, Value], expression: str) -> Callable[...
 
 
 NOT_STARTED = 127
-"""The exit status of a command that could not be started, as shells have it."""
+"""The exit status of a command that could not be started, as in shells."""
 
 MAX_COLLECTED_BYTES = 64 * 2**20
-"""Stops a program that blows up while it is compiled from filling the memory of the parent."""
+"""The largest file that is returned. Stops a huge binary from filling the parent's memory."""
 
 PIPED_BYTES = 4096
-"""Bytes that every pipe takes while it is not read. Most can be made to take a megabyte."""
+"""Bytes that every pipe holds without a reader. Most pipes can be enlarged to a megabyte."""
 
 
 def run_native(payload: bytes) -> None:
-    """Run the command; this process ends as the command did."""
+    """Run the command of the payload and exit with its status."""
     head, _, contents = payload.partition(b"\n")
     request = json.loads(head)
     _write_files(request["files"], contents)
@@ -214,7 +219,7 @@ def run_native(payload: bytes) -> None:
     if code == 0 and request["collect"]:
         _hand_back(request["collect"])
     if code < 0:
-        # Shells say it this way; the first process of a namespace cannot end itself by a signal.
+        # Shells report a signal in this way. The first process of a namespace cannot end itself by a signal.
         os._exit(128 - code)
     os._exit(code)
 
@@ -230,7 +235,7 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
 
 
 def _make_stdin_a_pipe() -> None:
-    """Put a pipe in the place of the file that stdin is, so that what is read of it is gone; a long one stays."""
+    """Replace a file as stdin by a pipe, so that input can be read only once. Input too long for a pipe stays a file."""
     if not stat.S_ISREG(os.fstat(0).st_mode):
         return
     reading, writing = os.pipe()
@@ -264,7 +269,7 @@ def _run_command(argv: list[str], environment: dict[str, str]) -> int:
 
 
 def _hand_back(names: list[str]) -> None:
-    """Hand back the files of these names; `*.class` stands for every file that ends so."""
+    """Return the files with these names. `*.class` stands for all files with that ending."""
     endings = tuple(name[1:] for name in names if name.startswith("*"))
     made = [path for path in sorted(os.listdir()) if path in names or path.endswith(endings)]
     contents = {path: _read(path) for path in made}
@@ -282,20 +287,22 @@ def _read(name: str) -> bytes:
 Role = Callable[[bytes], None]
 
 _OWN_ROLES: Mapping[str, Role] = {"main": run_main, "script": run_script, "native": run_native, "calls": run_calls}
+"""Roles that need no further modules."""
 _LOADED_ROLES = {
     "serve": ("test_session.serve", "run_serve"),
     "tests": ("test_session.tests", "run_tests"),
     "one_process": ("test_code.test_run", "run_in_one_process"),
 }
+"""The module and function of each role that is loaded only in zygotes that need it."""
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return what jobs of a group (`pool.group_of`) can be asked to do; what only others need would cost them."""
+    """Return the roles of a group (`pool.group_of`). Roles of other groups would make its jobs slower."""
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]
     if PYTEST in group or group == ANY_PACKAGE:
-        with suppress(ImportError):  # Where it is missing, tests that need it say so.
+        with suppress(ImportError):  # If pytest is missing, tests that need it report that.
             import_module(f"{package}.test_code.pytest_run").session()
     loaded = {
         role: getattr(import_module(f"{package}.{module}"), function)

@@ -1,16 +1,17 @@
-"""Takes from a process everything that it no longer needs, before it runs an untrusted program.
+"""Takes rights away from a process before it runs an untrusted program.
 
 A zygote enters a tier once, for all its jobs:
 
-    full        own user, mount, pid, network, IPC and UTS namespaces; a root folder with the interpreter only; Landlock
-                where the kernel has it; seccomp
+    full        separate user, mount, pid, network, IPC and UTS namespaces; a root folder with only the interpreter and
+                the system; Landlock if the kernel has it; seccomp
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
 
-Each forked process then gives up its capabilities, the file system except for its box, its descriptors and most system
-calls, for good. The steps are prepared as C calls before the fork: each Python object that a forked process touches is
-a page that the kernel has to copy, and those copies are most of what a short job costs. Resource limits are set before
-the fork as well. Later `setrlimit` succeeds and does nothing, for programs that ask for a larger stack.
+Each forked process then gives up, for good, its capabilities, the file system except for its box, its descriptors and
+most system calls. These steps are prepared as C calls before the fork. The reason is speed: the kernel has to copy
+every page that a forked process touches, also for Python objects, and these copies are most of the cost of a short job.
+Resource limits are set before the fork too. After it, `setrlimit` succeeds and does nothing, for programs that ask for
+a larger stack.
 """
 
 from __future__ import annotations
@@ -31,54 +32,54 @@ from . import kernel, seccomp, view
 from .supervise import JobLimits
 
 MAX_OPEN_FILES = 256
-"""Stops a program that opens files until the machine has none left."""
+"""Files that a program may have open. Stops a program from opening files until the machine has none left."""
 
 ADDRESS_SLACK = 2**30
 """Addresses beyond the memory limit. Threads with large stacks, arenas and mapped files reserve more than they use."""
 
 SPARE_TASKS = 8
-"""Processes of the sandbox itself, which count towards the same limit."""
+"""Processes of the sandbox itself, which count towards the limit on tasks."""
 
 Step = Callable[[], int]
-"""A prepared call of the kernel; 0 is success."""
+"""A prepared kernel call. It returns 0 on success."""
 
 
 class User(NamedTuple):
-    """A user id that jobs get instead of root's."""
+    """A user that jobs become instead of root."""
 
     uid: int
     reads_interpreter: bool
-    """Whether this user can still import Python's modules."""
+    """Whether this user may still import Python's modules."""
 
 
 class Confinement(NamedTuple):
-    """The confinement that a zygote found possible, prepared once for all its jobs."""
+    """The confinement of a zygote, prepared once for all its jobs."""
 
     tier: str
     rulesets: tuple[int, ...] = ()
-    """Landlock's rule sets: one for each box, or a single one where the boxes are made for each job."""
+    """Landlock's rule sets: one for each box, or a single one if boxes are mounted for each job."""
     boxes: tuple[str, ...] = ()
-    """The working folder of each seat. Empty where mount namespaces give each job its own."""
+    """The working folder of each job slot. Empty if mount namespaces give each job its own folder."""
     box_links: Mapping[str, str] = MappingProxyType({})
-    """Links in /tmp, and what they lead to (`view.temporary_links`)."""
+    """Links in /tmp with their targets (`view.temporary_links`)."""
     counts_tasks: bool = False
-    """Whether the kernel's limit on a user's tasks counts those of this sandbox alone."""
+    """Whether the kernel's limit on a user's tasks counts only tasks of this sandbox."""
     user: User | None = None
     """The user that jobs become instead of root."""
     shared_user: bool = False
-    """Whether jobs run as an ordinary user, who has other processes."""
+    """Whether jobs run as an ordinary user, who may have other processes."""
     proc: int | None = None
-    """A /proc that shows the processes of jobs."""
+    """A descriptor of a /proc that shows the processes of jobs."""
     pid_namespace: int | None = None
-    """The pid namespace in which those of jobs are made."""
+    """The pid namespace below which each job gets its own."""
 
     @property
     def native(self) -> bool:
-        """Whether programs that start others can be held: the kernel has to count their tasks."""
+        """Whether programs that start others can be confined. For this the kernel has to count their tasks."""
         return self.counts_tasks or self.user is not None or self.shared_user
 
     def steps(self, seat: int, limits: JobLimits, native: bool, shared: bool) -> list[Step]:
-        """Return the calls that lock a process in, up to the filter. shared: whether it is in the first folder."""
+        """Return the calls that confine a process, up to the filter. shared: whether it uses the first job's folder."""
         seat = 0 if shared else seat
         if self.tier == "full":
             private = view.private_box_steps(limits["files_bytes"], self.box_links)
@@ -97,7 +98,7 @@ class Confinement(NamedTuple):
         return steps
 
     def task_limit(self, threads: int, native: bool) -> int | None:
-        """Return what to set as the limit on a user's tasks, or None if it would count, or bind, the wrong ones."""
+        """Return the limit on the user's tasks, or None if a limit would count or bind other processes."""
         if self.counts_tasks or (native and self.user is not None):
             return threads + SPARE_TASKS
         if native and self.shared_user:
@@ -106,7 +107,7 @@ class Confinement(NamedTuple):
 
 
 def _count_tasks(uid: int) -> int:
-    """Count the processes and threads that a user has now."""
+    """Return the number of processes and threads that a user has now."""
     total = 0
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -119,16 +120,16 @@ def _count_tasks(uid: int) -> int:
 
 
 def set_limits(limits: JobLimits, task_limit: int | None, native: bool, hard: bool = False) -> None:
-    """Set the resource limits of this process and those it forks. hard: whether they can never be raised again."""
+    """Set the resource limits of this process and its children. hard: whether they can never be raised again."""
     bounds = {
         resource.RLIMIT_FSIZE: max(limits["output_bytes"], limits["files_bytes"]),
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
-        # Virtual machines reserve far more addresses than they use.
+        # Virtual machines, such as Java's, reserve far more addresses than they use.
         resource.RLIMIT_AS: resource.RLIM_INFINITY if native else limits["memory_bytes"] + ADDRESS_SLACK,
     }
     if task_limit is not None:
         bounds[resource.RLIMIT_NPROC] = task_limit
-    if native and hard:  # The supervisor does not see all processes that it starts on every machine.
+    if native and hard:  # On some machines the supervisor does not see all processes that a native program starts.
         bounds[resource.RLIMIT_CPU] = math.ceil(limits["cpu_s"]) + 1
     for kind, bound in bounds.items():
         ceiling = resource.getrlimit(kind)[1]
@@ -138,7 +139,7 @@ def set_limits(limits: JobLimits, task_limit: int | None, native: bool, hard: bo
 
 def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
     """Return the filter that a process installs last, or None if the tier has none."""
-    if tier == "full":  # In a pid namespace of its own every job has the same process id.
+    if tier == "full":  # Every job is the first process of its pid namespace, with id 1.
         return seccomp.Filter(seccomp.assemble(1, native, alone=True))
     if tier == "container":
         return seccomp.Filter(seccomp.assemble(seccomp.INSTALLER_PID, native, truncate=kernel.guards_truncate()))
@@ -146,7 +147,7 @@ def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
 
 
 def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Filter | None) -> bool:
-    """Lock the forked process in and return whether that worked. descriptors: all that it has from then on."""
+    """Confine the forked process and return whether that worked. descriptors: all that it keeps."""
     for step in steps:
         if step() != 0:
             return False
@@ -157,43 +158,43 @@ def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Fil
 
 
 FIRST_UNUSED_UID = 1_000_000_000
-"""User ids from here on have no user."""
+"""User ids from here on belong to no user."""
 
 FIRST_HIGH_DESCRIPTOR = 20
-"""The sandbox's own descriptors are from here on; what comes for a job lies below, what a job sees below 5."""
+"""Descriptors of the sandbox itself start here. Those of a request are lower, and those that a job sees are below 5."""
 
 
 class NotPossible(Exception):
-    """This machine does not give the tier; the text says which step failed."""
+    """This machine does not allow the tier. The text says which step failed."""
 
 
 def die_with(parent: int) -> None:
-    """Make this process die with the one that started it."""
+    """Make this process end with its parent."""
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def enter_tier(control: socket.socket, options: dict[str, Any]) -> Confinement:
-    """Enter the tier of the options. Raises NotPossible and OSError if this machine does not give it."""
+    """Enter the requested tier. Raises NotPossible and OSError if this machine does not allow it."""
     return _enter_full(control, options) if options["tier"] == "full" else _enter_shared(options)
 
 
 def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
-    """Enter the tier `full`: namespaces of its own, in which a program finds the interpreter and a box."""
+    """Enter the tier `full`: namespaces in which a program finds only the interpreter, the system and a box."""
     _check_filter_possible()
     parent = os.getppid()
     paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
     proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     if os.geteuid() == 0 and _can_unshare(kernel.CLONE_NEWNS):
-        # As root the view is built first: it may lead through folders that the unprivileged user could not enter.
+        # Root builds the view first, because it may lead through folders that the unprivileged user may not enter.
         view.enter_root(view.build_root(paths))
         _become_user(FIRST_UNUSED_UID + os.getpid())
         _enter_namespaces(proc)
     else:
         _enter_namespaces(proc)
         view.enter_root(view.build_root(paths))
-    die_with(parent)  # The kernel forgets it when a process changes its user.
+    die_with(parent)  # The kernel drops this setting when a process changes its user.
     kernel.call("sethostname", b"sandbox", ctypes.c_size_t(len(b"sandbox")))
     child = os.fork()  # The child is the first process of the new pid namespace.
     if child:
@@ -214,7 +215,7 @@ def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
 
 
 def _enter_shared(options: dict[str, Any]) -> Confinement:
-    """Enter a tier without namespaces: `container` has Landlock, seccomp and a user id of its own."""
+    """Enter a tier without namespaces. `container` uses Landlock, seccomp and an unused user id."""
     tier, boxes = options["tier"], tuple(options["boxes"])
     user, rulesets = None, tuple[int, ...]()
     if tier != "weak":
@@ -239,7 +240,7 @@ def _check_filter_possible() -> None:
 
 def _enter_namespaces(proc: int) -> None:
     uid, gid = os.geteuid(), os.getegid()
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Otherwise the kernel keeps the maps from one that changed its user.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Otherwise a process that changed its user may not write its id maps.
     kernel.call("unshare", kernel.CLONE_NAMESPACES)
     _write(proc, "self/setgroups", "deny")
     _write(proc, "self/uid_map", f"1000 {uid} 1")
@@ -255,16 +256,16 @@ def _can_unshare(namespace: int) -> bool:
 
 
 def _become_user(uid: int) -> None:
-    """Give up root for a user id of its own, so that limits on a user's tasks are this sandbox's alone."""
+    """Replace root by a user id that no other process has, so that limits on tasks count only this sandbox."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
 def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
-    """Return an unused user id, as limits on tasks do not bind root, or None if root may not change its user.
+    """Return an unused user id, or None if root may not change its user. Limits on tasks do not bind root.
 
-    The boxes become the user's, and stay open to root's group.
+    The boxes become that user's, and root's group keeps access to them.
     """
     uid = FIRST_UNUSED_UID + os.getpid()
     child = os.fork()

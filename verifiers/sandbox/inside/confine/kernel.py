@@ -1,11 +1,12 @@
-"""Makes the kernel calls by which a process locks itself in, as far as Python 3.11 has no function for them.
+"""Kernel calls by which a process confines itself, as far as Python 3.11 has no function for them.
 
-Every function raises OSError with the call's name where the kernel says no. They work on Linux only, on x86-64 and
-64-bit ARM; the module can be imported anywhere.
+Every function raises OSError with the call's name if the kernel refuses. They work only on Linux, on x86-64 and 64-bit
+ARM. The module can be imported anywhere.
 
-A rule set of Landlock says which folders a process may still open, for any user. It is made once and each job binds
-itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these (ABI
-4 and 6), not modes, owners and times, nor `truncate` before ABI 3: those are left to the seccomp filter.
+A rule set of Landlock lists the folders that a process may still open, for any user. It is made once, and each job
+binds itself to it. If the kernel supports it (ABI 4 and 6), the rule set also forbids TCP, signals to outside
+processes, and abstract sockets. It does not cover modes, owners and times, nor `truncate` before ABI 3. Those are left
+to the seccomp filter.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 CLONE_NAMESPACES = 0x7E020000
-"""A namespace of each kind: mount, cgroup, UTS, IPC, user, pid, network."""
+"""One namespace of each kind: mount, cgroup, UTS, IPC, user, pid, network."""
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
@@ -66,7 +67,7 @@ def call(function: str, *arguments: Any) -> None:
 
 
 def prctl(option: int, value: int = 0) -> None:
-    """Set one property of this process (prctl(2))."""
+    """Set a property of this process (prctl(2))."""
     call("prctl", option, ctypes.c_ulong(value), *_ZEROS)
 
 
@@ -77,7 +78,7 @@ def mount(source: str, target: str, kind: str | None = None, flags: int = 0, dat
 
 
 def make_read_only(target: str) -> None:
-    """Make a mount and all that are mounted below it read-only. Needs Linux 5.12."""
+    """Make a mount and all mounts below it read-only. Needs Linux 5.12."""
     attributes = struct.pack("=4Q", _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID, 0, 0, 0)
     system_call("mount_setattr", _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, attributes, len(attributes))
 
@@ -88,7 +89,7 @@ def detach(target: str) -> None:
 
 
 def pivot_into(new_root: str) -> None:
-    """Make `new_root`, a mount, the root folder of this process, and let go of the old one."""
+    """Make `new_root`, a mount, the root folder of this process, and detach the old root."""
     os.chdir(new_root)
     system_call("pivot_root", b".", b".")
     detach(".")
@@ -96,11 +97,11 @@ def pivot_into(new_root: str) -> None:
 
 
 def drop_capability_bounds() -> None:
-    """Make sure that no program which this process or its children start ever gains a capability."""
+    """Keep all programs that this process or its children start from ever gaining a capability."""
     for capability in range(_LAST_CAPABILITY + 1):
         try:
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # The kernel knows no more of them, or this process lacks the right to drop any: it holds none.
+        except OSError:  # The kernel has no further capability, or this process may drop none because it has none.
             return
 
 
@@ -115,26 +116,26 @@ def die_with_parent_step() -> Callable[[], int]:
 
 
 def step(function: str, *arguments: Any) -> Callable[[], int]:
-    """Return a function of the C library with its arguments; calling it leaves nothing to do in Python."""
+    """Return a prepared call of a function of the C library. Calling it runs no Python code."""
     return partial(getattr(_libc(), function), *arguments)
 
 
 def call_step(name: str, *arguments: Any) -> Callable[[], int]:
-    """Return `system_call` with its arguments, prepared like a `step`."""
+    """Return a prepared `system_call`, like a `step`."""
     return step("syscall", *_syscall_arguments(name, arguments))
 
 
 def fork() -> int:
-    """Fork; returns 0 in the child. Raises OSError if the kernel has no process to give.
+    """Fork and return the child's id, or 0 in the child. Raises OSError if the kernel has no process left.
 
-    What Python does around it is for processes with threads, touches a hundred pages and would seed `random` anew.
+    `os.fork` is slower: it touches a hundred pages for processes with threads, and reseeds `random`.
     """
     return _checked("fork", _locked_libc().fork())
 
 
 @cache
 def _locked_libc() -> ctypes.PyDLL:
-    """Return the C library, called without letting go of the interpreter."""
+    """Return the C library, whose functions are called without releasing the interpreter lock."""
     return ctypes.PyDLL(None, use_errno=True)
 
 
@@ -152,7 +153,7 @@ DEVICE = READ_FILE | WRITE_FILE | _IOCTL_DEVICE
 
 
 def landlock_version() -> int:
-    """Return the kernel's ABI version; 0 where it has no Landlock."""
+    """Return the kernel's Landlock version (ABI), or 0 without Landlock."""
     try:
         return system_call("landlock_create_ruleset", None, 0, _ASK_VERSION)
     except OSError:
@@ -169,12 +170,12 @@ def all_rights() -> int:
 
 
 def guards_truncate() -> bool:
-    """Return whether Landlock keeps programs from truncating files that they may not write."""
+    """Return whether Landlock protects read-only files from `truncate`."""
     return landlock_version() >= 3
 
 
 def make_ruleset(rules: Iterable[tuple[str, int]]) -> int:
-    """Return a descriptor of a rule set that leaves a process these rights only, on paths that exist."""
+    """Return a descriptor of a rule set that leaves a process only these rights. Missing paths are skipped."""
     abi = landlock_version()
     attributes = struct.pack("=Q", all_rights())
     if abi >= 4:
@@ -197,21 +198,21 @@ def make_ruleset(rules: Iterable[tuple[str, int]]) -> int:
 
 
 def restrict_step(ruleset: int) -> Callable[[], int]:
-    """Return a call that binds the process that makes it, and all it starts, to the rule set."""
+    """Return a call that binds the calling process and its children to a rule set."""
     return call_step("landlock_restrict_self", ruleset, 0)
 
 
 _ARM_NAMES, _X86_NAMES = ("aarch64", "arm64"), ("x86_64", "AMD64")
 _machine = os.uname().machine
 HAS_X32 = _machine in _X86_NAMES
-"""Whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
+"""Whether a high bit in the call number selects a second table of calls, the x32 ABI."""
 
 AUDIT_ARCH = {**dict.fromkeys(_X86_NAMES, 0xC000003E), **dict.fromkeys(_ARM_NAMES, 0xC00000B7)}.get(_machine)
-"""The constant by which a seccomp filter knows this architecture (linux/audit.h), or None for any other."""
+"""The constant of this architecture in seccomp filters (linux/audit.h), or None for other architectures."""
 
 
 def _read_calls() -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Return the numbers of the calls that this architecture has, and the calls of each class (`system_calls.txt`)."""
+    """Return the call numbers of this architecture and the calls of each class, from `system_calls.txt`."""
     with open(os.path.join(os.path.dirname(__file__), "system_calls.txt"), encoding="ascii") as file:
         words = " ".join(line for line in file if not line.startswith("#")).split()
     numbers: dict[str, int] = {}
@@ -233,7 +234,7 @@ CALL_NUMBERS, CALL_CLASSES = _read_calls()
 
 
 def call_number(name: str) -> int:
-    """Return the call's number here. Raises OSError if it is not known, or this architecture does not have it."""
+    """Return a call's number on this machine. Raises OSError if it is unknown or missing on this architecture."""
     if name not in CALL_NUMBERS:
         raise OSError(f"{_machine} has no system call {name} that is known here")
     return CALL_NUMBERS[name]

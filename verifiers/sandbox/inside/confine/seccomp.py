@@ -1,11 +1,11 @@
-"""The list of system calls that a sandboxed program may make; everything else fails with EPERM or ENOSYS.
+"""The system calls that a sandboxed program may make. All others fail with EPERM or ENOSYS.
 
-An allow-list, so that a call which a later kernel adds is denied from the start. Not on it, among others: sockets
-(`socketpair` works: asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
-keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces, pidfds. `kill` reaches the
-process itself alone; `fork` and `execve` exist for native programs only, threads for all.
+This is an allowlist, so a call that a later kernel adds is denied from the start. It lacks, among others, sockets
+(`socketpair` works, because asyncio needs it), ptrace and reading other processes' memory, SysV IPC and message queues,
+keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces and pidfds. `kill` reaches only
+the process itself. Only native programs may call `fork` and `execve`; all may start threads.
 
-The filter is classic BPF as in seccomp(2). The kernel does not run it for calls that pass with all arguments.
+The filter is classic BPF, see seccomp(2). The kernel does not run it for calls that are allowed with all arguments.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from collections.abc import Mapping, Sequence
 from . import kernel
 
 FIRST_NEW_CALL = 424
-"""The first number that all architectures share. Programs expect ENOSYS for later calls that a kernel lacks."""
+"""The first call number that all architectures share. Programs expect ENOSYS for later calls that are missing."""
 
 _AF_UNIX = 1
 _CLONE_THREAD = 0x00010000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
+"""Allowed: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
 _FCNTLS_DENIED = (8, 10, 15, 1024, 1025, 1026, 1036, 1038)
 """They signal any process of the user (SETOWN, SETSIG), lease and watch files, or write to inodes (RW_HINT)."""
 _FCNTL_LOCKS = (5, 6, 7, 36, 37, 38)
-"""The GETLK and SETLK family. Other jobs would see a lock on a shared file, so these succeed and do nothing."""
+"""GETLK, SETLK and their variants. They succeed and do nothing, since other jobs would see a lock on a shared file."""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
-"""Options that ask, name a thread or memory, set no_new_privs (set already) or choose huge pages."""
+"""Allowed: options that query, name a thread or memory, set no_new_privs (already set), or choose huge pages."""
 
 _EVICTIONS = (20, 21)
-"""MADV_COLD and MADV_PAGEOUT: what one job took out of the page cache the next one could read as a message. So
-`posix_fadvise` does nothing, and there is no `mincore`, nor reading with flags (RWF_NOWAIT)."""
+"""MADV_COLD and MADV_PAGEOUT. A job could send a message to a later job by removing pages from the page cache. For the
+same reason `posix_fadvise` does nothing, and `mincore` and reading with flags (RWF_NOWAIT) are denied."""
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
@@ -48,14 +48,14 @@ _SECCOMP_SET_MODE_FILTER = 1
 INSTRUCTION_BYTES = 8
 
 INSTALLER_PID = 0x7FFFFFF0
-"""Stands in a filter for the id of the process that will install it. No process has this id."""
+"""A placeholder in a filter for the id of the process that will install it. No process has this id."""
 
 Instruction = tuple[int, int, int, int]
 """An operation, the jump if it is true, the jump if it is false, and the operand."""
 
 
 def _argument(index: int, high: bool = False) -> int:
-    """Return where the low, or the high, half of a call's argument stands."""
+    """Return the position of the low or the high half of a call's argument."""
     return 16 + 8 * index + (4 if high else 0)
 
 
@@ -69,18 +69,18 @@ _PERMITTED, _FORBIDDEN, _MISSING = (
     _returning(_ERRNO | errno.ENOSYS),
 )
 _PRETENDED = _returning(_ERRNO)
-"""The call returns 0 and was never made."""
+"""The call is skipped and returns 0."""
 
 
 def _allow_one_of(
     argument: int, values: tuple[int, ...], denied: Instruction = _FORBIDDEN, permitted: Instruction = _PERMITTED
 ) -> list[Instruction]:
-    """Allow a call where the low half of an argument is one of `values`."""
+    """Return code that allows a call if the low half of an argument is one of `values`."""
     return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), denied, permitted]
 
 
 def _allow_fcntl() -> list[Instruction]:
-    """Allow commands but those denied, and pretend those that lock."""
+    """Return code that allows all commands except those denied, and skips those that lock."""
     denied = _jumps_past_next(_FCNTLS_DENIED)
     to_last = len(_FCNTL_LOCKS) + len(denied) + 1
     locks = [(_EQUAL, to_last - index, 0, command) for index, command in enumerate(_FCNTL_LOCKS)]
@@ -88,18 +88,18 @@ def _allow_fcntl() -> list[Instruction]:
 
 
 def _jumps_past_next(values: tuple[int, ...]) -> list[Instruction]:
-    """Compare with each value, and skip the instruction after these where one is equal."""
+    """Return comparisons with each value. If one is equal, the instruction after them is skipped."""
     return [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
 
 
 def _allow_null(argument: int, otherwise: Instruction) -> list[Instruction]:
-    """Allow a call where an argument, a pointer, is null."""
+    """Return code that allows a call if an argument, a pointer, is null."""
     low, high = _argument(argument), _argument(argument, high=True)
     return [(_LOAD, 0, 0, low), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, high), (_EQUAL, 0, 1, 0), _PERMITTED, otherwise]
 
 
 def _allow_threads(native: bool) -> list[Instruction]:
-    """Allow `clone` to make threads always, processes for native programs, and namespaces never."""
+    """Return code that lets `clone` make threads, and processes only for native programs, but never namespaces."""
     flags = (_LOAD, 0, 0, _argument(0))
     no_namespaces = (_ANY_BIT, 1, 0, kernel.CLONE_NAMESPACES)
     if native:
@@ -108,11 +108,11 @@ def _allow_threads(native: bool) -> list[Instruction]:
 
 
 def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool = True) -> bytes:
-    """Return the filter's code for a process whose id, as it sees it itself, is `pid`, or `INSTALLER_PID`.
+    """Return the code of a filter for the process with id `pid` in its own namespace, or `INSTALLER_PID`.
 
-    native: whether it may start other programs. alone: whether namespaces hide everybody else's processes and files:
-    then native programs may signal whom they see, and all may change modes, owners and times. truncate: whether
-    Landlock guards `truncate`, which else is denied.
+    native: whether the program may start other programs. alone: whether namespaces hide all other processes and files.
+    Native programs may then signal all processes they see, and all programs may change modes, owners and times.
+    truncate: whether Landlock guards `truncate`, which is denied otherwise.
     """
     signals = [_PERMITTED] if native and alone else _allow_one_of(0, (pid,))
     conditional: dict[str, list[Instruction]] = {
@@ -121,9 +121,9 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
         "tkill": [_PERMITTED if native and alone else _FORBIDDEN],
         "clone": _allow_threads(native),
         "fcntl": _allow_fcntl(),
-        # The cores of a process are the machine's business; for locks see `_FCNTL_LOCKS`.
+        # Choosing cores is left to the machine. For locks see `_FCNTL_LOCKS`.
         "flock": [_PRETENDED],
-        # Files have no attributes, which `shutil.copy2` asks for.
+        # Files seem to have no extended attributes, which `shutil.copy2` reads.
         **{name: [_PRETENDED] for name in ("flistxattr", "listxattr", "llistxattr")},
         "sched_setaffinity": [_PRETENDED],
         "fadvise64": [_PRETENDED],
@@ -148,7 +148,7 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
 
 
 def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
-    """Return what to do with every call number: the first number of each interval and the block that decides it."""
+    """Return the first call number of each interval and the block of code that decides its calls."""
     block_of = {kernel.CALL_NUMBERS[name]: block for name, block in blocks.items() if name in kernel.CALL_NUMBERS}
     intervals: list[tuple[int, list[Instruction]]] = []
     for call in range(max(*block_of, FIRST_NEW_CALL) + 2):
@@ -161,7 +161,7 @@ def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[
 
 
 def _search(intervals: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Return code that finds the interval of the loaded number, by halving: it is run for each number, in every job."""
+    """Return code that finds the interval of a call number by bisection. It is run for each number, in every job."""
     if len(intervals) == 1:
         return intervals[0][1]
     middle = len(intervals) // 2
@@ -177,7 +177,7 @@ class _FilterProgram(ctypes.Structure):
 
 
 class Filter:
-    """A filter ready to be installed, by the process whose id it is to hold."""
+    """A filter, ready to be installed by one process."""
 
     def __init__(self, code: bytes) -> None:
         self._code = ctypes.create_string_buffer(code, len(code))
@@ -187,7 +187,7 @@ class Filter:
         self._call = kernel.call_step("seccomp", _SECCOMP_SET_MODE_FILTER, 0, ctypes.byref(self._described))
 
     def install(self) -> int:
-        """Bind this process, and all it starts, for good; returns 0 where that worked. Needs no_new_privs."""
+        """Bind this process and all its children to the filter for good. Return 0 on success. Needs no_new_privs."""
         if self._pid_offsets:
             pid = os.getpid()
             for offset in self._pid_offsets:

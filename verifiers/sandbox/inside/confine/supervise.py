@@ -1,8 +1,8 @@
-"""Watches the processes of one job and ends them at their limits.
+"""Supervises the processes of one job and ends them at their limits.
 
-The main limit is on CPU time, of all processes of the job, including ended ones. Waiting has a separate limit: time
-counts as waiting if no process of the job can run. A process that waits for a core can run, so verdicts are the same on
-a busy machine. Memory is checked too, but the limit of the address space stops sudden growth.
+The main limit is on CPU time, of all processes of the job, including ended ones. Waiting has a separate limit. Time
+counts as waiting if no process of the job can run. A process that queues for a core can run, so verdicts are the same
+on a busy machine. Memory is checked too, but sudden growth is stopped by the limit on the address space.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 TICK_S = 0.02
-"""How often limits are looked at once a job has run for as long."""
+"""Seconds between two checks of the limits."""
 
 LEAVES_CORE_S = 0.1
-"""Once jobs have waited so long, others may have their core."""
+"""Seconds of waiting after which a job gives its core to another job."""
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-"""The unit of CPU times in /proc."""
+"""The unit of CPU times in /proc, in ticks per second."""
 
 MAX_ORPHANS = 10_000
-"""Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
+"""Processes that are killed after a job. Stops an endless race with a job that multiplies faster than it is killed."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""Sizes that the usage of a box is counted in; a thousand entries are the limit, as in a box that is mounted."""
+"""Sizes by which a box is measured. With this size of an entry, a thousand entries reach the limit of 64 MiB."""
 
 MAX_FOLDERS = 200
-"""How many folders of a box are looked into; one with more counts as endless."""
+"""Folders of a box that are measured. A box with more counts as endless."""
 
 ENDLESS = 2**50
 """The size of a folder that cannot be measured."""
@@ -41,7 +41,7 @@ PAGE_BYTES = resource.getpagesize()
 
 
 class JobLimits(TypedDict):
-    """Bounds of a job (`sandbox/limits.py`)."""
+    """Limits of a job (`sandbox/limits.py`)."""
 
     cpu_s: float
     idle_s: float
@@ -54,7 +54,7 @@ class JobLimits(TypedDict):
 
 
 class JobReport(TypedDict):
-    """How a job ended, and what it used."""
+    """The end of a job and the resources that it used."""
 
     ended_by: str | None
     code: int
@@ -65,24 +65,24 @@ class JobReport(TypedDict):
 
 
 class Watched:
-    """A watched process, and its end."""
+    """A supervised process, and later its report."""
 
     def __init__(self, pid: int, limits: JobLimits, native: bool = False) -> None:
         self.pid = pid
         self.limits = limits
         self.native = native
-        """Whether it starts further processes, which all count."""
+        """Whether it starts further processes. They all count towards its limits."""
         self.handle = -1
         self.started = self.looked = time.monotonic()
-        """`looked` is when its limits were last looked at."""
+        """`looked` is the time of the last check of its limits."""
         self.idle_s = 0.0
-        """How long no process of the request could run."""
+        """Seconds in which no process of the request could run."""
         self.cpu_s = 0.0
-        """The CPU time of all its processes at the last look. For killed processes there is no other measure."""
+        """CPU time of all its processes at the last check. Killed processes have no other measure."""
         self.ended_by: str | None = None
-        """Why it was ended from here: a limit, by its name in `execution.ProgramEnd`, busy or partner."""
+        """The reason that the supervisor ended it: a limit, by its name in `execution.ProgramEnd`, busy or partner."""
         self.report: JobReport | None = None
-        """The report on the process; None while it runs."""
+        """The report on the process, or None while it runs."""
 
     @property
     def running(self) -> bool:
@@ -91,10 +91,10 @@ class Watched:
 
 
 class Supervisor:
-    """Looks at processes and ends them.
+    """Checks the limits of processes and ends those that exceed one.
 
-    proc: a descriptor of a /proc that shows them, or None. boxes: working folders whose size nothing else limits.
-    groups: whether a job is ended and counted as a process group, because no namespace and no kernel limit does that.
+    proc: a descriptor of a /proc that shows them, or None. boxes: working folders without a limit on their size.
+    groups: whether jobs are ended and counted as process groups, for want of namespaces and kernel limits.
     """
 
     def __init__(self, proc: int | None, boxes: Sequence[str] = (), groups: bool = False) -> None:
@@ -104,7 +104,7 @@ class Supervisor:
         self._jobs: Sequence[Watched] = ()
 
     def watch(self, jobs: Sequence[Watched], leave_core: Callable[[], None]) -> None:
-        """Return when all are reaped. The last one's end is all's. leave_core: called once they have waited."""
+        """Return when all jobs have ended. When the last one ends, all end. leave_core: called once all have waited."""
         self._jobs = jobs
         has_left = False
         poll = select.poll()
@@ -114,7 +114,7 @@ class Supervisor:
         try:
             while any(job.running for job in jobs):
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
-                # It is unknown whether an ended job could run in its last tick, and most jobs are shorter.
+                # An ended job may have run in its last interval, which is usually its only one. It does not count.
                 self._add_idle_time([job for job in jobs if job.running and job.handle not in ended])
                 if not has_left and max(job.idle_s for job in jobs) > LEAVES_CORE_S:
                     has_left = True
@@ -142,7 +142,7 @@ class Supervisor:
         kill(job.pid)
 
     def _add_idle_time(self, running: Sequence[Watched]) -> None:
-        """Add the time since the last look to the waiting time, unless one of the jobs can run."""
+        """Add the time since the last check to the waiting time, unless one of the jobs can run."""
         if self._proc is None or not running:
             return
         could_run = any(self._can_run(self._proc, self._processes(job)) for job in running)
@@ -155,7 +155,7 @@ class Supervisor:
     def _processes(self, job: Watched) -> list[int]:
         if not job.native:
             return [job.pid]
-        # Without a namespace, processes that a job leaves behind become children of this process.
+        # Without a pid namespace, processes that a job leaves behind become children of this process.
         family = self._family(os.getpid())[1:]
         for partner in self._jobs:
             if partner is not job:
@@ -163,11 +163,11 @@ class Supervisor:
         return family
 
     def _broken_limit(self, job: Watched, seat: int) -> str | None:
-        """Return the name of a limit that a running job has passed."""
+        """Return the name of a limit that a running job has exceeded, or None."""
         limits, pids = job.limits, self._processes(job)
         cpu_s = sum(map(cpu_seconds, pids))
         if job.native:
-            # Children that these processes have waited for, and those' children, count as well.
+            # Ended children of these processes count too, and so do the children's ended children.
             cpu_s += self._sum(pids, _reaped_ticks) / TICKS_PER_S
         job.cpu_s = cpu_s
         if cpu_s > limits["cpu_s"]:
@@ -176,7 +176,7 @@ class Supervisor:
         waits_too_long = job.idle_s > limits["idle_s"] or cpu_s + job.idle_s > limits["own_s"]
         if waits_too_long or (runs_too_long and self._proc is None):
             return "wall_limit"
-        if runs_too_long:  # /proc shows that it has neither waited nor computed for long: the machine is too busy.
+        if runs_too_long:  # It neither waited nor computed for long, so the machine is too busy.
             return "busy"
         has_too_many_tasks = self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1
         if has_too_many_tasks or PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
@@ -204,11 +204,11 @@ class Supervisor:
         }
 
     def _family(self, pid: int) -> list[int]:
-        """Return a process and all that come from it, as far as they can be seen."""
+        """Return a process and all its visible descendants."""
         family = [pid]
         if self._proc is None:
             return family
-        for parent in family:  # The list grows on the way.
+        for parent in family:  # The list grows during the loop.
             with contextlib.suppress(OSError, ValueError):
                 for task in _list_folder(self._proc, f"{parent}/task"):
                     family += map(int, _read_words(self._proc, f"{parent}/task/{task}/children"))
@@ -216,7 +216,7 @@ class Supervisor:
 
     @staticmethod
     def _can_run(proc: int, pids: Sequence[int]) -> bool:
-        """Tell whether a thread of these processes runs or waits for a core."""
+        """Tell whether a thread of these processes runs or queues for a core."""
         for pid in pids:
             with contextlib.suppress(OSError, IndexError):
                 for task in _list_folder(proc, f"{pid}/task"):
@@ -225,7 +225,7 @@ class Supervisor:
         return False
 
     def _sum(self, pids: Sequence[int], measure: Callable[[int, int], int]) -> int:
-        """Add up a measure from /proc over processes. Processes that cannot be read are left out."""
+        """Return the sum of a measure from /proc over processes. Processes that cannot be read are left out."""
         if self._proc is None:
             return 0
         total = 0
@@ -236,7 +236,7 @@ class Supervisor:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a whole process, by its clock, whose id is made of the pid (clock_gettime(2))."""
+    """Return the CPU time of a process from its clock, whose id is derived from the pid (clock_gettime(2))."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -244,13 +244,13 @@ def cpu_seconds(pid: int) -> float:
 
 
 def kill(pid: int) -> None:
-    """Kill a process, if it is still there."""
+    """Kill a process if it still exists."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 def kill_group(leader: int) -> None:
-    """Kill a process group, as far as it is still there."""
+    """Kill the remaining processes of a group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
 
@@ -282,7 +282,7 @@ def _list_folder(proc: int, path: str) -> list[str]:
 
 
 def _read_words(proc: int, path: str) -> list[str]:
-    """Return the words of a file. For `stat`, return those after the name in brackets; the first one is the state."""
+    """Return the words of a file. For `stat`, return the words after the name in brackets; the first is the state."""
     descriptor = os.open(path, os.O_RDONLY, dir_fd=proc)
     try:
         return os.read(descriptor, 4096).decode().rpartition(")")[2].split()
@@ -306,7 +306,7 @@ def _box_bytes(box: str) -> int:
     """Return the size of a working folder, or `ENDLESS` if it has too many files or cannot be read."""
     total = 0
     folders = [box]
-    for visited, folder in enumerate(folders):  # The list grows on the way.
+    for visited, folder in enumerate(folders):  # The list grows during the loop.
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:

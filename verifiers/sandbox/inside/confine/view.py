@@ -3,15 +3,16 @@
     /usr /lib /bin ...       the system's programs and libraries
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
     /dev/null zero random urandom full
-    /dev/stdin fd/0          links to a file in the box, which is there for programs whose source names them
+    /dev/stdin fd/0          links to a file in the box, for programs whose source names these paths
     /etc/passwd ...          one made-up user
-    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
-    /w/.tmp                  /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
+    /w/box                   the working folder: empty, private, in memory, limited in size; /tmp leads to it
+    /w/.tmp                  a second box, to which /tmp leads if the interpreter lies below /tmp
 
-No home folders, no data, no /proc, no /sys. Without mount namespaces Landlock refuses to open them.
+There are no home folders, no data, no /proc and no /sys. Without mount namespaces, Landlock denies access to them.
 
-`empty_folder` clears a box on disk, which a program may have filled to spite: with folders a thousand deep, closed ones
-and links that lead elsewhere. No link is followed, nothing recurses, and never more than two folders are open.
+`empty_folder` clears a box on disk. A program may have filled it with malicious content: folders nested a thousand
+deep, folders without permissions, and links to other places. So no link is followed, nothing recurses, and at most two
+folders are open at a time.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
 STDIN_FILE = ".stdin"
-"""The file in the box that holds the input of a program that names it by a path; there is no /proc."""
+"""The file in the box that holds the input of a program that opens its stdin by a path."""
 
 _STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 BOX_ENTRIES = 1000
-"""Files and folders in a box. Stops millions of empty files, which take kernel memory and no space."""
+"""Files and folders in a box. Stops millions of empty files, which take kernel memory but no space."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 _SETTINGS = tuple(
@@ -49,18 +50,19 @@ _MADE_UP = {
 MADE_UP_PATHS = tuple(_MADE_UP)
 
 _STAGING = ("/mnt", "/media", "/srv", "/run", "/var/tmp", "/tmp", "/opt", "/home", "/var", "/sys")
-"""Folders that usually exist, over one of which the new root is built before it becomes the root."""
+"""Folders that usually exist. The new root is built over one of them before it becomes the root."""
 
 _TEMPORARY = "/tmp"
 _EXPOSED_TEMPORARY = "/old-tmp"
-"""The mount point of the exposed part of the real /tmp."""
+"""The mount point of the visible part of the real /tmp."""
 
 _OLD_PROC, _NEW_PROC = "/old-proc", "/new-proc"
+"""Mount points of the old and the new /proc while the view is built."""
 
 
 def interpreter_paths() -> list[str]:
-    """Return the folders that this interpreter and its packages need, without those of editable installs."""
-    import site  # What these load is of no use to jobs, and would be part of each of them.
+    """Return the folders of this interpreter and its packages, without those of editable installs."""
+    import site  # Jobs do not need these modules, which would make each job slower if they were loaded earlier.
     import sysconfig
 
     folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *site.getsitepackages()]
@@ -69,7 +71,7 @@ def interpreter_paths() -> list[str]:
 
 
 def exposed_paths(extra: Iterable[str]) -> list[str]:
-    """Return the existing paths that a program may read, outermost only, and never the root folder itself."""
+    """Return the existing paths that a program may read, without those inside another one and without /."""
     readable = {os.path.normpath(path) for path in (*_SYSTEM, *_SETTINGS, *loaded_libraries(), *extra)}
     readable |= {os.path.realpath(path) for path in readable}
     existing = sorted(path for path in readable if path != "/" and os.path.lexists(path))
@@ -82,7 +84,7 @@ def exposed_paths(extra: Iterable[str]) -> list[str]:
 
 
 def loaded_libraries() -> set[str]:
-    """Return the folders of shared libraries in use, such as a conda environment's."""
+    """Return the folders of loaded shared libraries, such as a conda environment's."""
     try:
         with open("/proc/self/maps") as maps:
             lines = maps.read().splitlines()
@@ -93,7 +95,7 @@ def loaded_libraries() -> set[str]:
 
 
 def build_root(paths: list[str]) -> str:
-    """Mount the new root in this process's own mount namespace and return its path, without entering it."""
+    """Mount the new root in this process's mount namespace and return its path, without entering it."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     root = _staging_folder(paths)
     kernel.mount("truegold", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755,size=1m,nr_inodes=4k")
@@ -124,7 +126,7 @@ def enter_root(root: str) -> None:
 
 
 def open_proc() -> int | None:
-    """Open a /proc of this pid namespace and hide it again, or None if the kernel allows none."""
+    """Return a descriptor of a /proc of this pid namespace, which is then hidden; None if the kernel allows none."""
     try:
         kernel.mount("proc", _NEW_PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
         return os.open(_NEW_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -136,18 +138,18 @@ def open_proc() -> int | None:
 
 
 def inner_path(path: str) -> str:
-    """Return where the new root has a path of the old one."""
+    """Return the path in the new root of a path in the old one."""
     return _EXPOSED_TEMPORARY + path.removeprefix(_TEMPORARY) if path.startswith(f"{_TEMPORARY}/") else path
 
 
 def temporary_links(paths: Iterable[str]) -> dict[str, str]:
-    """Return the links that /tmp needs: what is exposed of the real one is reached through them."""
+    """Return links for /tmp with their targets, through which visible parts of the real /tmp are reached."""
     names = {path.split("/")[2] for path in paths if path.startswith(f"{_TEMPORARY}/")}
     return {name: f"{_EXPOSED_TEMPORARY}/{name}" for name in sorted(names)}
 
 
 def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
-    """Return calls that give a job an empty box in a mount namespace of its own, which ends with its last process."""
+    """Return calls that give a job an empty box in its own mount namespace, which ends with its last process."""
     steps = [kernel.step("unshare", kernel.CLONE_NEWNS)]
     data = _box_data(size).encode()
     for folder in _boxes(links):
@@ -158,13 +160,13 @@ def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], 
 
 
 def enter_box_step() -> Callable[[], int]:
-    """Return a call that makes the box the working folder."""
+    """Return a call that changes to the box."""
     return kernel.step("chdir", BOX.encode())
 
 
 @contextlib.contextmanager
 def shared_box(size: int, links: Mapping[str, str]) -> Iterator[None]:
-    """Give all jobs that are forked meanwhile one empty box; no process of theirs may run any more at the end."""
+    """Give one empty box to all jobs that are forked inside the `with` block. They must have ended at its end."""
     folders = _boxes(links)
     for folder in folders:
         kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))
@@ -212,13 +214,13 @@ def _expose(path: str, target: str) -> None:
     kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
     try:
         kernel.make_read_only(target)
-    except OSError:  # Kernels before 5.12 can do so for the uppermost mount only.
+    except OSError:  # Kernels before 5.12 can only change the topmost mount.
         flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | _kept_flags(target)
         kernel.mount("none", target, None, flags)
 
 
 def _kept_flags(path: str) -> int:
-    """Return the flags of what a mount already forbids: a user namespace may not loosen it."""
+    """Return the flags that restrict a mount already. A user namespace may not remove them."""
     present = os.statvfs(path).f_flag
     same_bits = kernel.MS_NODEV | kernel.MS_NOEXEC | kernel.MS_NOATIME | os.ST_NODIRATIME
     return kernel.MS_NOSUID | (present & same_bits) | (kernel.MS_RELATIME if present & os.ST_RELATIME else 0)
@@ -231,12 +233,12 @@ def _write(path: str, text: str) -> None:
 
 
 MAX_ROUNDS = 1_000_000
-"""How many folders are taken apart. Stops a folder that grows as fast as it is emptied."""
+"""Folders that are removed. Stops a folder that grows as fast as it is emptied."""
 
 
 def empty_folder(box: str) -> None:
-    """Remove all that can be removed. Folders are moved up into the box first, so that paths stay short."""
-    # The program has ended, so it cannot have taken a name that is made up now.
+    """Remove all removable content. Subfolders are moved up into the box first, so that paths stay short."""
+    # The program has ended, so no entry can have a name that is chosen now.
     prefix = os.urandom(8).hex()
     spare_paths = (os.path.join(box, f"{prefix}-{count}") for count in itertools.count())
     pending = [box]

@@ -1,15 +1,16 @@
-"""Forks a process for every job, out of one that is ready for it.
+"""Forks a process for every job out of one process that has loaded all modules: the zygote.
 
-A fresh interpreter, whose stdin is a socket, becomes a zygote in two stages. The first gives the process a large stack
-limit, which takes effect at the next exec only. The second enters the tier that was asked for, and says on the socket
-either `{"ready": true}` or `{"failed": why}`. From then on it answers requests:
+A fresh interpreter, whose stdin is a socket, becomes a zygote in two stages. The first sets a large stack limit, which
+takes effect only at the next exec. The second enters the requested tier and writes either `{"ready": true}` or
+`{"failed": why}` to the socket. Then the zygote answers requests:
 
     -> {"jobs": [{"role": "main", "limits": {...}, "native": false, "payload_bytes": 812}], "warm": ["numpy"]}
     <- {"jobs": [{"ended_by": null, "code": 0, "cpu_s": 0.0021, "wall_s": 0.0034, "peak_mb": 21.2}]}
 
-It holds no secret: programs, tests and inputs come as file descriptors that only the forked processes read. Those of a
-job are, in this order, payload, stdin, stdout, stderr, result. Two jobs in one request are partners: a socket connects
-them, or with `"piped": true` each reads as stdin what the other one prints, and both end when the second one does.
+The zygote holds no secrets. Programs, tests and inputs come as file descriptors that only the forked processes read.
+The descriptors of a job are, in this order, payload, stdin, stdout, stderr and result. Two jobs in one request are
+partners. A socket connects them, or with `"piped": true` each reads on stdin what the other one prints. Both end when
+the second one does.
 """
 
 from __future__ import annotations
@@ -45,38 +46,39 @@ from .seccomp import Filter
 from .view import empty_folder
 
 STACK_BYTES = 256 * 2**20
-"""Recursion through C code, such as a cached function's, takes half a kilobyte of stack a level."""
+"""The stack of a process. Recursion through C code, such as a cached function's, takes half a kilobyte per level."""
 
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
 LOW_DESCRIPTORS = 10
-"""No descriptor that comes for a job is below this: a job needs some of these numbers itself."""
+"""Descriptors of a request get numbers from here on, since a job needs the lower numbers itself."""
 
 ROLE_FAILED = 70
-"""The exit status of a process whose role raised."""
+"""The exit status of a process whose role raised an exception."""
 
 _STREAMS = (("stdin", "r", "surrogateescape"), ("stdout", "w", "surrogateescape"), ("stderr", "w", "backslashreplace"))
+"""Name, mode and error handler of the three standard streams."""
 
 THREAD_STACK_BYTES = 8 * 2**20
-"""Python would give each thread as much as the main thread's limit, which is large here for deep recursion."""
+"""The stack of a thread. By default, threads would get the large limit of the main thread."""
 
 
 Roles = Mapping[str, Callable[[bytes], None]]
-"""Functions that handle a payload in a forked process, by name."""
+"""Functions that handle a payload in a forked process, by the name of their role."""
 
 
 def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
-    """Enter the tier and serve jobs until the parent is gone.
+    """Enter the tier and serve jobs until the parent ends.
 
     options: `{"tier": "full", "boxes": [folder, ...], "expose": [path, ...], "group": "plain"}`, and in the
-    second stage `staged` and the paths of the `interpreter`.
+    second stage also `staged` and the paths of the `interpreter`.
     """
     if not options.get("staged"):
         _exec_with_stack(options)
     control = socket.socket(fileno=move_high(os.dup(0)))
     _silence()
     preload()
-    # The folder that they are loaded from is out of reach afterwards.
+    # The folder of these modules is out of reach once the tier is entered.
     roles = roles_of(options["group"])
     die_with(os.getppid())
     try:
@@ -84,7 +86,7 @@ def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
     except (NotPossible, OSError) as error:
         control.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
     except Exception:
-        import traceback  # Nothing else here needs it.
+        import traceback  # It is needed only here.
 
         control.sendall(json.dumps({"bug": traceback.format_exc()}).encode() + b"\n")
 
@@ -102,7 +104,7 @@ def _silence() -> None:
     for descriptor in (0, 1):
         os.dup2(empty, descriptor)
     os.close(empty)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, but a program that writes too much has to end.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, but it has to end programs that write too much.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -116,10 +118,10 @@ class Zygote:
         self._supervisor = supervise.Supervisor(confinement.proc, confinement.boxes, groups=confinement.tier != "full")
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
         self._unlocked = mmap.mmap(-1, mmap.PAGESIZE)
-        """One byte per job, shared with its process and 1 until that is locked in. No program can reach it."""
+        """One byte for each job, shared with its process: 1 until the process is confined. No program can reach it."""
 
     def serve(self) -> None:
-        """Say that it is ready, then answer requests until the other end of the socket is gone."""
+        """Write that the zygote is ready, then answer requests until the socket is closed."""
         _occupy_low_descriptors()
         _fresh_streams()
         atexit._clear()
@@ -151,7 +153,7 @@ class Zygote:
             for start in range(0, len(descriptors), DESCRIPTORS_PER_JOB)
         ]
         ends = _connect(job_descriptors, piped) if len(jobs) == 2 else []
-        # Tests see the files that the solution makes; an interactor's are its own.
+        # Tests share a folder with the solution, to see its files. An interactor has its own folder.
         shared = len(jobs) == 2 and not piped
         has_shared_box = shared and self._confinement.tier == "full"
         box = view.shared_box(jobs[0]["limits"]["files_bytes"], self._confinement.box_links)
@@ -166,7 +168,7 @@ class Zygote:
             for seat, job in enumerate(jobs):
                 pid = self._fork(seat, job, job_descriptors[seat], shared)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
-            # A partner sees the end of the other one only where no other process holds that end.
+            # A process notices that its partner has ended only if this process holds no copy of the partner's end.
             _close_all(ends)
             self._supervisor.watch(watched, partial(self._reply, {"waiting": True}))
         finally:
@@ -177,7 +179,7 @@ class Zygote:
         return {"jobs": [job.report for job in watched]}
 
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
-        """Fork a process that locks itself in and then plays the job's role; returns its id."""
+        """Fork a process that confines itself and then plays the job's role. Return its id."""
         payload, *descriptors = job_descriptors
         native = bool(job["native"])
         key = (seat, shared, native, *job["limits"].values())
@@ -191,7 +193,7 @@ class Zygote:
         set_limits(job["limits"], None if native else task_limit, native)
         role, size = self._roles[job["role"]], job["payload_bytes"]
         if self._confinement.pid_namespace is not None:
-            # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
+            # The next forked process is the first of a new pid namespace. When it ends, all others in there end.
             kernel.call("setns", self._confinement.pid_namespace, kernel.CLONE_NEWPID)
             kernel.call("unshare", kernel.CLONE_NEWPID)
         self._unlocked[seat] = 1
@@ -204,7 +206,7 @@ class Zygote:
                 if lock_in(steps, descriptors, last):
                     self._unlocked[seat] = 0
                     self._unlocked.close()
-                    role(content.pop())  # No frame below the program holds the payload.
+                    role(content.pop())  # No frame below the program refers to the payload.
                 sys.stdout.flush()
                 os._exit(0)
             finally:
@@ -212,7 +214,7 @@ class Zygote:
         return pid
 
     def _clean(self, watched: Sequence[supervise.Watched]) -> None:
-        """End what is left of a job and, if no namespace does that, remove what it left behind."""
+        """End the remaining processes of a job. Without namespaces, remove its files too."""
         for job in watched:
             if job.running:
                 supervise.kill(job.pid)
@@ -226,7 +228,7 @@ class Zygote:
             empty_folder(box)
 
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
-        """Return one request, a line of JSON, and its descriptors; None when the other end is gone."""
+        """Return one request, a line of JSON, with its descriptors, or None if the socket is closed."""
         line, descriptors = b"", []
         while not line.endswith(b"\n"):
             data, received, _, _ = socket.recv_fds(self._control, MAX_REQUEST_BYTES, 2 * DESCRIPTORS_PER_JOB)
@@ -241,7 +243,7 @@ class Zygote:
 
 
 def _connect(job_descriptors: Sequence[list[int]], piped: bool) -> list[int]:
-    """Connect two jobs by a socket, or by pipes in the place of their stdin and stdout; returns this process's ends."""
+    """Connect two jobs by a socket, or by pipes as their stdin and stdout. Return this process's descriptors."""
     first, second = job_descriptors
     if piped:
         (to_second, from_first), (to_first, from_second) = os.pipe(), os.pipe()
@@ -259,7 +261,7 @@ def _close_all(descriptors: list[int]) -> None:
 
 
 def _occupy_low_descriptors() -> None:
-    """Make sure that no descriptor which comes for a job has a number that another one needs in the job."""
+    """Occupy low descriptors, so that no descriptor of a request gets a number that a job needs itself."""
     empty = os.memfd_create("empty")
     for descriptor in range(LOW_DESCRIPTORS):
         if descriptor != empty:
@@ -267,7 +269,7 @@ def _occupy_low_descriptors() -> None:
 
 
 def _fresh_streams() -> None:
-    """Make sys.stdin, stdout and stderr as Python does when it starts, on the descriptors that a job gets."""
+    """Replace sys.stdin, stdout and stderr by fresh streams on the descriptors that a job gets."""
     for descriptor, (name, mode, errors) in enumerate(_STREAMS):
         stream = open(descriptor, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)

@@ -1,6 +1,6 @@
-"""Reads, runs and reports test code.
+"""Reads test code, runs it and reports the outcomes.
 
-library_functions  the names in it that mean a library's function, and those that mean the solution
-statements         cuts it into the statements that are tests of their own
-test_run           runs those statements and the test cases, and writes what became of each test
+library_functions  decides which names mean a library's function and which the solution
+statements         cuts test code into statements that are single tests
+test_run           runs these statements and test cases, and writes the outcome of each test
 """

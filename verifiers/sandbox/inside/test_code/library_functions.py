@@ -1,9 +1,10 @@
-"""The names in test code that mean the solution's module, and those that mean a library's function without an import.
+"""Decides which names of test code mean the solution and which a library's function, if they are not imported.
 
-    assert isclose(f(2), 4.5)         math's, and not the solution's, which would say that everything is close
-    assert sqrt(16) == 4              the solution's: nothing else is tested here
+    assert isclose(f(2), 4.5)         math's: a solution's own isclose could call everything close
+    assert sqrt(16) == 4              the solution's: no other name is tested here
 
-The names are a closed list, of those that mean the same to everybody. Test code that defines or imports one means that.
+The names are a closed list of functions that everyone knows (`library_functions.txt`). If test code defines or imports
+a name itself, that definition counts.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ def _read_library() -> dict[str, str]:
 
 
 LIBRARY_OF: Mapping[str, str] = _read_library()
-"""The module of each name."""
+"""The library's module of each name."""
 
 SOLUTION_MODULES = frozenset("solution main submission candidate answer program student implementation".split())
-"""Names that test code has for the module that it tests."""
+"""Names under which test code imports the module that it tests."""
 
 SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
-"""Names that test code has for the package around that module."""
+"""Names of packages from which test code imports that module."""
 
 _NUMPY_NAMES = [name for name, module in LIBRARY_OF.items() if module.startswith("numpy")]
 _VARIABLES = (ast.Name, ast.Attribute)
 _BUILTINS = frozenset(dir(builtins))
 _RUNNING = frozenset({"eval", "exec", "__import__"})
-"""Built-in functions by which test code may use names of the solution's that cannot be read off it."""
+"""Builtins by which test code may use names of the solution that its source does not show."""
 _IMPORTED = sys.stdlib_module_names | {"numpy", "pandas", "pytest"}
-"""Modules whose names in test code are not the solution's."""
+"""Modules that are never the solution."""
 
 
 def is_solution_module(name: str) -> bool:
@@ -53,11 +54,11 @@ def is_solution_module(name: str) -> bool:
 
 
 class SolutionFinder(MetaPathFinder, Loader):
-    """Finds the solution by the names that test code has for its module; it is asked last, after what is installed.
+    """Finds the solution under the names by which test code imports it. It comes last, after installed modules.
 
     from solution import add            a usual name
     from two_sum import two_sum         the name of the entry point
-    import pkg.sums                     what the suite calls it, with its package (`suite/imports.py`)
+    import pkg.sums                     a name of the suite, with its package (`suite/imports.py`)
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         entry_point: str | None,
         run_again: Callable[[], None],
     ) -> None:
-        """make_module: returns the solution as a module of this name. modules: names besides the usual ones."""
+        """make_module: returns the solution as a module of a name. modules: further names of the suite."""
         self._make_module = make_module
         self._run_again = run_again
         self._made: set[str] = set()
@@ -75,9 +76,9 @@ class SolutionFinder(MetaPathFinder, Loader):
         self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()
 
     def find_spec(self, name: str, path: Value = None, target: Value = None) -> ModuleSpec | None:
-        """Return how to load a name that means the solution; None for other names."""
+        """Return the spec of a module whose name means the solution, or None."""
         parent, _, last = name.rpartition(".")
-        # `src.calculator` is the solution too, but `from solution import add` does not mean a module `solution.add`.
+        # `src.calculator` is the solution. `from solution import add` does not import a module `solution.add`.
         is_usual = is_solution_module(last) or last in self._tested or parent in SOLUTION_FOLDERS
         return ModuleSpec(name, self, is_package=True) if is_usual or name in self._modules else None
 
@@ -87,7 +88,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         return self._make_module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing, as the program has run, save where `importlib.reload` asks for it once more."""
+        """Do nothing, because the program has run already. For `importlib.reload`, run it again."""
         name = module.__spec__.name if module.__spec__ is not None else module.__name__
         if name not in self._made:
             self._run_again()
@@ -95,10 +96,10 @@ class SolutionFinder(MetaPathFinder, Loader):
 
 
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
-    """Return the names that mean the library in this test code.
+    """Return the names that mean the library's function in this test code.
 
-    The entry point is not among them, no class whose objects are asked for what the library's have not, and no name
-    that is tested: the only one that test code does not define, or one that an assertion calls with constants.
+    These names mean the solution instead: the entry point; the only name that test code does not define; a name that an
+    assertion calls with constants; and a class whose objects need attributes that the library's class lacks.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if used.isdisjoint(LIBRARY_OF):
@@ -118,7 +119,7 @@ def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:
 
 
 def unknown_names(tree: ast.Module) -> set[str]:
-    """Return the names in test code that neither it nor Python defines: the solution's, and those of libraries."""
+    """Return names that neither test code nor Python defines: those of the solution and of libraries."""
     bound = set(defined_names(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -135,7 +136,7 @@ def loaded_names(node: ast.AST) -> set[str]:
 
 
 def defined_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that test code defines or imports, wherever that is."""
+    """Yield the names that test code defines or imports, in any scope."""
     for node in ast.walk(tree):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -147,7 +148,7 @@ def defined_names(tree: ast.Module) -> Iterator[str]:
 
 
 def library_function(name: str) -> Value:
-    """Return the function of that name. Raises LookupError if the library is not installed here."""
+    """Return the library's function of a name. Raises LookupError if the library is not installed."""
     try:
         return getattr(importlib.import_module(LIBRARY_OF[name]), name)
     except (ImportError, AttributeError):
@@ -155,7 +156,7 @@ def library_function(name: str) -> Value:
 
 
 def may_use_numpy(code: str) -> bool:
-    """Return whether a name that means numpy's function may be in test code."""
+    """Return whether test code contains a name of one of numpy's functions."""
     return any(name in code for name in _NUMPY_NAMES)
 
 
@@ -166,7 +167,7 @@ def _is_assertion(node: ast.AST) -> bool:
 
 
 def _solution_classes(tree: ast.Module) -> Iterator[str]:
-    """Yield solution classes that have a library's name: `c = Counter()` where the tests say `c.increment()`."""
+    """Yield classes of the solution that share a library's name: `c = Counter()` with `c.increment()`."""
     holders: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and (name := _constructed_name(node.value)) is not None:
@@ -194,7 +195,7 @@ def _may_have(name: str, attribute: str) -> bool:
 
 
 def called_names(node: ast.AST) -> Iterator[str]:
-    """Yield the names of functions that are called there."""
+    """Yield the names of the functions that code calls."""
     for below in ast.walk(node):
         if isinstance(below, ast.Call) and isinstance(below.func, ast.Name):
             yield below.func.id

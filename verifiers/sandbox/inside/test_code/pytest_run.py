@@ -1,12 +1,12 @@
-"""Runs tests by pytest, so that fixtures, parameters, marks and classes do what their author knows of them.
+"""Runs tests with pytest, so that fixtures, parameters, marks and classes work as their author expects.
 
     @pytest.mark.parametrize("a, b, c", [(1, 2, 3)])
     def test_sum(a, b, c): ...                             test "test_sum[1-2-3]"
     class TestAdd:
         def test_file(self, tmp_path): ...                 test "TestAdd.test_file"
 
-A zygote makes pytest's session before it forks: its jobs collect and run. No plug-ins are loaded but those of pytest
-itself and pytest-mock.
+A zygote creates pytest's session before it forks; its jobs collect and run tests. Only plug-ins of pytest itself and
+pytest-mock are loaded.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _LEFT_OUT = """
 cacheprovider debugging doctest faulthandler junitxml pastebin setuponly setupplan stepwise terminal threadexception
 unraisableexception warnings
 """.split()
-"""Parts of pytest that look after terminals, files and threads of whole runs."""
+"""Plug-ins of pytest that are disabled: they handle terminals, files and threads of whole runs."""
 
 
 @cache
 def session() -> pytest.Session:
-    """Return pytest's session, without any tests."""
+    """Return pytest's session without any tests."""
     arguments = ["-s", "--assert=plain", "--noconftest", "-c", "/dev/null", "--rootdir", "/"]
     arguments += [part for name in _LEFT_OUT for part in ("-p", f"no:{name}")]
     arguments += ["--disable-plugin-autoload", *(["-p", "pytest_mock"] if find_spec("pytest_mock") else [])]
@@ -47,7 +47,7 @@ def session() -> pytest.Session:
 
 
 class _Suite(pytest.Module):
-    """The test code as a module that is there already."""
+    """The test code, as a module that is already loaded."""
 
     def _getobj(self) -> Value:
         return sys.modules[self.name]
@@ -65,7 +65,7 @@ class _Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str) -> list[pytest.Item] | None:
-        """Pass over what the module has from elsewhere."""
+        """Skip names that the module has imported."""
         return [] if isinstance(collector, _Suite) and name not in self._tests else None
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -77,7 +77,7 @@ class _Reporter:
         return True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Report what could not be searched for tests."""
+        """Report code that could not be searched for tests."""
         if not report.passed:
             self._report.total += 1
             self._report.add_failure(report.nodeid.partition("::")[2] or "the collection", None, str(report.longrepr))
@@ -86,7 +86,7 @@ class _Reporter:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Note how a part of a test ended, and report the test after the last one."""
+        """Note the outcome of setup, call or teardown, and report the test after teardown."""
         outcome = yield
         name = name_of(item)
         if call.when == "setup":
@@ -117,7 +117,7 @@ def name_of(item: pytest.Item) -> str:
 
 
 def run_by_pytest(defined: Mapping[str, Value], module: str, report: Report, plan: Plan) -> None:
-    """Run the tests among what test code has defined."""
+    """Run the tests among the names that test code has defined."""
     run = session()
     if (folders := getattr(run.config, "_tmp_path_factory", None)) is not None:
         folders._basetemp = Path.cwd()

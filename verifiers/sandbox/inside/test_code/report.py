@@ -1,4 +1,4 @@
-"""Counts tests and reports the outcome of each, in the lines that `test_run.py` describes."""
+"""Counts tests and reports the outcome of each, as lines that `test_run` describes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from ..wire.json_lines import write_result
 SHOWN_CHARS = 300
 
 _SKIPS_OF_PYTEST = frozenset({"Skipped", "XFailed"})
-"""Exceptions that `pytest.skip` and `pytest.xfail` raise."""
+"""Exceptions of `pytest.skip` and `pytest.xfail`."""
 
 
 class RunEnded(BaseException):
-    """The run ends here: a test failed and no more are asked for, or none can be run."""
+    """The run ends early: a test failed and no more are wanted, or no test can be run any more."""
 
 
 class SolutionWatch:
-    """The solution as a run of tests sees it. In the tests' own process it cannot be watched."""
+    """The state of the solution during a run of tests. In the tests' own process it cannot be watched."""
 
     broken_reason: str | None = None
-    """Why no test passes any more; None while they can."""
+    """The reason that no further test can pass, or None."""
 
     is_collecting = False
-    """Whether a runner looks for tests, which asks objects of the solution as well what they are."""
+    """Whether a runner is searching for tests. It then also inspects objects of the solution."""
 
     def run_again(self) -> None:
-        """Run the solution once more, for `importlib.reload`."""
+        """Run the solution again, for `importlib.reload`."""
         raise ImportError("the program can only be run again in one process with its tests")
 
     def describe_last_call(self) -> list[str] | None:
@@ -40,7 +40,7 @@ class Report:
     """Counts tests and writes a line for each."""
 
     def __init__(self, watch: SolutionWatch, stop_first: bool, skipped: Sequence[str] = ()) -> None:
-        """skipped: the tests that are skipped for every program."""
+        """skipped: names of tests that are skipped for every program."""
         self.watch = watch
         self._stop_first = stop_first
         self._skipped = frozenset(skipped)
@@ -50,22 +50,23 @@ class Report:
         self.total = 0
 
     def note_held(self) -> None:
-        """Take note that an assertion held (`statements.py` has put this call after each)."""
+        """Count an assertion that held. `statements.py` inserts this call after each assertion."""
         self._held += 1
 
     def begin(self) -> None:
-        """Take note that a test begins."""
+        """Start the count of assertions for the next test."""
         self._held = 0
 
     @property
     def clean(self) -> bool:
-        """Whether no test failed so far, and none passed by silencing its failure."""
+        """Whether no test failed so far and the solution can still be trusted."""
         return self._failed == 0 and self.watch.broken_reason is None
 
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
-        """Report a test that passed. first_assertion: the line of an assertion that it has.
+        """Report a test that passed. first_assertion: the line of its first assertion, if it has any.
 
-        One that none held of has not passed: a solution may have returned an empty list to a loop of assertions.
+        If the test has assertions and none of them held, it counts as failed: a solution may have returned an empty
+        list to a loop of assertions.
         """
         is_idle = first_assertion is not None and not self._held
         if is_idle or self.watch.broken_reason is not None:
@@ -75,7 +76,7 @@ class Report:
         write_result({"test": test, "ok": True})
 
     def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
-        """Report a test that failed. Raises `RunEnded` if no more is to be run."""
+        """Report a test that failed. Raises `RunEnded` if no further test is to be run."""
         self._failed += 1
         reason = self.watch.broken_reason
         described = describe_failure(error) if reason is None else ["SolutionGone", reason]
@@ -85,26 +86,26 @@ class Report:
             raise RunEnded
 
     def add_error(self, test: str, line: str | None, error: BaseException) -> None:
-        """Report a test that raised: it failed, or it was skipped."""
+        """Report a test that raised an exception: a failure, or a skip."""
         if isinstance(error, SkipTest) or type(error).__name__ in _SKIPS_OF_PYTEST:
             self.add_skip(test, str(error))
         else:
             self.add_failure(test, line, error)
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
-        """Report a test, or several, that was skipped. It does not count where the suite skips it for every program."""
+        """Report skipped tests. They do not count if the suite skips them for every program; otherwise they failed."""
         if test in self._skipped:
             self.total -= tests
         else:
             self.add_failure(test, None, f"it skipped itself: {reason}")
 
     def expect_failure(self, test: str) -> None:
-        """Take note that the suite expects a test to fail, which begins now."""
+        """Note that the suite expects the current test to fail."""
 
     def finish(self) -> None:
-        """Report that the run came to its end."""
+        """Report that the run is complete."""
         if self._skipped and not self.total:
-            self.total = 1  # Nothing is left that could have passed.
+            self.total = 1  # Every test was skipped, so none can pass.
         write_result({"done": {"passed": self.passed, "total": self.total}})
 
 

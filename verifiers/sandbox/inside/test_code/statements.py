@@ -1,13 +1,13 @@
-"""Cuts test code into the statements that are tests of their own, so that one that fails does not hide the rest.
+"""Cuts test code into units, which are single tests, so that a failing one does not hide the others.
 
     assert add(1, 2) == 3                       with __unit__(0): assert add(1, 2) == 3
     def check(candidate):                       def check(candidate):
         for x in range(9):                          with __unit__(1):
             assert candidate(x) == x                    for x in range(9): ...
 
-A unit is a statement, of the module or of its `check(candidate)`, that asserts something: it holds an `assert`, a
-`raise`, a call of something with "assert" in its name, or one of a function of the test code that does such a thing.
-Assertions under `if __name__ == "__main__":` are part of the module.
+A unit is a statement of the module, or of its `check(candidate)`, that asserts something. It contains an `assert`, a
+`raise`, a call of a function with "assert" in its name, or a call of a function of the test code that contains one of
+these. Assertions under `if __name__ == "__main__":` belong to the module.
 """
 
 from __future__ import annotations
@@ -23,65 +23,67 @@ from ..program import MODULE
 from ..wire.foreign_values import Value
 
 UNIT = "__unit__"
-"""The name of the function that takes the index of a unit and returns the context manager around it."""
+"""The function that takes the index of a unit and returns the context manager around it."""
 
 FILE = "tests.py"
-"""The name that test code is compiled under."""
+"""The file name of compiled test code."""
 
 HELD = "__held__"
-"""The name of the function that is called after each assertion that held."""
+"""The function that is called after each assertion that held."""
 
 RAN = "__ran__"
-"""The name of the object that stands for the outcome of a runner."""
+"""The object that replaces the result of a test runner."""
 
 CHECK = "check"
+"""The usual name of the function that tests a candidate."""
 SHOWN_CHARS = 300
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _RAISING = frozenset({"raises", "warns", "fail"})
-"""Functions of pytest and unittest that assert without saying so in their names."""
+"""Functions of pytest and unittest that assert although their names do not say so."""
 
 _LEAVING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
+"""Functions that end the process."""
 _RUNNERS = frozenset({"unittest.main", "pytest.main", "doctest.testmod", "doctest.run_docstring_examples"})
-"""Functions that run the tests of the module that calls them."""
+"""Functions that run all tests of the calling module."""
 
 HOOKS = frozenset(
     f"{when}_{what}" for when in ("setup", "teardown") for what in ("module", "function", "class", "method")
 )
-"""Functions and methods that pytest calls around tests."""
+"""Functions and methods that pytest calls before or after tests."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Test code in units, ready to be compiled."""
+    """Test code that is cut into units and ready to be compiled."""
 
     tree: ast.Module
     units: list[tuple[str, int | None]]
-    """The text of each unit, and the line of an assertion that has to hold in it, where it has one."""
+    """The text of each unit, and the line of its first assertion, one of which has to hold (None if it has none)."""
     tests: dict[int, int]
-    """Maps the first line of a function to the line of an assertion that has to hold in it."""
+    """The line of the first assertion of each test function, by the function's first line."""
     check: str | None
-    """The function to call with the candidate afterwards."""
+    """The function that is called with the candidate afterwards."""
     called: frozenset[str]
-    """The functions that the module calls itself, also by way of others."""
+    """Functions that the module itself calls, directly or through others."""
 
     def line_of(self, function: Value) -> int | None:
-        """Return the line of an assertion that has to hold in a function of the test code, where it has one."""
+        """Return the line of the first assertion of a function of the test code, or None."""
         called: Value = getattr(function, "func", function)
         code = getattr(inspect.unwrap(called), "__code__", None)
         return None if code is None or code.co_filename != FILE else self.tests.get(code.co_firstlineno)
 
 
 def plan_units(code: str) -> Plan:
-    """Cut test code into units. Raises SyntaxError, and ValueError for null bytes."""
+    """Return test code cut into units. Raises SyntaxError, and ValueError for null bytes."""
     tree = parse_tests(code)
     if any(isinstance(node, ast.Name) and node.id == PYTEST for node in ast.walk(tree)):
-        # It may have been at hand where the author ran the tests.
+        # The author's environment may have imported pytest already.
         first = next((index for index, node in enumerate(tree.body) if not _comes_first(node)), 0)
         tree.body.insert(first, ast.copy_location(ast.Import([ast.alias(PYTEST)]), tree.body[0]))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
-            node.level, node.module = 0, MODULE  # A module next to the tests is what they test.
+            node.level, node.module = 0, MODULE  # A module next to the tests is the one that they test.
     asserting, holding = asserting_functions(tree), asserting_functions(tree, raises=False)
     check, called = find_check(tree)
     if check is not None:
@@ -98,7 +100,7 @@ def plan_units(code: str) -> Plan:
     tree.body = [cutter.wrap_asserting(node) for node in statements]
     if check is not None:
         before = len(cutter.units)
-        # A `return` in the middle ends the check, so that it is one unit.
+        # A check with a `return` in the middle stays whole, as one unit.
         leaves = any(isinstance(below, ast.Return) for node in check.body[:-1] for below in walk_same_scope(node))
         body = check.body if leaves else [cutter.wrap_asserting(node) for node in check.body]
         check.body = body if len(cutter.units) > before else [cutter.make_unit(check.body, f"{check.name}(...)")]
@@ -110,14 +112,14 @@ def plan_units(code: str) -> Plan:
 def _reached_functions(
     tree: ast.Module, statements: Sequence[ast.stmt], check: ast.FunctionDef | None
 ) -> frozenset[str]:
-    """Return the functions that the module calls itself, also by way of others."""
+    """Return the functions that the module itself calls, directly or through others."""
     called_by = {node.name: _called_names(node.body) for node in tree.body if isinstance(node, _FUNCTIONS)}
     called = _called_names([node for node in statements if not isinstance(node, _DEFINITIONS)])
     return frozenset(_reached(called | _called_names(check.body if check is not None else ()), called_by))
 
 
 def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
-    """Return the names, and those that the edges lead to from there."""
+    """Return the names and all names that edges lead to from them."""
     reached: set[str] = set()
     pending = list(names)
     while pending:
@@ -128,7 +130,7 @@ def _reached(names: set[str], edges: Mapping[str, set[str]]) -> set[str]:
 
 
 def asserting_functions(tree: ast.Module, *, raises: bool = True) -> set[str]:
-    """Return the names of the functions that assert something, or that call one which does. raises: as in `asserts`."""
+    """Return the names of functions that assert something or call one that does. raises: see `asserts`."""
     asserting: set[str] = set()
     callers: dict[str, set[str]] = {}
     for node in ast.walk(tree):
@@ -142,23 +144,23 @@ def asserting_functions(tree: ast.Module, *, raises: bool = True) -> set[str]:
 
 
 def _called_names(statements: Sequence[ast.stmt]) -> set[str]:
-    """Return the functions that statements call, hand over, or go over in a loop."""
+    """Return the functions that statements call, pass on, or iterate over."""
     names: set[str] = set()
     for node in (below for statement in statements for below in walk_same_scope(statement)):
         if isinstance(node, ast.Call):
             names.add(getattr(node.func, "id", getattr(node.func, "attr", "")))
             names |= {each.id for each in node.args if isinstance(each, ast.Name)}
         elif isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple):
-            # A loop that catches what they raise has not run them as tests.
+            # A loop that catches the functions' exceptions does not run them as tests.
             catches = any(isinstance(below, ast.Try) for below in ast.walk(node))
             names |= set() if catches else {each.id for each in node.iter.elts if isinstance(each, ast.Name)}
     return names
 
 
 def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
-    """Return the statements of a module that is run as a script.
+    """Return the statements of a module that run when it is a script.
 
-    Where it leaves at its end, as by `sys.exit(main())`, an exit status that tells of a failure is one.
+    A last statement that exits, such as `sys.exit(main())`, becomes an assertion that the exit status is 0.
     """
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     statements: list[ast.stmt] = []
@@ -175,13 +177,13 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
 
 
 def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
-    """Return the statement that may assert, and the functions that do: those it takes an exit status from as well."""
+    """Return the statement that may assert and the asserting functions. Any function may set an exit status."""
     leaving = _exit_of(node)
     return (node, asserting) if leaving is None else (leaving, asserting | functions)
 
 
 def _exit_of(node: ast.stmt) -> ast.Expr | None:
-    """Return the exit status that a statement leaves with, as in `sys.exit(0)`, or None if it does not leave."""
+    """Return the exit status of a statement such as `sys.exit(0)`, or None if it does not exit."""
     match node:
         case ast.Expr(value=ast.Call(func=function, args=args)) if ast.unparse(function) in _LEAVING:
             pass
@@ -195,7 +197,7 @@ def _exit_of(node: ast.stmt) -> ast.Expr | None:
 
 
 class _StatusCheck(ast.NodeTransformer):
-    """Puts a check of the exit status in the place of a last statement that leaves, and in the branches of an `if`."""
+    """Replaces exits by assertions on their status, in a last statement and in the branches of its `if`."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Return the replacement of a node, or the node itself."""
@@ -210,7 +212,7 @@ class _StatusCheck(ast.NodeTransformer):
 
 
 def parse_tests(code: str) -> ast.Module:
-    """Return the tree of test code, with `RAN` for each call of a runner. Raises SyntaxError and ValueError."""
+    """Return the tree of test code with `RAN` for each call of a runner. Raises SyntaxError and ValueError."""
     tree = ast.parse(code)
     imported: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -229,7 +231,7 @@ def parse_tests(code: str) -> ast.Module:
 
 
 def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
-    """Return whether it is `if __name__ == "__main__":`, either way round."""
+    """Return whether a statement is `if __name__ == "__main__":`, with the sides in either order."""
     if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
         return False
     sides = {ast.unparse(node.test.left), *map(ast.unparse, node.test.comparators)}
@@ -237,9 +239,10 @@ def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
 
 
 def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
-    """Return `check`, or another function whose one argument is `candidate`, and whether the module calls it.
+    """Return `check`, or another function with `candidate` as its only argument, and whether the module calls it.
 
-    A `check` that the module calls several times, or with a constant, is a helper of its assertions.
+    If the module calls it several times, or with a constant, it is a helper of the module's assertions and not
+    returned.
     """
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.args.args) == 1]
     named = [node for node in functions if node.name == CHECK or node.args.args[0].arg == "candidate"]
@@ -254,13 +257,13 @@ def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
 
 
 def _comes_first(node: ast.stmt) -> bool:
-    """Return whether nothing may stand before a statement: a docstring, an import from `__future__`."""
+    """Return whether a statement has to stay first: a docstring, or an import from `__future__`."""
     is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
 class _Cutter:
-    """Makes units of statements. asserting, holding: the functions that assert, and those with what can hold."""
+    """Cuts statements into units. asserting: functions that assert. holding: those with assertions that can hold."""
 
     def __init__(self, lines: list[str], asserting: set[str], holding: set[str]) -> None:
         self.units: list[tuple[str, int | None]] = []
@@ -269,14 +272,14 @@ class _Cutter:
         self._holding = holding
 
     def wrap_asserting(self, node: ast.stmt) -> ast.stmt:
-        """Return the statement, as a unit where it asserts something."""
+        """Return the statement, as a unit if it asserts something."""
         if isinstance(node, _DEFINITIONS) or not asserts(node, self._asserting):
             return node
         text = "\n".join(self._lines[node.lineno - 1 : node.end_lineno]).strip()
         return self.make_unit([node], text[:SHOWN_CHARS])
 
     def make_unit(self, body: list[ast.stmt], text: str) -> ast.With:
-        """Return a unit of these statements."""
+        """Return a unit that consists of these statements."""
         index = ast.Constant(len(self.units))
         self.units.append((text, assertion_line(body, self._holding)))
         block = ast.With([ast.withitem(ast.Call(ast.Name(UNIT, ast.Load()), [index], []))], body)
@@ -284,15 +287,15 @@ class _Cutter:
 
 
 def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool:
-    """Return whether a statement asserts something; `asserting` are the functions of the test code that do.
+    """Return whether a statement asserts something. `asserting` names functions of the test code that do.
 
-    raises: whether what only fails counts as well: `raise`, `assert False` and `self.fail()`.
+    raises: whether statements that can only fail count: `raise`, `assert False` and `self.fail()`.
     """
     return any(_is_assertion(below, asserting, raises) for below in walk_same_scope(node))
 
 
 def assertion_line(body: Sequence[ast.stmt], asserting: set[str]) -> int | None:
-    """Return the line of the first assertion among statements that can hold."""
+    """Return the line of the first assertion that can hold, or None."""
     nodes = (below for node in body if not isinstance(node, _DEFINITIONS) for below in walk_same_scope(node))
     return next((getattr(node, "lineno", 1) for node in nodes if _is_assertion(node, asserting, False)), None)
 
@@ -309,7 +312,7 @@ def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
 
 
 def _note_held(tree: ast.Module) -> None:
-    """Put a call after each assertion, which is only reached where it held."""
+    """Insert a call of `HELD` after each assertion. It is reached only if the assertion held."""
     for node in list(ast.walk(tree)):
         for name in ("body", "orelse", "finalbody"):
             if isinstance(block := getattr(node, name, None), list):
@@ -327,15 +330,15 @@ def _with_note(node: ast.stmt) -> list[ast.stmt]:
 
 
 def _goes_over(node: ast.AST, names: set[str]) -> bool:
-    """Return whether it is a loop over a list of the functions."""
+    """Return whether a node is a loop over a list of these functions."""
     listed = node.iter.elts if isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple) else []
     return any(isinstance(element, ast.Name) and element.id in names for element in listed)
 
 
 def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bool = True) -> TypeGuard[ast.Call]:
-    """Return whether it calls one of the names or, unless `only` they count, something that asserts by its name.
+    """Return whether a node calls one of the names, or a function that asserts by its own name.
 
-    handed_over: whether one that is an argument counts, as in `list(map(check, cases))`.
+    only: whether only the names count. handed_over: whether passing one as an argument counts: `map(check, cases)`.
     """
     if not isinstance(node, ast.Call):
         return False
@@ -347,7 +350,7 @@ def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bo
 
 
 def walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement that run with it: not those of functions and classes defined in it."""
+    """Yield the nodes of a statement, except those inside functions and classes that it defines."""
     yield node
     for below in ast.iter_child_nodes(node):
         if not isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):

@@ -6,24 +6,25 @@
         assert x == 3                    test 2
 
 Then `unittest.TestCase` classes and functions named `test...` run, such as "TestAdd.test_zero" and "test_one", unless
-the code has called them itself. Classes run in the order of their definition, their tests by name. A test that is
-skipped or expected to fail for every solution (`test_session/probe.py`) does not count. Other skipped tests have
-failed, and so have tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
+the code has called them itself. Classes run in the order of their definition, and their tests by name. A test that is
+skipped or expected to fail for every solution (`test_session/probe.py`) does not count. Other skipped tests count as
+failed, and so do tests in which no assertion ran. Tests for pytest run with pytest (`pytest_run.py`).
 
-The outcome of each test is a line on the result descriptor, with the last call of the solution before it:
+The outcome of each test is a line on the result descriptor. `calls` is the last call of the solution before the
+outcome:
 
     {"test": "2", "ok": true}
     {"test": "3", "ok": false, "line": "assert add(1, 2) == 3", "error": ["AssertionError", ""],
      "calls": ["add", "1, 2", "4"]}
     {"done": {"passed": 2, "total": 3}}
 
-The role `one_process` runs a program and its tests in one namespace of one process, for test code that needs the
-solution's process (`protocols/isolation.py`):
+The role `one_process` runs a program and its tests in one namespace of one process, for test code that needs access to
+the solution's process (`protocols/isolation.py`):
 
     {"prelude": "", "program": "def add(a, b): ...", "code": "...", "entry_point": "add",
      "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
-If every test passed, the last line is {"nonce": ...}, so a program that ends the process early does not pass. The
+If every test passed, the last line is {"nonce": ...}. So a program that ends the process early does not pass. Such a
 verdict is weak, because the program can search the process and override names that the tests use. Replaced assertions
 and builtins are noticed, unless the program restores them in time. While the program runs, the nonce is only on the
 interpreter's evaluation stack, where frames and objects do not lead to it.
@@ -63,8 +64,8 @@ from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units
 
 
 def run_code(plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report) -> None:
-    """Run all tests of the code, or those up to the first that fails, as the report says."""
-    with suppress(RunEnded):  # Tests that were not reached have not passed.
+    """Run all tests of the code, or all up to the first failure, depending on the report."""
+    with suppress(RunEnded):  # Tests that were not reached count as not passed.
         _run_all(plan, code, namespace, candidate, report)
 
 
@@ -80,12 +81,12 @@ def _run_all(plan: Plan, code: str, namespace: dict[str, Value], candidate: Valu
     except RunEnded:
         raise
     except SystemExit:
-        report.total += 1  # Tests that did not run have failed.
+        report.total += 1  # Tests after the exit did not run, which is a failure.
         return
     except BaseException as error:
         _report_failed_setup(error, code, report)
         return
-    # In one process, the namespace may also have tests of the program.
+    # In one process, the namespace may also contain tests of the program itself.
     defined = {
         name: value
         for name, value in namespace.items()
@@ -95,20 +96,20 @@ def _run_all(plan: Plan, code: str, namespace: dict[str, Value], candidate: Valu
 
 
 def _is_for_runner(name: str, kind: type) -> bool:
-    """Return whether a name may mean something to a runner, which asks no object of the solution anything."""
+    """Return whether a runner may be interested in a name. Objects of the solution are not inspected."""
     is_usual = issubclass(kind, FunctionType | type | partial)
     return is_usual or kind.__name__ == "FixtureFunctionDefinition" or name == "pytestmark"
 
 
 def seed_randomness(seed: int) -> None:
-    """Seed the random numbers of a forked process by the test code: no solution can foresee the tests' inputs."""
+    """Seed random numbers with a hash of the test code, so that no solution can foresee the tests' inputs."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
 
 
 class _Success(int):
-    """The outcome of a runner of tests, however it is asked: `.failed`, `failed, all = ...`."""
+    """The result of a test runner, in any form that code may ask for: `.failed`, `failed, all = ...`."""
 
     def __getattr__(self, name: str) -> _Success:
         if name.startswith(("_", "pytest")):
@@ -129,7 +130,7 @@ class _Success(int):
 
 
 class _Unit:
-    """The `with` block around a unit, which reports how it ended."""
+    """The `with` block around a unit. It reports how the unit ended."""
 
     def __init__(self, index: int, plan: Plan, report: Report) -> None:
         self._index = index
@@ -151,7 +152,7 @@ class _Unit:
 
 
 def _report_failed_setup(error: BaseException, code: str, report: Report) -> None:
-    """Report that a statement failed which the rest may build upon."""
+    """Report a failed statement outside of all units, on which later tests may depend."""
     report.total += 1
     line = last_line_in(FILE, error)
     lines = code.splitlines()
@@ -161,7 +162,7 @@ def _report_failed_setup(error: BaseException, code: str, report: Report) -> Non
 
 def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: Plan) -> None:
     """Run the tests of a module, except functions that it has already called."""
-    # Where two long lists differ, working out how takes unittest minutes.
+    # For two long lists that differ, unittest would take minutes to describe the difference.
     setattr(unittest.case, "difflib", SimpleNamespace(ndiff=lambda first, second: ()))  # noqa: B010
     defined = {name: value for name, value in defined.items() if name not in plan.called or isinstance(value, type)}
     classes, functions = _find_tests(defined, module)
@@ -194,7 +195,7 @@ def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: P
     except RunEnded:
         raise
     except BaseException as error:
-        # KeyboardInterrupt passes through unittest, and so does what a `load_tests` or a fixture of a class raises.
+        # KeyboardInterrupt passes through unittest, and so do exceptions of `load_tests` and of fixtures of a class.
         report.add_failure("the run", None, error)
 
 
@@ -215,11 +216,11 @@ def _find_tests(
 
 
 def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
-    """Tell whether the test code uses something that only pytest knows: a class, a fixture, a hook, a mark."""
+    """Tell whether the test code needs pytest: for a class, a fixture, a hook or a mark."""
     is_definition = inspect.isfunction(value) or isinstance(value, type)
     if is_definition and value.__module__ != module:
         return False
-    # `unittest.mock.call` has every attribute that it is asked for.
+    # `unittest.mock.call` has every attribute, so only functions and classes are searched for marks.
     if name == "pytestmark" or type(value).__name__ == "FixtureFunctionDefinition":
         return True
     if is_definition and hasattr(value, "pytestmark"):
@@ -237,7 +238,7 @@ def _needs_arguments(function: Callable[..., Value]) -> bool:
 
 
 class _ReportingResult(unittest.TestResult):
-    """Reports each test once, when it is over."""
+    """Reports each test once, after its end."""
 
     def __init__(self, report: Report, plan: Plan) -> None:
         super().__init__()
@@ -247,7 +248,7 @@ class _ReportingResult(unittest.TestResult):
         self._skip_reason: str | None = None
         self._succeeded = False
         self.class_size = 0
-        """How many tests the class has that is running."""
+        """The number of tests in the class that is running."""
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
@@ -271,7 +272,7 @@ class _ReportingResult(unittest.TestResult):
 
     def addError(self, test: Value, err: Value) -> None:
         self._note(err[1])
-        if not isinstance(test, unittest.TestCase):  # A class failed to set up, so its tests did not run.
+        if not isinstance(test, unittest.TestCase):  # The setup of a class failed, so its tests did not run.
             self._report.add_failure(str(test), None, self._trouble)
 
     def addFailure(self, test: Value, err: Value) -> None:
@@ -284,7 +285,7 @@ class _ReportingResult(unittest.TestResult):
     def addSkip(self, test: Value, reason: str) -> None:
         if isinstance(test, unittest.TestCase):
             self._skip_reason = reason
-        else:  # A class skips itself as it is set up.
+        else:  # A class skipped itself during its setup.
             self._report.add_skip(str(test), reason, self.class_size)
 
     def addExpectedFailure(self, test: Value, err: Value) -> None:
@@ -313,10 +314,10 @@ _GUARDED: dict[str, Value] = {
     "AssertRaisesContext": unittest.case._AssertRaisesContext,
     "math": math,
 }
-"""Modules and classes whose functions a program must not replace, in addition to builtins."""
+"""Modules and classes whose functions a program must not replace. Builtins are guarded as well."""
 
 _REPLACEABLE = frozenset({"print", "input", "open", "exit", "quit", "help", "_", "copyright", "credits", "license"})
-"""Builtins that programs and tests replace for honest ends."""
+"""Builtins that programs and tests may replace."""
 
 
 def run_in_one_process(payload: bytes) -> None:
@@ -332,7 +333,7 @@ def _write_nonce(nonce: str, have_passed: bool) -> None:
 
 
 def _run_program_and_tests(request: dict[str, Value]) -> bool:
-    """Run them, report what came of each test, and return whether all passed."""
+    """Run program and tests, report the outcome of each test, and return whether all passed."""
     before = _function_identities()
     report = Report(SolutionWatch(), request["stop_first"], request.get("skipped", ()))
     try:
@@ -355,7 +356,7 @@ def _run_program_and_tests(request: dict[str, Value]) -> bool:
         return False
     run_code(plan, request["code"], namespace, candidate, report)
     now = _function_identities()
-    # A program that undoes it at the right moment, or replaces something else, is not noticed.
+    # This misses programs that restore a function in time, or replace something else.
     if replaced := [name for name, identity in before.items() if now.get(name) != identity]:
         with suppress(RunEnded):
             report.total += 1
@@ -370,7 +371,7 @@ def _run_again(namespace: dict[str, Value], prelude: str, program: str) -> None:
 
 
 def _as_module(program: ModuleType, names: Collection[str], name: str) -> ModuleType:
-    """Return the program as a module of this name. A package around it passes names on to the program."""
+    """Return the program as a module of this name, or a package that passes its names on to the program."""
     if name not in SOLUTION_FOLDERS and not any(each.startswith(f"{name}.") for each in names):
         return program
     package = ModuleType(name)
@@ -388,7 +389,7 @@ def _find_candidate(namespace: dict[str, Value], entry_point: str | None) -> Val
 
 
 def _function_identities() -> dict[str, tuple[int, int]]:
-    """Return the functions that tests use, such as `TestCase.assertEqual`, `all` and `isinstance`, by name."""
+    """Return the identities of functions that tests use, such as `TestCase.assertEqual` and `all`, by name."""
     functions = {
         f"{owner_name}.{name}": value
         for owner_name, owner in _GUARDED.items()
