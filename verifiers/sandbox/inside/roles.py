@@ -235,7 +235,7 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
 
 
 def _make_stdin_a_pipe() -> None:
-    """Replace a file as stdin by a pipe, so that input can be read only once. Input too long for a pipe stays a file."""
+    """Replace a file as stdin by a pipe, so that input can be read only once. Input too long for a pipe stays."""
     if not stat.S_ISREG(os.fstat(0).st_mode):
         return
     reading, writing = os.pipe()

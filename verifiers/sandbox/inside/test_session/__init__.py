@@ -1,14 +1,16 @@
-"""Tests in one process, the solution in another, and a line of messages between the two.
+"""Runs tests in one process and the solution in another. The two exchange messages.
 
     tests            role `tests`: runs test code, whose names stand for what the solution has
-    session            sends its requests to the other process, one after the other
-    remote_objects     what test code holds in place of the solution's functions and objects, and how they travel
-    operators            `==`, `<`, `+` on them
-    surroundings         what both processes have around them: names that tests replace, streams, folder
+    session            sends its requests to the solution's process, one after the other
+    remote_objects     proxies for the solution's functions, classes and objects
+    remote_values      encodes values for the solution's process and decodes its answers
+    operators            `==`, `<`, `+` on proxies
+    surroundings         keeps both processes alike: names that tests replace, streams, folder
+    probe              runs test code without a solution, to find tests that do not depend on it
 
     serve            role `serve`: loads the solution, answers requests, and knows its objects by numbers
 
-    shared_objects   what both processes have: types and modules by name, arguments and lent containers by index
+    shared_objects   objects that both processes have: types and modules by name, arguments and containers by index
 
-Suites that are data (calls with expected results) need none of this.
+Suites that are plain data (calls with expected results) need none of this.
 """

@@ -1,21 +1,23 @@
-"""Operators on objects of the solution: what test code may ask its classes, and what they may answer.
+"""Operators on objects of the solution: which of them the solution may answer, and what its answers may be.
 
-    add(1, 2) == P(3)            asked: both sides are of a class that the test code names
-    P(3) == 3                    not asked: a plain value is equal to data alone
-    S([1, 2]) == [1, 2]          where a class derives from a list, the list in it is compared
-    add(1, 2) == add(2, 1)       not asked, where nothing in the test code names their class
-    sorted(make())               asked: the order alone is no evidence
-    make(1) < make(2)            not asked: here the answer is the verdict
+    add(1, 2) == P(3)            answered: both sides are of a class that the test code names
+    P(3) == 3                    not answered: only data can equal plain data
+    S([1, 2]) == [1, 2]          if a class is derived from list, the list in the object is compared
+    add(1, 2) == add(2, 1)       not answered if the test code does not name their class
+    sorted(make())               answered: the order alone proves nothing
+    make(1) < make(2)            not answered: here the answer would be the verdict
 
-A class that the test code names is what it tests, with its operators. One whose objects are equal to a word that no
-test has ever given them is taken at its word no more.
+A class that the test code names is under test, with its operators. If an object of the class equals a word that no test
+has given it, the class's answers on equality are no longer trusted.
 
-An object that a call returned may have been expected to be a number. The test code then shows it the number that was:
+An object that a call returned may take the place of an expected number. The test code would then pass it the expected
+number:
 
     abs(v.norm() - 5) < 1e-9     v.norm() returns an object whose `-` is always 0.0
 
-Such an object and plain data make an object again, or the test fails. Objects that the test code made may make data,
-but not by a subtraction: `abs(Area(1) - 3.14) < 0.01` has a function in mind, where a program may have a class.
+So the result of such an object and plain data has to be an object again, or else the test fails. Objects that the test
+code made may compute data, but not by subtraction: in `abs(Area(1) - 3.14) < 0.01`, the test expects a function where a
+program may define a class.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ OPERATORS: Mapping[str, Callable[..., Value]] = {
 
 _SUBTRACTIONS = ("sub", "isub")
 _UNLIKELY = "a word that no object has been given"
+"""A value to which only objects that equal everything are equal."""
 _COMPARISON = opmap["COMPARE_OP"]
 
 
@@ -57,56 +60,57 @@ class _Asking(Protocol):
 
 
 CLASS_HANDLE = "_truegold_class_handle"
-"""The attribute in which classes that stand for the solution's, exceptions among them, have their handle."""
+"""The attribute of a proxy class, exceptions included, that holds the handle of the solution's class."""
 
 
 class Operators:
-    """Applies operators to objects of the solution. remote_class: the class of the objects that stand for them."""
+    """Applies operators to objects of the solution. remote_class: the class of their proxies."""
 
     def __init__(self, session: _Asking, remote_class: type) -> None:
         self._session = session
         self._remote_class = remote_class
         self.function_holders = {"Solution"}
-        """Classes that only hold functions."""
+        """Names of classes that only hold functions."""
         self._named_classes: dict[int, str] = {}
-        """The handles of classes that the test code asked for by a name in capitals, and that name."""
+        """Classes that the test code asked for by a capitalised name: the name by handle."""
         self._made: dict[int, str] = {}
-        """The handles of objects that the test code made of such a class, and its name."""
+        """Objects that the test code made of such a class: the name of the class by handle."""
         self._returned: set[int] = set()
-        """The handles of objects that came as answers, and not where the test code made them."""
+        """Handles of objects that came as answers and were not made by the test code."""
         self._marked: set[int] = set()
-        """The handles of objects that came of a returned object and plain data."""
+        """Handles of objects computed from a returned object and plain data."""
         self._honest: dict[type, bool] = {}
+        """Classes whose objects do not equal everything."""
 
     def note_class(self, name: str, handle: int) -> None:
-        """Take note that the test code asked for a class by this name."""
+        """Note that the test code asked for a class by this name."""
         if name.lstrip("_")[:1].isupper():
             self._named_classes[handle] = name
 
     def note_call(self, callee: int, handle: int) -> None:
-        """Take note that the test code got this object by a call."""
+        """Note that a call by the test code returned this object."""
         if callee in self._named_classes:
             self._made[handle] = self._named_classes[callee]
             self._returned.discard(handle)
 
     def note_return(self, handle: int) -> None:
-        """Take note that an answer brought this object.
+        """Note that an answer contained this object.
 
-        An object of a class that only holds functions, whose results are data, is the solution's word from then on,
-        even if the test code made it. Methods of other classes may return their object, so that calls can be chained.
+        If its class only holds functions, the object no longer counts as made by the test code, because the functions
+        should return data. Methods of other classes may return their object, so that calls can be chained.
         """
         self._returned.add(handle)
         if self._made.get(handle) in self.function_holders:
             del self._made[handle]
 
     def made_by_tests(self, remote: Value) -> bool:
-        """Return whether the test code made this object itself, of a class that it calls by a name in capitals."""
+        """Return whether the test code made this object itself, from a class that it calls by a capitalised name."""
         return remote._truegold_handle in self._made
 
     def compare(self, name: str, left: Value, right: Value, by_tests: bool) -> Value:
-        """Return the answer of a comparison, NotImplemented if no class is asked.
+        """Return the result of a comparison, or NotImplemented if the solution is not asked.
 
-        by_tests: whether Python code has written the comparison, and not a function such as `sorted`.
+        by_tests: whether the comparison is written in Python code, and not made by a function such as `sorted`.
         """
         kinds = type(left), type(right)
         if not self._is_remote(right) or not (issubclass(*kinds) or issubclass(*kinds[::-1])):
@@ -126,13 +130,13 @@ class Operators:
         return answer if type(answer) is int else 0
 
     def truth(self, remote: Value) -> bool:
-        """Return the truth of an object that the test code made; one that was returned is true."""
+        """Return the truth value of an object that the test code made. Other objects are true."""
         if not self.made_by_tests(remote):
             return True
         return self._session.ask_operator("bool", (remote,)) is True
 
     def compute(self, name: str, *operands: Value) -> Value:
-        """Return the result of arithmetic."""
+        """Return the result of an arithmetic operator."""
         remotes = [each for each in operands if self._is_remote(each)]
         handles = [each._truegold_handle for each in remotes]
         made = self._made.keys() >= set(handles) and self._returned.isdisjoint(handles)
@@ -162,11 +166,11 @@ class Operators:
         return self._session.data_of(value._truegold_handle) if self._is_remote(value) else value
 
     def _is_named(self, kind: type) -> bool:
-        """Return whether the test code has named this class or one that it derives from."""
+        """Return whether the test code has named this class or one of its bases."""
         return any(vars(above).get(CLASS_HANDLE) in self._named_classes for above in kind.__mro__)
 
     def names_class(self, kind: type) -> bool:
-        """Return whether the test code has named this very class."""
+        """Return whether the test code has named this class itself."""
         return vars(kind).get(CLASS_HANDLE) in self._named_classes
 
     def _is_remote(self, value: Value) -> bool:
@@ -177,7 +181,7 @@ class Operators:
         return not self._is_remote(answer) and bool(answer)
 
     def _is_honest(self, remote: Value) -> bool:
-        """Return whether an object is not equal to everything."""
+        """Return whether an object does not equal everything."""
         kind = type(remote)
         if kind not in self._honest:
             try:
@@ -215,4 +219,4 @@ OPERATOR_METHODS: Mapping[str, Callable[..., Value]] = {
     "__hash__": lambda self: self._truegold_session.operators.hash(self),
     "__bool__": lambda self: self._truegold_session.operators.truth(self),
 }
-"""The methods of the language by which an object of the solution is an operand."""
+"""Special methods by which an object of the solution is an operand."""

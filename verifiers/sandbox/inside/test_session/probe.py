@@ -1,4 +1,4 @@
-"""Runs test code with no program at all, to tell what of it says the same of every program.
+"""Runs test code without a program, to find tests whose outcome is the same for every program.
 
     @unittest.skip("slow")
     def test_large(self): ...                      {"untouched": ["T.test_large", "skipped", "slow", "1"]}
@@ -7,8 +7,8 @@
     def test_on(path): assert add(1, 2) == 3       "failed", "the fixture path is not there"
     def test_one(): assert add(1, 0) == 1          (nothing)
 
-Each name of the solution stands for an object that ends the test as soon as it is used. What a test does before that is
-the suite's own doing, so that no program can bring it about.
+Each name of the solution stands for an object that ends the test as soon as it is used. Whatever happens before that
+does not depend on the program.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ __index__ __int__ __invert__ __iter__ __le__ __len__ __lt__ __matmul__ __mod__ _
 __next__ __or__ __pos__ __pow__ __radd__ __rand__ __repr__ __reversed__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__
 __ror__ __round__ __rpow__ __rsub__ __rtruediv__ __rxor__ __setattr__ __setitem__ __str__ __sub__ __truediv__ __xor__
 """.split()
-"""Methods that use an object without naming an attribute of it."""
+"""Special methods by which test code uses an object without naming an attribute."""
 
 
 class Touched(BaseException):
-    """The test code uses something of the solution."""
+    """The test code used an object of the solution."""
 
 
 class ProbeSession(SolutionWatch):
-    """A solution that defines every name; `touched` says whether one was used since a test began.
+    """A stand-in for a solution, which defines every name.
 
-    stand_in: what its names stand for: "use" for objects that notice every use, "None", or "function".
+    stand_in: the kind of object for each name: "use" for one that notices every use, "None", or "function".
     """
 
     touched = False
+    """Whether an object of the solution was used in the current test."""
 
     def __init__(self, stand_in: str) -> None:
         self._stand_in = stand_in
@@ -59,7 +60,7 @@ class ProbeSession(SolutionWatch):
     look_up_entry = look_up
 
     def public_names(self) -> list[str]:
-        """Return no name: which there are is the solution's business."""
+        """Return no names, because they depend on the solution."""
         return []
 
 
@@ -75,7 +76,7 @@ def _ask(name: Value, attribute: str) -> NoReturn:
 
 
 class _Name:
-    """A name of the solution."""
+    """An object for a name of the solution."""
 
     def __init__(self, session: ProbeSession) -> None:
         object.__setattr__(self, "session", session)
@@ -85,22 +86,23 @@ _NAME_CLASS: type[_Name] = type("Name", (_Name,), {**dict.fromkeys(_SPECIAL_METH
 
 
 class ProbeReport(Report):
-    """Writes the outcomes of the tests that used nothing of the solution."""
+    """Writes the outcome of each test that did not use the solution."""
 
     def __init__(self, session: ProbeSession) -> None:
         super().__init__(session, False)
         self.session = session
         self._is_first = True
-        """Whether nothing was used so far, so that no test lacks what another should have left."""
+        """Whether no object was used before this test. Otherwise it may depend on what an earlier test should have
+        done."""
 
     def begin(self) -> None:
-        """Take note that a test begins."""
+        """Note that a test begins."""
         super().begin()
         self._is_first = self._is_first and not self.session.touched
         self.session.touched = False
 
     def expect_failure(self, test: str) -> None:
-        """Take note that the suite expects a test to fail, which begins now."""
+        """Report that the suite expects a test to fail."""
         self._write(test, "skipped", "it is expected to fail")
 
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
@@ -119,7 +121,7 @@ class ProbeReport(Report):
             self._write(test, "failed", ": ".join(describe_failure(error)))
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
-        """Report a test, or several, that was skipped."""
+        """Report skipped tests."""
         self._write(test, "skipped", reason, tests)
 
     def _write(self, test: str, outcome: str, why: str, tests: int = 1) -> None:

@@ -1,20 +1,13 @@
-"""Lets test code use a solution that runs in another process: proxies for its functions, classes and objects.
+"""Proxies by which test code uses a solution in another process.
 
     candidate(3)         a call in the solution's process
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class
     stack.push(3)        a call there; so are attributes, len(), iteration, indexing, `in`, str() and `with`
 
-A solution must not pass by lying about itself. So its own `__eq__` is not believed when an object is compared with
-plain data (`operators.py`). Methods such as `startswith` are refused for an object that a function returned: the tests
-expect a text or a list there, and such an object could say yes to everything. Objects that the test code made,
-`Trie()`, may answer, because that is how classes are tested.
-
-Plain values are sent to the solution as data. Functions and iterators of the test code are sent as numbers. Other
-values, such as an object of a class that the test code defines, cannot be sent: the test code then needs the solution
-in its own process (`CannotIsolate`).
-
-From the solution come data of built-in types, and proxies for everything else. A reply can only hold values of a closed
-list of kinds (`wire`, `shared_objects.py`); a reply that makes no sense ends the session. Nothing in a reply is run.
+A solution must not pass by lying about itself. So its own `__eq__` is ignored when an object is compared with plain
+data (`operators.py`). Methods such as `startswith` are refused for an object that a function returned: the tests expect
+a text or a list there, and the object could answer yes to everything. Objects that the test code made, `Trie()`, may
+answer, because that is how classes are tested.
 """
 
 from __future__ import annotations
@@ -45,16 +38,17 @@ from .surroundings import TEST_MODULE, StandIn, may_stand_in, mock_names
 SEARCH_METHODS = frozenset(
     "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
 )
-"""Methods that look for an expected value in an object: `startswith`, `count`. Only an object that the test code made
-may answer them."""
+"""Methods that search an object for an expected value: `startswith`, `count`. Only objects that the test code made may
+answer them."""
 
 _READING_METHODS = frozenset("decode encode format join translate".split())
-"""Methods of data that are never called with an expected value."""
+"""Methods of data whose arguments are never expected values."""
 
 _DATA_TYPES_ASKED: tuple[type, ...] = (
     *(str, bytes, tuple, frozenset, int, float, complex, decimal.Decimal, fractions.Fraction),
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
 )
+"""Immutable types whose methods tests call on expected data."""
 DATA_METHODS = SEARCH_METHODS | (
     {name for kind in _DATA_TYPES_ASKED for name in dir(kind) if callable(getattr(kind, name))} - _READING_METHODS
 )
@@ -62,14 +56,14 @@ DATA_METHODS = SEARCH_METHODS | (
 test code names its class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
-"""The names with two underscores that a solution may answer. With others, such as `__array_function__`, libraries let
-an object do their work."""
+"""Names with two underscores that a solution may answer. Other names, such as `__array_function__`, let an object do the
+work of a library."""
 
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
 MAX_NAME_CHARS = 200
-"""The most classes, methods of a class, and characters of a name. They stop replies that are made to fill the
-memory."""
+"""Limits on the number of classes, the methods of a class and the characters of a name. Stop descriptions made to fill
+the memory."""
 
 _DATA_TYPES = frozenset(BUILTIN_TYPES.values())
 """Types whose objects can be sent as data."""
@@ -93,7 +87,7 @@ _BUILTIN_LOOKS: dict[str, type] = {
 
 
 class _Session(Protocol):
-    """The part of the session that remote objects need (`session.py`)."""
+    """The part of the session that proxies need (`session.py`)."""
 
     codecs: dict[str, Sequence[str]]
     find_class: Callable[[str], type]
@@ -109,19 +103,21 @@ class _Session(Protocol):
 
 
 class CannotIsolate(BaseException):
-    """Raised when test code does something that needs the solution in its own process. It is not an `Exception`, so
-    that `except Exception` in the test code does not catch it.
+    """Raised when test code needs the solution in its own process.
+
+    It is not an `Exception`, so that `except Exception` in the test code does not catch it.
     """
 
     def __init__(self, reason: str, maybe_from_solution: bool = False) -> None:
         super().__init__(reason)
         self.maybe_from_solution = maybe_from_solution
-        """Whether the value may come from the solution. A solution must not decide how it is tested."""
+        """Whether the value may come from the solution, which must not decide how it is tested."""
 
 
 class RemoteType(type):
-    """The metaclass of all proxies for classes of the solution. described: whether the solution described the class.
-    Otherwise the test code defined it, as a subclass.
+    """The metaclass of proxies for classes of the solution.
+
+    described: whether the class was made from the solution's description. Otherwise the test code defines a subclass.
     """
 
     _truegold_class_session: _Session
@@ -166,14 +162,14 @@ class RemoteType(type):
 
 
 class RemoteObject:
-    """The proxy for an object of the solution, whether its class is the solution's own or a library's."""
+    """The proxy for an object of the solution, whose class may be the solution's or a library's."""
 
     __slots__ = ("_truegold_handle", "_truegold_session")
 
     _truegold_handle: int
     _truegold_session: _Session
     _truegold_base: type | None = None
-    """The built-in type that the class derives from."""
+    """The built-in type from which the class is derived, or None."""
     __no_type_check__ = True
     """Stops `typing.get_type_hints`, which would run the solution's annotations as code."""
 
@@ -221,7 +217,7 @@ class RemoteFunction:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The parameters of the function, for libraries that look at them."""
+        """The parameters of the function, for libraries that inspect them."""
         described = self._truegold_session.call_special(self._truegold_handle, "__signature__")
         return inspect.Signature([inspect.Parameter(name, kind, **default) for name, kind, default in described])
 
@@ -251,7 +247,8 @@ def _asked(remote: Value, name: str, value: Value) -> Value:
 
 
 def _refuse_lies(remote: Value, name: str) -> None:
-    """Raise AttributeError if the solution could lie with this attribute, because tests expect data or a mock there.
+    """Raise AttributeError if the solution could lie with this attribute, because tests expect data or a mock.
+
     Methods of data are allowed if the test code names the class of the object. Methods that search, and those of mocks,
     are allowed if the test code made the object.
     """
@@ -270,8 +267,7 @@ def _refuse_lies(remote: Value, name: str) -> None:
 
 @functools.cache
 def _table_methods(pandas: Value) -> frozenset[str]:
-    """Return the methods of pandas that compare with another table: `compare`, `eq`, `sub`. Empty if pandas is not
-    loaded."""
+    """Return the methods of pandas that compare with another table: `compare`, `eq`, `sub`."""
     kinds = () if pandas is None else (pandas.DataFrame, pandas.Series, pandas.Index)
     codes = {name: getattr(getattr(kind, name), "__code__", None) for kind in kinds for name in dir(kind)}
     others = {"other", "right", "values"}
@@ -323,7 +319,7 @@ def _call(self: RemoteObject, *args: Value, **kwargs: Value) -> Value:
 
 
 def _exit(self: RemoteObject, kind: Value, error: Value, traceback: Value) -> None:
-    # The result is dropped. With True, a solution could swallow failed assertions of a `with` block.
+    # The result is dropped. With True, a solution could suppress failed assertions of a `with` block.
     self._truegold_session.call_special(self._truegold_handle, "__exit__", kind, error, None)
 
 
@@ -342,7 +338,7 @@ _SPECIAL_METHODS: dict[str, Callable[..., Value]] = {
 
 
 class RemoteValues:
-    """Encodes what goes to the solution and decodes what comes from it.
+    """Encodes values for the solution and decodes its answers.
 
     It keeps the functions that were sent, and one proxy for each object and class of the solution.
     """
@@ -362,14 +358,16 @@ class RemoteValues:
         return encoder.encode(value), encoder.tracked
 
     def encode_known(self, value: Value, known: dict[int, int]) -> Json:
-        """Return the JSON of a value. Objects in `known`, which maps ids to indices, are sent as their indices, because
-        both sides have them. Raises `CannotIsolate` and `ResultTooLarge`."""
+        """Return the JSON of a value, with the indices of objects that both sides have.
+
+        known: maps the ids of these objects to their indices. Raises `CannotIsolate` and `ResultTooLarge`.
+        """
         return _Encoder(self, known).encode(value)
 
     def decode(self, data: Json, known: Sequence[Value] = (), asked: str | None = None) -> Value:
         """Return the value of an answer. Raises `Undecodable`.
 
-        known: objects that the data refers to by their indices. asked: the name of the attribute, if one was asked for.
+        known: objects that the data refers to by index. asked: the name that was asked for, if any.
         """
         return _Decoder(self, known, asked).decode(data)
 
@@ -394,7 +392,7 @@ class RemoteValues:
         return self._functions[index]
 
     def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json, cause: Json) -> BaseException:
-        """Return an exception that the solution raised."""
+        """Return an exception that the solution raised, with its attributes and cause."""
         values = self.decode(args) if args is not None else (_checked_text(message),)
         if type(values) is not tuple or type(attributes) is not dict:
             raise Undecodable("arguments of an exception are a tuple")
@@ -410,7 +408,7 @@ class RemoteValues:
         return error
 
     def class_handle(self, kind: type) -> int | None:
-        """Return the handle of the solution's class behind a proxy class, or None."""
+        """Return the handle of the solution's class for a proxy class, or None."""
         return next((handle for handle, known in self._classes.items() if known is kind), None)
 
     def remote_object(self, handle: Json, kind: type) -> Value:
@@ -493,16 +491,14 @@ def _remote_class(
     if looks is not None:
         namespace["__class__"] = property(lambda self: looks)
     elif not any(vars(above).get("_truegold_base") for base in bases for above in base.__mro__):
-        namespace["__class__"] = property(
-            type
-        )  # A subclass that the program defines does not look like the class of the library.
+        namespace["__class__"] = property(type)  # A subclass that the program defines is not taken for the library's.
     if data_base is not None:
         namespace["_truegold_base"] = data_base
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
 
 
 class _RemoteError:
-    """The base of proxies for exceptions of the solution. It keeps the text that the exception has there."""
+    """The base of proxies for exceptions of the solution. It keeps the text of the exception."""
 
     _solution_message: str | None = None
 
@@ -517,8 +513,7 @@ class _Encoder(Encoder):
     sends_object_arrays = False
 
     def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
-        """known: maps the id of an object that both sides have to its index. If it is None, mutable objects are
-        tracked."""
+        """known: maps ids of objects that both sides have to indices. If it is None, mutable objects are tracked."""
         super().__init__(values.session.codecs, known=known, track=known is None)
         self._values = values
 
@@ -535,7 +530,7 @@ class _Encoder(Encoder):
             name = str(getattr(value, "__name__", "function"))
             return {"$": "callback", "v": self._values.register(value), "name": name}
         if hasattr(kind, "__next__") and kind.__module__ in _ITERATOR_MODULES:
-            # The function gives the next item in a list, and an empty list at the end.
+            # The function returns a list with the next item, or an empty list at the end.
             return {"$": "pull", "v": self._values.register(lambda: list(itertools.islice(value, 1)))}
         return self._copy(value)
 

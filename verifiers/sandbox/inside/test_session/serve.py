@@ -1,28 +1,29 @@
 """Role `serve`: loads the program, and answers requests of the test code's process until that process ends.
 
     ["call", 0, args, names]             ["ok", 3]  or  ["changed", contents]  or  ["error", class, message, args, {}]
-    ["call", 0, args, names, true]       ["changed", contents, 3] as well
-    ["method", 2, "push", args, names]   the same
+    ["call", 0, args, names, true]       or ["changed", contents, 3]
+    ["method", 2, "push", args, names]   the same answers as for call
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
     ["operate", "add", args]  ["data", 2]
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
     ["also", {"take": changes, "follow": surroundings}, "call", ...]
                                          ["also", {"changes": changes, "printed": texts}, "ok", 3]
 
-args is a tuple; its last items are the keyword arguments in `names`. `also` has the changes of one side in lent
-containers (`Lender`) and in the surroundings (`Surroundings`). `changed` has the changed arguments of a call that
-returned None, or that was made with `true` because tests check the arguments afterwards (`ArgumentUse`). A running
-function may call functions of the test code with ["callback", index, args, names]. The answer is ["value", value] or
-["raise", class, args]; other requests may come before it.
+args is a tuple. Its last items are the keyword arguments in `names`. `also` has one side's changes in lent containers
+(`Lender`) and in the surroundings (`Surroundings`). `changed` has the changed arguments of a call that returned None,
+or of a call with `true`, whose arguments the tests check afterwards (`ArgumentUse`).
+
+A running function may call functions of the test code with ["callback", index, args, names]. The answer is ["value",
+value] or ["raise", class, args]. Other requests may come before this answer.
 
 The first message says whether the program could be loaded. Plain data is sent as data. Other objects stay here and are
 sent as handles:
 
     a function, a class, an instance     {"$": "function" | "class" | "remote", "v": 7, ...}
-    the same coming back as an argument  {"$": "handle", "v": 7}, which gives the object itself
+    the same object as an argument       {"$": "handle", "v": 7}
     a function of the test code          {"$": "callback", "v": 0}, called over the connection to the test process
 
-The first message with a class describes it, so that the test code can have a proxy that looks the same.
+The first message with a class describes it, so that the test code can build a proxy with the same name and methods.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def run_serve(payload: bytes) -> None:
     request = from_json(payload, len(payload))
     line = PartnerLine()
     try:
-        line.receive()  # The solution must not be able to change objects that the tests have before it runs.
+        line.receive()  # The tests import their modules first, so that the solution cannot change them before.
     except PartnerGone:
         os._exit(0)
     try:
@@ -84,7 +85,7 @@ class _Server:
         self._lender = Lender(self._handles.encode, self._handles.decode_known)
         self._followed = Followed(sys.modules[MODULE], self._handles.decode)
         self._captures = False
-        """Whether the test code reads what is printed."""
+        """Whether the test code reads printed text."""
         self._turn = threading.RLock()
 
     def answer(self, request: list[Value]) -> None:
@@ -101,7 +102,7 @@ class _Server:
         except BaseException as error:
             reply = self._encode_error(error)
         printed = self._followed.printed() if self._captures else ["", ""]
-        # An answer that lends has the contents of all that is lent.
+        # An answer that lends containers includes the contents of all lent containers.
         after = {"changes": [] if reply[0] == "lent" else self._lender.changes(), "printed": printed}
         if after["changes"] or any(printed):
             reply = ["also", after, *reply]
@@ -114,7 +115,7 @@ class _Server:
         return self._call(getattr(self._handles[handle], name), args, names, keep)
 
     def special(self, handle: int, name: str, args: Json) -> Json:
-        """Call a method of the language, such as `__len__`."""
+        """Call a special method, such as `__len__`."""
         target = self._handles[handle]
         values = self._handles.decode(args)
         if name in _COPIES:
@@ -132,7 +133,7 @@ class _Server:
         return ["ok", self._handles.encode(OPERATORS[name](*self._handles.decode(args)))]
 
     def data(self, handle: int) -> Json:
-        """Send the data of an object whose class derives from a built-in type."""
+        """Send the data of an object whose class is derived from a built-in type."""
         encoder = _Encoder(self._handles, None)
         return ["ok", Encoder.encode_uncommon(encoder, self._handles[handle], 0)]
 
@@ -145,8 +146,7 @@ class _Server:
         return ["ok", None]
 
     def name(self, name: str) -> Json:
-        """Send a global of the program. Objects of the standard library are sent by name, because both sides have
-        them."""
+        """Send a global variable of the program. Objects of shared modules are sent by name."""
         if name not in self._namespace:
             return ["missing"]
         value = self._namespace[name]
@@ -162,7 +162,7 @@ class _Server:
             return ["missing"]
 
     def library(self, module: str, name: str) -> Json:
-        """Send the name of a function whose module holds objects of the program, as pyplot holds figures."""
+        """Send a function of a module that holds objects of the program, as pyplot holds figures."""
         return ["ok", self._handles.refer(getattr(import_module(module), name))]
 
     def public(self) -> Json:
@@ -175,7 +175,7 @@ class _Server:
         result = function(*values[:first], **dict(zip(names, values[first:], strict=True)))
         if type(result) is CoroutineType:
             result = run_coroutine(result)
-        # An instance that the test code made stays one, also where it derives from a builtin type.
+        # The result of a class is an instance for the test code, even if the class is derived from a built-in type.
         is_new_instance = isinstance(function, type) and isinstance(result, function)
         if objects and (keep or result is None):
             known = {id(value): index for index, value in enumerate(objects)}
@@ -229,7 +229,7 @@ def _describe_parameter(parameter: Parameter) -> list[Value]:
 
 
 MAX_CAUSES = 5
-"""How many causes behind causes an exception brings along."""
+"""Length of the chain of causes that is sent with an exception."""
 
 _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
@@ -240,7 +240,7 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
 
 
 _REFERENCES = 3
-"""References to a result that nothing of the program holds: two variables and an argument."""
+"""References to a result that the program does not hold: two variables and an argument."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
@@ -249,7 +249,7 @@ CallBack = Callable[[int, tuple[Value, ...], dict[str, Value]], Value]
 
 
 class Handles:
-    """The objects that the test code knows, by handle."""
+    """The objects of this process that the test code knows, by handle."""
 
     def __init__(self, namespace: Mapping[str, Value], codecs: Codecs, call_back: CallBack) -> None:
         self.codecs = {**KNOWN_CODECS, **codecs}
@@ -266,15 +266,15 @@ class Handles:
         return self._objects[handle]
 
     def encode(self, value: Value, known: dict[int, int] | None = None) -> Json:
-        """Return the JSON of a value. known: the index, by id, of each object that the test code has."""
+        """Return the JSON of a value. known: maps ids of objects that the test code has to their indices."""
         return _Encoder(self, known).encode(value)
 
     def decode_known(self, data: Json, known: Sequence[Value]) -> Value:
-        """Return the value of JSON that may name objects that both sides have by their index."""
+        """Return the value of JSON that may refer to objects of both sides by index."""
         return _Decoder(self, False, known).decode(data)
 
     def decode(self, data: Json, tracked: list[Value] | None = None) -> Value:
-        """Return the value of an argument. tracked: a list that gets the mutable objects in it."""
+        """Return the value of an argument. tracked: a list to which its mutable objects are added."""
         decoder = _Decoder(self, tracked is not None)
         value = decoder.decode(data)
         if tracked is not None:
@@ -305,7 +305,7 @@ class Handles:
         return id(value) in self._handles
 
     def refer(self, value: Value) -> Json:
-        """Return the reference to an object that stays here."""
+        """Return the reference to an object that stays in this process."""
         if (index := self._callback_indices.get(id(value))) is not None:
             return {"$": "callback", "v": index}
         if isinstance(value, type):
@@ -318,7 +318,7 @@ class Handles:
         return {"$": "remote", "v": self._handle_of(value), "of": self.refer_to_class(type(value))}
 
     def refer_to_class(self, cls: type) -> Json:
-        """Return the reference to a class, with a description if it is the first one."""
+        """Return the reference to a class. The first reference includes a description."""
         name = cls.__name__
         if BUILTIN_TYPES.get(name) is cls or EXCEPTIONS.get(name) is cls:
             return {"$": "builtin", "v": name}

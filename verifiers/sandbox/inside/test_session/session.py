@@ -1,14 +1,13 @@
 """Sends the test code's requests to the solution's process, one after the other.
 
 No answer of the solution's process is trusted. An invalid answer ends the session: the pending call and all later ones
-raise `SolutionGone`. If the test code catches this exception, the run has failed anyway.
+raise `SolutionGone`. Even if the test code catches this exception, the run counts as failed.
 
-`ArgumentUse` finds out from its source whether test code checks an argument after the call that may have changed it:
+`ArgumentUse` reads from the source whether test code checks an argument after a call that may have changed it:
 
-    k = f(nums, 3); assert nums[:k] == [2, 2]      it does, as does `f(nums); assert nums == [1, 2]`
-    r = f(nums); assert r == sorted(nums)          it does not: nums means its old value here, and a solution
-                                                       that empties nums
-                                                   could return an empty list
+    k = f(nums, 3); assert nums[:k] == [2, 2]      checked, as in `f(nums); assert nums == [1, 2]`
+    r = f(nums); assert r == sorted(nums)          not checked: nums means its old value here. Otherwise a solution
+                                                   could empty nums and return an empty list
 """
 
 from __future__ import annotations
@@ -36,19 +35,22 @@ from .shared_objects import EXCEPTIONS, Borrower, restore
 from .surroundings import StandIn, Surroundings
 
 MAX_SPECIAL_CALLS = 100_000
-"""How many items, lengths and texts are asked for one by one. Stops objects that are iterated over without end."""
+"""Items, lengths and texts that are requested one by one. Stops endless iteration over an object."""
 
 Encoded = TypeVar("Encoded")
 
 _OTHER_FIELDS = frozenset({"data", "value", "key"})
-"""Fields that nodes of a program's own class hold instead of `val`."""
+"""Fields that nodes of a program's own class have instead of `val`."""
 
 _LOOP_ENDING = (StopIteration, StopAsyncIteration, GeneratorExit)
+"""Exceptions that end a loop of the test code."""
 
 
 class SolutionGone(BaseException):
-    """The solution's process ended, or sent a message that is not an answer. This is not an `Exception`, which test
-    code catches."""
+    """The solution's process ended, or sent a message that is not an answer.
+
+    It is not an `Exception`, so that `except Exception` in the test code does not catch it.
+    """
 
 
 class NotLoaded(Exception):
@@ -56,16 +58,17 @@ class NotLoaded(Exception):
 
 
 class NoSuchName(LookupError):
-    """The program does not define it."""
+    """The program does not define this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the program does not define {name!r}")
 
 
 class Session(SolutionWatch):
-    """The solution as the test code can use it.
+    """The connection by which test code uses the solution.
 
-    namespace: the test code's, with the classes of instances. argument_use: tells what is looked at after a call.
+    namespace: the test code's namespace, with the classes of instances. argument_use: tells which arguments are checked
+    after a call.
     """
 
     def __init__(
@@ -82,21 +85,21 @@ class Session(SolutionWatch):
         self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
-        """Whether numpy arrays arrive as arrays."""
+        """Whether arrays of numpy are decoded as arrays."""
         self._argument_use = argument_use
         self._last_call: tuple[str, tuple[Value, ...], dict[str, Value], Value] | None = None
         self._line = PartnerLine()
         self._turn = threading.RLock()
         self._values = RemoteValues(self)
         self.replaced_methods: dict[tuple[int, str], Value] = {}
-        """Replacements that the test code has made for methods, by handle and name."""
+        """Functions by which the test code has replaced methods, by handle and name."""
         self._surroundings = Surroundings(tree, lambda value: self._send_args(value)[0])
         self._borrower = Borrower(self._values.encode_known, self._values.decode)
         self._special_calls = 0
         self.operators = Operators(self, RemoteObject)
 
     def wait_until_loaded(self) -> None:
-        """Have the program loaded, and return when it is. Raises `NotLoaded`."""
+        """Request that the program is loaded, and wait for it. Raises `NotLoaded`."""
         try:
             self._line.send(["load"])
             kind, *rest = self._line.receive()
@@ -108,14 +111,14 @@ class Session(SolutionWatch):
             self._break_off(Undecodable("it does not say whether it is loaded"))
 
     def look_up_entry(self, expression: str) -> Value:
-        """Return the object of an entry point. Raises `NoSuchName`."""
+        """Return the object of an entry point: `Solution().twoSum`. Raises `NoSuchName`."""
         first, _, rest = expression.partition("()")
         if rest:
             self.operators.function_holders.add(first)
         return self._ask_by_name(["entry", expression])
 
     def look_up(self, name: str) -> Value:
-        """Return a global of the program. Raises `NoSuchName`."""
+        """Return a global variable of the program. Raises `NoSuchName`."""
         if name in self.codecs and not self._argument_use.asks_for(_OTHER_FIELDS):
             return self.find_class(name)
         return self._ask_by_name(["name", name])
@@ -125,15 +128,17 @@ class Session(SolutionWatch):
         return self._ask(["library", module, name])
 
     def public_names(self) -> list[str]:
-        """Return the globals of the program that have a public name."""
+        """Return the names of the program's global variables that are public."""
         names = self._ask(["public"])
         if type(names) is not list or not all(type(name) is str for name in names):
             self._break_off(Undecodable("names are texts"))
         return names
 
     def call(self, request: list[Value], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """Return the result of a call. request: the request without arguments. shown: the name of the function in
-        reports."""
+        """Return the result of a call.
+
+        request: the request without arguments. shown: the name of the function in reports.
+        """
         self._last_call = (shown, args, kwargs, ...)
         data, objects = self._send_args((*args, *kwargs.values()))
         keep = self._argument_use.looks_at_arguments(sys._getframe(1)) if objects else None
@@ -145,7 +150,7 @@ class Session(SolutionWatch):
         return result
 
     def describe_last_call(self) -> list[str] | None:
-        """Return [name, arguments, result] of the last call, for reports."""
+        """Return the name, arguments and result of the last call as text, for reports."""
         if self._last_call is None:
             return None
         name, args, kwargs, result = self._last_call
@@ -161,25 +166,25 @@ class Session(SolutionWatch):
         self._ask(["set", handle, name, self._send_args(value)[0]])
 
     def call_special(self, handle: int, name: str, *args: Value) -> Value:
-        """Return the result of a method of the language, such as `__len__`."""
+        """Return the result of a special method, such as `__len__`."""
         self._special_calls += 1
         if self._special_calls > MAX_SPECIAL_CALLS:
             self._break_off(Undecodable(f"more than {MAX_SPECIAL_CALLS} items one by one"))
         return self._ask(["special", handle, name, self._send_args(args)[0]], may_stop=name == "__next__")
 
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value:
-        """Return the result of an operator of the solution."""
+        """Return the result of an operator that the solution applies."""
         return self._ask(["operate", name, self._send_args(operands)[0]])
 
     def data_of(self, handle: int) -> Value:
-        """Return the built-in data that an object of a derived class holds."""
+        """Return the built-in data in an object whose class is derived from a built-in type."""
         data = self._ask(["data", handle])
         if isinstance(data, RemoteObject):
             self._break_off(Undecodable("it has no data for an object of a built-in type"))
         return data
 
     def refuse_isolation(self, reason: str) -> NoReturn:
-        """Raise `CannotIsolate`, or `SolutionGone` where the session is broken already."""
+        """Raise `CannotIsolate`, or `SolutionGone` if the session has ended already."""
         if self.broken_reason is not None:
             raise SolutionGone(self.broken_reason)
         self.isolation_problem = self.isolation_problem or reason
@@ -212,9 +217,10 @@ class Session(SolutionWatch):
         asked: str | None = None,
         keep: str | None = None,
     ) -> Value:
-        """Return the value of the answer to a request, or raise its exception. objects: the mutable objects in the
-        arguments. may_stop: whether it may be a `StopIteration`. asked: a name that may be missing. keep: what to do
-        with changed arguments next to a value.
+        """Return the value of the answer to a request, or raise its exception.
+
+        objects: the mutable objects in the arguments. may_stop: whether the exception may be a `StopIteration`.
+        asked: a name that may be missing. keep: how the test code checks the arguments afterwards, or None.
         """
         kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
@@ -236,12 +242,12 @@ class Session(SolutionWatch):
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)
         if isinstance(error, _LOOP_ENDING) and not may_stop:
-            # It would end a loop of the test code, `all(map(check, cases))`, as if there were nothing more to check.
+            # This would end a loop of the test code, `all(map(check, cases))`, as if all checks had passed.
             error = RuntimeError(f"the solution raised {type(error).__name__}")
         raise error
 
     def _exchange_with_changes(self, request: list[Value]) -> list[Value]:
-        """Exchange messages, together with the changes of both sides in shared objects."""
+        """Exchange messages, together with both sides' changes in lent containers and in the surroundings."""
         before: dict[str, Json] = {"take": self._encode(self._borrower.changes), "follow": self._surroundings.changes()}
         if any(before.values()):
             request = ["also", before, *request]
@@ -271,7 +277,7 @@ class Session(SolutionWatch):
             restore(value, contents, self.codecs)
 
     def _exchange(self, request: list[Value]) -> list[Value]:
-        """Send a request and return the answer, having called functions of the test code where that was asked."""
+        """Send a request and return the answer. Until then, make the calls of test functions that the solution requests."""
         with self._turn:
             if self.broken_reason is not None:
                 raise SolutionGone(self.broken_reason)
@@ -306,7 +312,7 @@ class Session(SolutionWatch):
             try:
                 return ["value", self._values.encode(result)[0]]
             except CannotIsolate as problem:
-                # The solution chose what to ask for, and must not choose how it is tested.
+                # The solution chose this request, and must not choose how it is tested.
                 raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
@@ -329,12 +335,12 @@ class Session(SolutionWatch):
 
 
 class _ValueRepr(reprlib.Repr):
-    """Shows values of the test code, cut, and remote objects by their class."""
+    """Shows values of the test code, shortened. Remote objects are shown by their class."""
 
     def repr1(self, value: Value, level: int) -> str:
         if isinstance(value, RemoteObject | RemoteFunction | RemoteType):
             kind = value if isinstance(value, RemoteType) else type(value)
-            return f"<{type.__getattribute__(kind, '__name__')}>"  # Its own text would need another request.
+            return f"<{type.__getattribute__(kind, '__name__')}>"  # The object's own text would need another request.
         try:
             return super().repr1(value, level)
         except Exception:
@@ -351,17 +357,21 @@ def _show(value: Value) -> str:
 
 
 MAX_STATEMENTS = 40
-"""How many statements after a call are read. Stops long test code from being read once more for each of its calls."""
+"""Statements after a call that are read. Stops long test code from being read again for each of its calls."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
 _KEEPS_NOTHING = ("print", HELD)
+"""Functions that do not keep their arguments."""
 _LOOKS = (ast.Assert, ast.Expr, ast.Return, ast.For, ast.If, ast.With)
+"""Statements that may test a value."""
 
 
 class ArgumentUse:
-    """Finds out whether calls in a piece of test code are followed by checks of their arguments. file: the name under
-    which the code was compiled."""
+    """Tells whether calls in test code are followed by checks of their arguments.
+
+    file: the name under which the code was compiled.
+    """
 
     def __init__(self, tree: ast.Module, file: str) -> None:
         self._tree = tree
@@ -374,7 +384,7 @@ class ArgumentUse:
 
     @functools.cached_property
     def _calls(self) -> dict[tuple[int | None, int | None], ast.Call]:
-        """Maps the line and column where a call ends to the call."""
+        """Calls by the line and column where they end."""
         return {(node.end_lineno, node.end_col_offset): node for node in self._parents if isinstance(node, ast.Call)}
 
     @functools.cached_property
@@ -386,7 +396,7 @@ class ArgumentUse:
 
     @functools.cached_property
     def _identities(self) -> Mapping[ast.stmt, set[str]]:
-        """The variables whose identity a statement checks: `assert f(xs) is xs`."""
+        """The variables whose identity each statement checks: `assert f(xs) is xs`."""
         names: dict[ast.stmt, set[str]] = {}
         for node in self._parents:
             sides: list[ast.expr] = []
@@ -404,9 +414,9 @@ class ArgumentUse:
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in self._parents)
 
     def looks_at_arguments(self, frame: FrameType | None) -> str | None:
-        """Return how the arguments of the call that test code is making now, below `frame`, are looked at after it.
+        """Return how the test code checks the arguments of its current call, which was made below `frame`.
 
-        "contents", or "identity" where the test code only asks whether the result is one of them; None for neither.
+        "contents", or "identity" if it only checks whether the result is one of the arguments, or None.
         """
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -434,8 +444,10 @@ class ArgumentUse:
         return None if compared.isdisjoint(variables | result_names) else "identity"
 
     def _tests_contents(self, statement: ast.stmt, variables: set[str], result_names: set[str]) -> bool:
-        """Return whether the contents of variables are tested after a statement, other than as the expected value of a
-        result."""
+        """Return whether later statements test the contents of variables.
+
+        Using them as the expected value of a result does not count.
+        """
         is_looked_at = False
         for later in islice(self._statements_after(statement), MAX_STATEMENTS):
             inner = later.body if isinstance(later, ast.With) else [later]
@@ -462,7 +474,7 @@ class ArgumentUse:
         return above
 
     def _statements_after(self, statement: ast.AST) -> Iterator[ast.stmt]:
-        """Yield the statements after it, up to the end of its function."""
+        """Yield the statements after this one, up to the end of its function."""
         while not isinstance(statement, (*_FUNCTIONS, ast.Module)):
             parent = self._parents[statement]
             for _, siblings in ast.iter_fields(parent):
@@ -471,14 +483,14 @@ class ArgumentUse:
             statement = parent
 
     def _is_passed_on(self, use: ast.AST) -> bool:
-        """Return whether it is an argument of a further call of the solution."""
+        """Return whether a variable is an argument of another call of the solution."""
         return any(
             isinstance(parent, ast.Call) and node is not parent.func and not self._is_known(parent.func)
             for node, parent in pairwise(self._up_to_statement(use))
         )
 
     def _is_known(self, function: ast.expr) -> bool:
-        """Tell whether a function is not the solution's."""
+        """Tell whether a function is known not to be the solution's."""
         if "assert" in getattr(function, "attr", "").lower():
             return True
         while isinstance(function, ast.Attribute | ast.Call):
@@ -486,8 +498,9 @@ class ArgumentUse:
         return not isinstance(function, ast.Name) or function.id in self._known_names
 
     def _is_subject(self, later: ast.stmt, uses: list[ast.AST], result_names: set[str]) -> bool:
-        """Tell whether an argument is the tested value, and not the expected one. It is if a result cuts it, as in
-        `sorted(nums)[:k]`, or limits it in an index or in `range`.
+        """Tell whether an argument is the tested value, and not the expected one.
+
+        It is if a result cuts it, as in `sorted(nums)[:k]`, or limits it in an index or in `range`.
         """
         names = [node for name in result_names for node in _variables_in(later).get(name, ())]
         ends = [self._up_to_statement(name) for name in names]
@@ -519,20 +532,20 @@ def _variables_in(statement: ast.stmt) -> Mapping[str, list[ast.AST]]:
 
 
 def _stored(statement: ast.stmt) -> list[Value]:
-    """Return the variables that a statement binds."""
+    """Return the variables that a statement assigns."""
     nodes: list[Value] = [node for uses in _variables_in(statement).values() for node in uses]
     return [node for node in nodes if isinstance(node.ctx, ast.Store)]
 
 
 def _names_with_results(statement: ast.stmt) -> set[str]:
-    """Return the names under which a result can be had after a statement: r, or `kept` of `kept["r"] = f(nums)`."""
+    """Return the variables that hold a result after a statement: r, or `kept` for `kept["r"] = f(nums)`."""
     stored = _stored(statement)
     holders = {_source_text(node.value) for node in stored if not isinstance(node, ast.Name)}
     return {_source_text(node) for node in stored} | holders - {"self"}
 
 
 def _called_name(statement: ast.stmt) -> str:
-    """Return the name of the function that a statement calls and does nothing else; "" for other statements."""
+    """Return the name of the function if a statement is only a call of it, or else ""."""
     function = getattr(getattr(statement, "value", None), "func", None) if isinstance(statement, ast.Expr) else None
     return "" if function is None else str(getattr(function, "attr", getattr(function, "id", "?")))
 

@@ -1,18 +1,19 @@
-"""Names the types, exceptions and modules that both processes have, and keeps alike the objects that both hold.
+"""Objects that both processes have: types, exceptions and modules by name, and mutable objects by index.
 
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
 
-The solution's process could name an object that answers every comparison with yes. Types and exceptions are therefore a
-closed list, and of the standard library it can name only what the test code asked for under that very name.
+The solution's process could name an object that answers every comparison with yes. Therefore types and exceptions are a
+closed list. From the standard library it can name only an object that the test code asked for under the same name.
 
     def clear(a): a.clear()      test code:  x = [1]; clear(x); assert x == []
     data = stack.data            after `stack.pop()` data is empty; after `data.append(5)` the stack has 5 on it
 
-Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call
-the contents of each are put into the objects that the test code has: their identity stays. The containers in what an
-attribute holds are lent in the same way: each has an index on both sides, and its contents travel with the next request
-or answer once either side has changed them.
+Both sides keep the mutable objects of the arguments in the same order (`track` of encoder and decoder). After the call,
+the new contents are put into the test code's own objects, which keep their identity.
+
+Containers in the value of an attribute are lent: each has an index on both sides. When one side has changed a lent
+container, its contents are sent with the next request or answer.
 """
 
 from __future__ import annotations
@@ -36,51 +37,55 @@ BUILTIN_TYPES = {
         type(None),
     )
 }
+"""Built-in types that may be sent by name."""
 
 EXCEPTIONS = {
     name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 }
+"""Built-in exceptions by name."""
 
 SHARED_MODULES = tuple(
     "math cmath collections itertools functools heapq bisect string re typing datetime decimal fractions random copy"
     " operator statistics dataclasses enum abc numbers json time collections.abc".split()
 )
+"""Modules of the standard library whose objects may be sent by name."""
 
 SHARED_PACKAGES = tuple(
     "numpy pandas scipy sympy networkx requests sortedcontainers matplotlib mpl_toolkits sklearn seaborn".split()
 )
+"""Packages whose modules both processes may import."""
 
 ALIASES = {"np": "numpy", "pd": "pandas", "nx": "networkx", "dt": "datetime", "sp": "sympy", "it": "itertools"}
-"""Short names that people have for modules."""
+"""Usual short names of modules."""
 
 NOT_FOR_EXCEPTIONS = frozenset({"unittest", "doctest", "bdb", "pytest", "_pytest"})
-"""Packages that have exceptions which end a test otherwise than as failed."""
+"""Packages with exceptions that end a test in another way than as failed."""
 
 NOT_LOOKED_LIKE = tuple(
     "numpy pandas scipy.sparse sympy networkx builtins collections _collections array datetime decimal _decimal"
     " fractions numbers pathlib uuid re types typing abc enum".split()
 )
-"""Modules whose objects cross as data, or say of themselves what they are equal to: none of them is used by message."""
+"""Modules whose objects are sent as data or compare themselves. No proxy pretends to be of their classes."""
 
 SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
     " __exit__ __str__ __repr__ __format__ __int__ __float__".split()
 )
-"""Methods of the language that are passed on to the solution's objects; for those of operators see `operators.py`."""
+"""Special methods that proxies pass on to the solution's objects, except operators (`operators.py`)."""
 
 
 def local_name(value: Value) -> list[str] | None:
-    """Return [module, name] of what goes by its own name in a shared module."""
+    """Return [module, name] of an object that a shared module has under the object's own name, or None."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if not isinstance(name, str) or not isinstance(module, str):
         return None
-    # `operator.add` says that it is in `_operator`.
+    # The module of `operator.add` is `_operator`.
     candidates = [each for each in (module, module.removeprefix("_")) if each in SHARED_MODULES]
     return local_name_as_asked(name, value, candidates)
 
 
 def local_name_as_asked(name: str, value: Value, modules: Sequence[str] = SHARED_MODULES) -> list[str] | None:
-    """Return [module, name] where a shared module has the value under the name that was asked for."""
+    """Return [module, name] if a shared module has the value under this name, or None."""
     for module in modules:
         loaded = sys.modules.get(module)
         if loaded is not None and name in vars(loaded) and vars(loaded)[name] is value:
@@ -89,28 +94,28 @@ def local_name_as_asked(name: str, value: Value, modules: Sequence[str] = SHARED
 
 
 def local_object(module: object, name: object) -> Value:
-    """Return what a shared module has under a name. Raises LookupError if it may not be named."""
+    """Return the object of a shared module with this name. Raises LookupError if it may not be sent by name."""
     if module not in SHARED_MODULES:
         raise LookupError(f"{str(module)[:100]} is not among the shared modules")
     return vars(importlib.import_module(str(module)))[str(name)]
 
 
 def may_stand_for(name: str, module: object) -> bool:
-    """Return whether a program may have this module under this name, by which nothing else can be meant."""
+    """Return whether a program's name can mean only this module: `np` and numpy."""
     root = str(module).partition(".")[0]
     known = root in SHARED_PACKAGES or root in sys.stdlib_module_names
     return known and str(module).rpartition(".")[2] == ALIASES.get(name, name)
 
 
 def module_under_name(name: str, module: object) -> ModuleType:
-    """Return the module that a program has under a name. Raises LookupError if it may not be that."""
+    """Return the module that a program has under a name. Raises LookupError if the name may mean something else."""
     if not may_stand_for(name, module):
         raise LookupError(f"{name!r} may not stand for the module {str(module)[:100]}")
     return importlib.import_module(str(module))
 
 
 def shared_module(name: str) -> ModuleType:
-    """Return the module that everybody means by this name. Raises LookupError if there is none."""
+    """Return the module with this name or usual short name. Raises LookupError if it is not shared."""
     module = ALIASES.get(name, name)
     if module not in SHARED_MODULES and module not in SHARED_PACKAGES:
         raise LookupError(name)
@@ -121,13 +126,16 @@ def shared_module(name: str) -> ModuleType:
 
 
 def builtin_name(value: Value) -> str | None:
-    """Return the name of a builtin type, exception or function; None for anything else."""
+    """Return the name of a built-in type, exception or function, or None for other objects."""
     name = str(getattr(value, "__name__", None))
     return name if isinstance(value, type | BuiltinFunctionType) and vars(builtins).get(name) is value else None
 
 
 def library_class(module: object, name: object, base: type = object) -> type:
-    """Return a class of a loaded library: to be raised (base: Exception) or looked like. Raises LookupError."""
+    """Return a class of a loaded library that is derived from `base`. Raises LookupError.
+
+    base: Exception for a class to be raised, object for a class that a proxy pretends to have.
+    """
     root = str(module).partition(".")[0]
     loaded = sys.modules.get(str(module))
     kind = vars(loaded).get(str(name)) if loaded is not None else None
@@ -139,7 +147,7 @@ def library_class(module: object, name: object, base: type = object) -> type:
 
 
 def numpy_if_installed() -> Value:
-    """Return numpy, or None."""
+    """Return numpy, or None if it is not installed."""
     try:
         return importlib.import_module("numpy")
     except ImportError:
@@ -147,7 +155,7 @@ def numpy_if_installed() -> Value:
 
 
 def make_view(elements: list[Value], kind: str) -> Value:
-    """Return a view of a dict where the elements are of one, else an iterator."""
+    """Return a view of a dict with these elements if that is the kind, else an iterator."""
     if kind == "dict_keys":
         return dict.fromkeys(elements).keys()
     if kind == "dict_values":
@@ -167,7 +175,7 @@ def contents(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Value:
 
 
 def restore(value: Value, parts: Value, fields_of: Mapping[str, Sequence[str]]) -> None:
-    """Replace the contents of an object by `parts`. Raises `Undecodable` or TypeError for what it cannot contain."""
+    """Replace the contents of an object by `parts`. Raises `Undecodable` or TypeError if it cannot contain them."""
     form = _form_of(value)
     if type(parts) is not (str if form is not None and form.is_text else list):
         raise Undecodable("these are no contents of an argument")
@@ -190,19 +198,20 @@ def _field_names(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Sequen
 
 
 MAX_LENT = 256
-"""How many containers are lent, and compared before every request; what comes beyond is a copy."""
+"""Containers that are lent and compared before every request. Further ones are sent as copies."""
 
 MAX_ELEMENTS = 4096
-"""How many elements a lent container may have."""
+"""Elements of a lent container."""
 
 MAX_REACHABLE = 20_000
-"""How many values are looked at for containers in a container."""
+"""Values that are searched for containers."""
 
 _LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array}
+"""Types whose elements may be containers."""
 
 
 class _SharedContainers:
-    """One side's containers; encode and decode refer to them by index."""
+    """The lent containers of one side. encode and decode refer to them by index."""
 
     def __init__(
         self, encode: Callable[[Value, dict[int, int]], Json], decode: Callable[[Json, Sequence[Value]], Value]
@@ -214,13 +223,13 @@ class _SharedContainers:
         self._last_texts: list[bytes] = []
 
     def add(self, container: Value) -> None:
-        """Give a container the next index."""
+        """Add a container, with the next index."""
         self.indices[id(container)] = len(self.objects)
         self.objects.append(container)
         self._last_texts.append(b"")
 
     def take(self, changed: Json) -> None:
-        """Put contents that the other side has changed into the containers of this one. Raises `Undecodable`."""
+        """Update the containers with contents that the other side has changed. Raises `Undecodable`."""
         if type(changed) is not list:
             raise Undecodable("changes are a list")
         for index, data in changed:
@@ -230,7 +239,7 @@ class _SharedContainers:
             self._last_texts[index] = b""
 
     def changes(self) -> list[Json]:
-        """Return the contents of objects that changed since the last time: pairs of index and contents."""
+        """Return [index, contents] of each container that has changed since the last call."""
         changed = []
         for index, value in enumerate(self.objects):
             data = self.encode(contents(value, {}), self.indices)
@@ -241,10 +250,10 @@ class _SharedContainers:
 
 
 class Lender(_SharedContainers):
-    """The solution's side."""
+    """The lent containers on the solution's side."""
 
     def lend(self, value: Value) -> list[Json] | None:
-        """Return the answer that lends the containers in a value, or None if they are not lent."""
+        """Return the answer that lends the containers in a value, or None if it has none or too many."""
         containers = _containers(value)
         if not containers:
             return None
@@ -258,10 +267,10 @@ class Lender(_SharedContainers):
 
 
 class Borrower(_SharedContainers):
-    """The test code's side."""
+    """The lent containers on the test code's side."""
 
     def borrow(self, data: Json, shells: Json, changed: Json) -> Value:
-        """Return a value with the test code's own objects for what is lent in it. Raises `Undecodable`."""
+        """Return a value with the test code's own objects for lent containers. Raises `Undecodable`."""
         for shell in self._decode(shells, ()):
             if type(shell) not in MUTABLE or len(self.objects) >= MAX_LENT:
                 raise Undecodable("what it lends is not a container")
@@ -270,14 +279,14 @@ class Borrower(_SharedContainers):
         return self._decode(data, self.objects)
 
     def take(self, changed: Json) -> None:
-        """Put contents that the solution has changed into the test code's objects, which then have not changed them."""
+        """Update the containers with the solution's changes, which then do not count as changes of the test code."""
         super().take(changed)
         for index, _ in changed:
             self._last_texts[index] = to_json(self.encode(contents(self.objects[index], {}), self.indices))
 
 
 def _containers(value: Value) -> list[Value] | None:
-    """Return a container and all mutable ones in it, or None if there are too many or too large ones."""
+    """Return the mutable containers in a value, including itself, or None if they are too many or too large."""
     containers: dict[int, Value] = {}
     waiting, looked_at = [value], 0
     while waiting:
@@ -298,7 +307,7 @@ def _containers(value: Value) -> list[Value] | None:
 
 
 def has_shared_parts(value: Value) -> bool:
-    """Return whether a container in a value stands in it twice, or is held by something else as well."""
+    """Return whether a container inside a value occurs twice or is referenced from elsewhere too."""
     waiting, looked_at = [value] if type(value) in _LOOKED_INTO else [], 0
     while waiting:
         container = waiting.pop()
@@ -314,4 +323,4 @@ def has_shared_parts(value: Value) -> bool:
 
 
 _PART_REFERENCES = 3
-"""References to a part that nothing else holds: its container, a variable and an argument."""
+"""References to a part that only its container holds: the container, a variable and an argument."""

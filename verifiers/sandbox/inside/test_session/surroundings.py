@@ -1,12 +1,12 @@
-"""Keeps the surroundings of test code and solution in sync: replaced names, streams, folder, environment, seeds.
+"""Keeps the surroundings of test code and solution alike: replaced names, streams, folder, environment, seeds.
 
-    with patch("requests.get") as get: f()     the solution's `requests.get` is a stand-in; its calls come here
+    with patch("requests.get") as get: f()     the solution's `requests.get` is a stand-in, whose calls are sent here
     with redirect_stdout(text): f()            text that the solution prints is written here
-    os.environ["LANG"] = "C"                   set there too
+    os.environ["LANG"] = "C"                   is set in the solution's process too
 
-The solution gets changes before its next call. A solution could cheat by changing a stand-in, so it cannot replace
-names that begin with an underscore, names by which tests read a mock, such as `assert_called`, and methods of the
-object's class. Attributes of a mock can only be set to plain values.
+The solution gets changes before its next call. A solution could cheat by changing a stand-in. So it cannot replace
+names that begin with an underscore, names by which tests read a mock, such as `assert_called`, or methods of the
+object's class. It can set attributes of a mock only to plain values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from types import ModuleType
 from ..wire.foreign_values import Json, Value
 
 TEST_MODULE = "suite"
-"""The name of the module of the test code and its classes."""
+"""The name of the module that holds the test code and its classes."""
 
 _METHODS: Mapping[str, Callable[..., Value]] = {
     **{f"__{name}__": getattr(operator, name) for name in "eq ne lt le gt ge add sub mul truediv neg contains".split()},
@@ -39,19 +39,19 @@ _METHODS: Mapping[str, Callable[..., Value]] = {
 """Special methods by which the solution may use an object of the tests."""
 
 _USED_BY_MESSAGE = frozenset({"argparse", "queue", "_queue", "re", "sqlite3"})
-"""Modules whose objects cannot be copied, because they have locks, files or functions."""
+"""Modules whose objects stay in the tests' process, because they hold locks, files or functions."""
 
 _FIGURE_NAMES = frozenset({"gcf", "gca", "figure", "_pylab_helpers"})
-"""Names of matplotlib.pyplot by which a function is recognised as working on figures."""
+"""Names in the code of a function of matplotlib.pyplot that works on figures."""
 
 _getcwd, _chdir = os.getcwd, os.chdir
-"""The functions of `os` as they are before tests replace them."""
+"""The functions of `os` before tests replace them."""
 
 _MISSING = object()
 
 
 class StandIn:
-    """An object of the tests as the solution may use it: `stand_in("get", "name")`, `stand_in("call", 1)`."""
+    """An object of the tests that the solution may use: `stand_in("get", "name")`, `stand_in("call", 1)`."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -80,20 +80,22 @@ def _names_of_mocks(mock: Value) -> frozenset[str]:
 
 
 def mock_names() -> frozenset[str]:
-    """Return the names by which tests read a mock, if they use mocks."""
+    """Return the names by which tests read a mock. The set is empty if they use no mocks."""
     mock = sys.modules.get("unittest.mock")
     return frozenset() if mock is None else _names_of_mocks(mock)
 
 
 def is_mock(value: Value) -> bool:
-    """Return whether it is a mock."""
+    """Return whether a value is a mock."""
     mock = sys.modules.get("unittest.mock")
     return mock is not None and isinstance(value, mock.NonCallableMock)
 
 
 def may_stand_in(value: Value) -> bool:
-    """Tell whether the solution may use an object of the tests by messages: a mock, a file, or an object of a class of
-    the tests."""
+    """Tell whether the solution gets a stand-in for an object of the tests.
+
+    It does for a mock, a file, and an object of a class that the tests define.
+    """
     kind = type(value)
     if kind.__module__ == TEST_MODULE:
         unittest = sys.modules.get("unittest")
@@ -102,9 +104,9 @@ def may_stand_in(value: Value) -> bool:
 
 
 class Surroundings:
-    """Changes by the tests that the solution has not got yet.
+    """Changes by the tests that were not sent to the solution yet.
 
-    tree: the test code. encode: the JSON of a value for the solution.
+    tree: the test code. encode: returns the JSON of a value for the solution.
     """
 
     def __init__(self, tree: ast.Module, encode: Callable[[Value], Json]) -> None:
@@ -135,7 +137,7 @@ class Surroundings:
         return (sys.stdout, sys.stderr) != self._streams
 
     def watch(self, owner: Value, attribute: str) -> None:
-        """Take note of what may be replaced: an attribute of a module or a class."""
+        """Watch an attribute of a module or a class, which tests may replace."""
         path = _path_of(owner)
         if path is not None:
             present = vars(owner).get(attribute, _MISSING)
@@ -214,7 +216,7 @@ class Surroundings:
 
 
 def _path_of(owner: Value) -> tuple[str, str] | None:
-    """Return how the solution's process finds a module or a class; the module "" is the solution."""
+    """Return the module and name of a module or class, for the solution's process. "" is the solution's module."""
     if isinstance(owner, ModuleType):
         is_solution = "_truegold" in vars(owner) or owner is sys.modules.get(TEST_MODULE)
         return "" if is_solution else owner.__name__, ""
@@ -237,21 +239,22 @@ def _imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 
 def _only_seeds(tree: ast.Module) -> bool:
-    """Return whether the code seeds random numbers and draws none itself: the solution is to draw them."""
+    """Return whether the code seeds random numbers but draws none. Then the solution draws them."""
     names = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     drawn = [name for name in names if "random" in name]
     return bool(drawn) and all(name.endswith(".seed") for name in drawn)
 
 
 def import_parts(tree: ast.Module, attributes: Iterable[ast.AST]) -> Iterator[tuple[Value, str]]:
-    """Yield the owner and the name of each attribute that test code reaches through its imports. Submodules on the way
-    are imported, as in `import http`, then `http.server.HTTPServer`. If program and tests are one file, the program's
-    imports count too.
+    """Yield the owner and the name of each attribute that test code reaches through its imports.
+
+    Submodules on the way are imported: for `import http` and `http.server.HTTPServer`, the module `http.server`. If
+    program and tests are one file, the program's imports count too.
     """
     modules = _imported_modules(tree)
     for node in attributes:
         first, *names = _dotted_names(node)
-        with contextlib.suppress(Exception):  # A failing module is left to the test code.
+        with contextlib.suppress(Exception):  # A module that fails to import is left to the test code.
             owner: Value = import_module(modules[first])
             for name in names[:-1]:
                 import_part(owner, name)
@@ -267,16 +270,17 @@ def _dotted_names(node: ast.AST) -> list[str]:
 
 
 def import_part(package: Value, name: str) -> None:
-    """Import a module of a package, unless the package has something of that name or no such module."""
+    """Import a submodule of a package, unless the package has another object of that name."""
     if not hasattr(package, name) and hasattr(package, "__path__"):
         with contextlib.suppress(ImportError):
             import_module(f"{package.__name__}.{name}")
 
 
 def use_figures_of_solution(code: str, find: Callable[[str, str], Value]) -> None:
-    """Have functions of matplotlib.pyplot that use its figures use the solution's, in test code that has to do with it.
+    """Replace functions of matplotlib.pyplot that use figures by those of the solution's process, which has the figures.
 
-    find: returns a function of a module in the solution's process.
+    Test code that does not mention pyplot is left alone. find: returns a function of a module in the solution's
+    process.
     """
     if "pyplot" not in code:
         return
@@ -292,7 +296,7 @@ def use_figures_of_solution(code: str, find: Callable[[str, str], Value]) -> Non
 
 
 class Followed:
-    """The side of the solution: makes the same changes. decode: returns the value of JSON."""
+    """The solution's side of the surroundings. It repeats the changes of the tests. decode: returns the value of JSON."""
 
     def __init__(self, namespace: ModuleType, decode: Callable[[Json], Value]) -> None:
         self._namespace = namespace
@@ -301,7 +305,7 @@ class Followed:
         self._streams = sys.stdout, sys.stderr
 
     def follow(self, changed: Mapping[str, Json]) -> None:
-        """Make this process as the other one is."""
+        """Make the changes in this process."""
         if "folder" in changed:
             _chdir(changed["folder"])
         if changed.get("environment") is not None:
@@ -319,7 +323,7 @@ class Followed:
             self._replace(*replacement)
 
     def printed(self) -> list[str]:
-        """Return the text that was printed since the last call."""
+        """Return the text that was printed to stdout and stderr since the last call."""
         texts = []
         for stream in (sys.stdout, sys.stderr):
             text = stream.getvalue() if isinstance(stream, io.StringIO) else ""
@@ -345,7 +349,7 @@ class Followed:
 
 
 class Used:
-    """The side of the solution for a stand-in. ask: calls the stand-in."""
+    """The solution's proxy for an object of the tests. ask: calls its `StandIn`."""
 
     def __init__(self, ask: Callable[..., Value]) -> None:
         object.__setattr__(self, "_truegold_ask", ask)
@@ -357,7 +361,7 @@ class Used:
 
     def __setattr__(self, name: str, value: Value) -> None:
         if name[:1] == "_":
-            object.__setattr__(self, name, value)  # A library that wraps a function may note its signature.
+            object.__setattr__(self, name, value)  # For example, a library that wraps a function stores its signature.
         else:
             _ask(self, "set", name, value)
 

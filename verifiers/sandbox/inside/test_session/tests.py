@@ -1,29 +1,30 @@
-"""Role `tests`: runs test code here and the solution in a partner's process (`serve.py`).
+"""Role `tests`: runs test code here and the solution in a partner process (`serve.py`).
 
     {"code": "assert add(1, 2) == 3", "entry_point": "add", "modules": [], "prelude": "",
      "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": ""}
 
-modules: names of the solution's module in the code, besides the usual ones. skipped: the tests that no program is asked
-for. continued: variables of the prelude that are the program's (`suite/imports.py`). probe: whether there is neither a
-program nor a partner (`probe.py`). The role answers with the lines of `test_code/test_run.py`, and with these:
+modules: further names under which the code imports the solution. skipped: tests that are skipped for every program.
+continued: variables of the prelude that belong to the program (`suite/imports.py`). probe: the kind of object that
+replaces the solution, if there is no program (`probe.py`). The answer consists of the lines of `test_code/test_run.py`
+and of these:
 
     {"not_loaded": [type, message]}     the program failed before any test
-    {"bad_suite": [type, message]}      the test code, or what stands before it, fails without the solution's doing
-    {"cannot_isolate": why}             the test code has to share a process with the solution; the rest means nothing
-    {"gone": why}                       the solution's process ended or talked nonsense: from there on no test passed
+    {"bad_suite": [type, message]}      the test code or its prelude fails, and the solution is not the cause
+    {"cannot_isolate": why}             the test code has to share a process with the solution; other lines do not count
+    {"gone": why}                       the solution's process ended or sent an invalid answer; later tests failed
 
-Expected values are in this process only. The solution's names stand for remote objects here (`session.py`), and are
-looked for where the test code does not define them itself:
+Expected values are only in this process. The solution's names stand for remote objects here (`session.py`). They are
+looked up if the test code does not define the name itself:
 
-    assert add(1, 2) == 3            a remote object, for the solution's `add`
-    from solution import add         the same; `main`, `your_module`, `my_solution` ... are the solution as well
-    math.isclose(add(1, 2), 3)       the module `math`, also where the solution has one
-    isclose(add(1, 2), 3)            that of `math` as well (`library_functions.py`)
-    assert sum(10, 15) == 6          the built-in `sum`, unless it is what is tested
+    assert add(1, 2) == 3            a remote object for the solution's `add`
+    from solution import add         the same object; `main`, `your_module`, `my_solution` ... mean the solution too
+    math.isclose(add(1, 2), 3)       the module `math`, even if the solution defines `math`
+    isclose(add(1, 2), 3)            `math.isclose` (`library_functions.py`)
+    assert sum(10, 15) == 6          the built-in `sum`, unless it is the function under test
 
-The entry point is what is tested. Where there is none, a built-in function is meant to be the solution's if every
-assertion calls it, and the test code uses no name that neither it nor Python defines: of `r = root(2)` and
-`assert abs(r - 1.41) < 0.01` the solution's is `root`, and `abs` is Python's.
+The entry point is the function under test. Without an entry point, a built-in function is under test if every assertion
+calls it and the test code uses no name that neither it nor Python defines. In `r = root(2)` and `assert abs(r - 1.41) <
+0.01` there is such a name, `root`. So `root` is the solution's, and `abs` is Python's.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def run_tests(payload: bytes) -> None:
     """Run the test code of the payload, a line of JSON."""
     request = from_json(payload, len(payload))
     seed_randomness(request["seed"])
-    # The solution writes into the folder that both work in, and may replace links there: nothing is loaded from it.
+    # The solution writes to the shared folder and may replace links in it. So no module is loaded from there.
     sys.path[:] = [os.path.realpath(path) for path in sys.path if path]
     module = ModuleType(TEST_MODULE)
     module.__file__ = os.path.abspath(FILE)
@@ -98,7 +99,7 @@ def _uses_numpy(request: dict[str, Value]) -> bool:
 
 
 _WITH_NUMPY = "numpy np. pandas matplotlib scipy torch cv2 PIL sklearn seaborn".split()
-"""Words of test code that has to do with arrays."""
+"""Words of test code that works with arrays."""
 
 
 def _run_against_solution(
@@ -107,11 +108,12 @@ def _run_against_solution(
     entry_point = request["entry_point"]
     names = SolutionNames(session, plan.tree, entry_point)
     namespace["__builtins__"] = names
-    # It is asked last, so that an installed module goes by its own name.
+    # The finder comes last, so that installed modules are found under their own names.
     make_module = partial(SolutionModule, names=names, session=session)
     sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), entry_point, session.run_again))
     sys.modules["__main__"] = solution = SolutionModule("__main__", names, session)
-    # `patch(f"{__name__}.helper")` means the solution's helper; `setUpModule`, which a runner looks for, never does.
+    # `patch(f"{__name__}.helper")` means the solution's helper. Runners also look for names such as `setUpModule`, which
+    # the test code does not contain. These must not be the solution's.
     namespace["__getattr__"] = lambda name: getattr(solution if name in request["code"] else object, name)
     candidate = None
     if entry_point:
@@ -133,14 +135,14 @@ def _run_against_solution(
 
 
 _MODULE_DATA = frozenset({"__version__", "__author__"})
-"""Names with two underscores that a program gives its own values."""
+"""Names with two underscores that are ordinary variables of a program."""
 
 
 class SolutionNames(dict[str, Value]):
-    """The built-in names of test code, and after them the solution's, for `__builtins__` of a namespace.
+    """The built-in names of test code, and after them the solution's. It is the `__builtins__` of a namespace.
 
-    A name that is not built in is, in this order: a module that test code and solution share, a library function, the
-    solution's, and last a built-in one that was set aside because it is tested.
+    A name that is not built in means, in this order: a module that test code and solution share, a library function, a
+    name of the solution, or a built-in function that was removed because it may be the one under test.
     """
 
     def __init__(self, session: Session | ProbeSession, tree: ast.Module, entry_point: str | None) -> None:
@@ -155,10 +157,9 @@ class SolutionNames(dict[str, Value]):
         return self.find(name)
 
     def find(self, name: str, of_solution: bool = False) -> Value:
-        """Return the object that a name stands for, beyond the built-in names. Raises KeyError for one that nothing
-        defines.
+        """Return the object of a name that is not built in. Raises KeyError if the name is not defined.
 
-        of_solution: whether the test code asks the solution's module for it, which may have what a library has as well.
+        of_solution: whether the test code asks the solution's module for it. Library functions then come last.
         """
         if name.startswith("__") and name not in _MODULE_DATA:
             raise KeyError(name)
@@ -173,17 +174,17 @@ class SolutionNames(dict[str, Value]):
             raise KeyError(name) from None
 
     def _shared_module(self, name: str) -> ModuleType | None:
-        """Return the module of this name, if the test code only asks it for what the module has."""
+        """Return the module of this name, if it has all attributes that the test code uses; else None."""
         try:
             module = shared_module(name) if name in self._modules else None
         except LookupError:
             return None
-        # `datetime.now()` asks the class of that name, which the solution imports as well.
+        # `datetime.now()` needs the class `datetime`, which the solution imports too.
         has_all = module is not None and all(hasattr(module, attribute) for attribute in self._modules[name])
         return module if has_all else None
 
     def _library_function(self, name: str) -> Value | None:
-        """Return the library function of this name, from now on as if it were built in."""
+        """Return the library function of this name and make it a built-in name, or return None."""
         if name not in self.library:
             return None
         try:
@@ -193,9 +194,9 @@ class SolutionNames(dict[str, Value]):
         return self[name]
 
     def _solution_value(self, name: str) -> Value:
-        """Return the solution's value of a name; functions and modules are remembered. Raises NoSuchName."""
+        """Return the solution's object of a name. Functions and modules are cached. Raises NoSuchName."""
         value = self._session.look_up(name)
-        # What stands for a name where there is no program is callable, and must not be asked what it is (`probe.py`).
+        # Without a program the object is callable and must not be inspected (`probe.py`).
         if callable(value) or isinstance(value, ModuleType):
             self[name] = value
         for attribute in self._modules.get(name, ()) if not callable(value) and isinstance(value, ModuleType) else ():
@@ -204,7 +205,7 @@ class SolutionNames(dict[str, Value]):
 
 
 class SolutionModule(ModuleType):
-    """The module that `import solution` gives."""
+    """The module that `import solution` returns."""
 
     def __init__(self, name: str, names: SolutionNames, session: Session | ProbeSession) -> None:
         super().__init__(name)
@@ -222,16 +223,16 @@ class SolutionModule(ModuleType):
 
 
 def _may_be_imported(name: str, names: SolutionNames) -> bool:
-    """Return whether `from solution import *` may import it.
+    """Return whether `from solution import *` may import a name.
 
-    It may not replace what the test code has already, nor a function of Python's or a library's that is not tested.
+    It must not replace a name of the test code, nor a function of Python or a library that is not under test.
     """
     taken = (vars(builtins).keys() & names.keys()) | names.library | vars(sys.modules[TEST_MODULE]).keys()
     return name.isidentifier() and name not in taken
 
 
 def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
-    """Return the built-in names that stand for a function of the solution: `sum` of `assert sum(10, 15) == 25`."""
+    """Return the built-in names that mean a function of the solution: `sum` of `assert sum(10, 15) == 25`."""
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
     called = [set(library_functions.called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
@@ -242,7 +243,7 @@ def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
 
 
 def _innermost_names(tree: ast.AST) -> set[str]:
-    """Return the names of functions whose arguments call nothing: `f` of `sorted(f(1))`."""
+    """Return the functions whose arguments contain no call: `f` of `sorted(f(1))`."""
     innermost = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -253,7 +254,7 @@ def _innermost_names(tree: ast.AST) -> set[str]:
 
 
 def _names_of_modules(tree: ast.Module) -> dict[str, set[str]]:
-    """Return the names that are only used as modules are, each with its attributes: `math` of `math.pi` with {"pi"}."""
+    """Return the names that are used only as modules are, with their attributes: "math" and {"pi"} for `math.pi`."""
     attribute_of = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used: dict[str, set[str | None]] = {}
     for node in ast.walk(tree):

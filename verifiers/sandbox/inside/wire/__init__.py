@@ -1,33 +1,34 @@
-"""Carries values across the border between processes: JSON, exact by type.
+"""Encodes values that pass between processes as JSON that keeps their exact types.
 
     encode((1, [2.5, "x"]))             {"$": "tuple", "v": [1, [2.5, "x"]]}
     decode({"$": "tuple", "v": [1]})    (1,)
 
-None, booleans, integers, finite floats, texts, lists and dicts whose keys are texts (none of them "$") stand as they
-are. Everything else is an object with the key "$":
+None, booleans, integers, finite floats and texts are encoded as JSON's own values. So are lists, and dicts whose keys
+are texts other than "$". All other values become an object with the key "$":
 
     tuple set frozenset          v: the elements
     dict Counter OrderedDict defaultdict    v: [[key, value], ...] in order
-    bytes bytearray str          v: base64; str only for lone surrogates, as UTF-8 that lets them pass
-    int                          v: hexadecimal, "-0x1f"; only from 4,000 digits on
+    bytes bytearray str          v: base64; str only with lone surrogates, as UTF-8 that allows them
+    int                          v: hexadecimal, "-0x1f"; only from about 4,000 digits on
     float                        v: "nan", "inf", "-inf"
     complex                      v: [real, imaginary]
     range slice                  v: [start, stop, step]
     deque array                  v: [maxlen or null, *items], [typecode, *items]
-    Decimal date datetime time   v: the text; ellipsis has an empty one
+    Decimal date datetime time   v: the text; an ellipsis has an empty text
     Fraction timedelta           v: [numerator, denominator], [days, seconds, microseconds]
-    ndarray scalar               dtype, shape, v: the items in one list; dtype, v: the number
+    ndarray scalar               dtype, shape, v: all items in one list; dtype, v: the number
     iterator                     of: the name of its type, v: the items
-    graph                        nodes: [[class, [field, ...]], ...], v: a value in which {"$": "node", "v": 3} stands
-                                 for the fourth node. Cycles and sharing are kept, and lists of 100,000 nodes cross
+    graph                        nodes: [[class, [field, ...]], ...], v: a value in which {"$": "node", "v": 3} is the
+                                 fourth node. Cycles and shared nodes are kept, and chains of 100,000 nodes work
     opaque                       v: the name of a type. An opaque value equals nothing
 
-Objects of subclasses of builtin types cross as data of the builtin type, those whose class is in `codecs` as nodes.
-Containers nested more than 100 deep are opaque; a list or dict that stands twice in a value arrives as two.
+Objects of subclasses of a builtin type are encoded as data of the builtin type. Objects whose class is in `codecs` are
+encoded as nodes. Containers nested more than 100 levels deep are opaque. A list or dict that occurs twice in a value is
+decoded as two.
 
-    to_json(data) -> bytes       one line of ASCII, without its end
-    from_json(line) -> data      strict: bounded in size and depth, no NaN, nothing outside ASCII, nothing around it
-    are_plain(values)            whether all of them stand as they are
+    to_json(data) -> bytes       one line of ASCII, without the line end
+    from_json(line) -> data      strict: limited in size and depth, no NaN, only ASCII, only one value
+    are_plain(values)            whether JSON's own values represent all of them exactly
 
 `json_lines.py` also writes such lines to the descriptors of a job.
 """

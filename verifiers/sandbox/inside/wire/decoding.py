@@ -1,7 +1,7 @@
-"""Turns JSON into values, exact by type and within bounds; the table of forms is in the docstring of the folder.
+"""Decodes JSON into values with exact types and within limits. `wire/__init__.py` has the table of types.
 
-The data may have been made to do harm: by keys that collide, by nesting, by huge ranges and exponents. What breaks a
-bound or has no meaning raises `Undecodable`. Nothing is imported or run because data says so.
+The data may be malicious: it may have colliding keys, deep nesting, or huge ranges and exponents. Data that exceeds a
+limit or has no meaning raises `Undecodable`. No module is imported and no code is run on behalf of the data.
 """
 
 from __future__ import annotations
@@ -26,44 +26,45 @@ from .forms import FORMS, SHOWN_CHARS, TypeForm
 from .packages import CHANGEABLE, decode_packaged, make_objects
 
 MAX_NESTED = 120
-"""How deep containers may nest. Stops nesting that overflows the stack here."""
+"""Levels of nested containers. Stops nesting that overflows the stack."""
 
 MAX_COMPARED = 4_000_000
-"""Comparisons of keys with equal hashes in one message. Stops integers chosen to make building a dict quadratic."""
+"""Comparisons of keys with equal hashes in one message. Stops integers that make building a dict quadratic."""
 
 COSTLY_COMPARISON = 1000
-"""How many comparisons one of keys that are not numbers counts as: tuples can agree for a long way."""
+"""The cost of comparing keys other than numbers, in comparisons of numbers: tuples may be equal up to their end."""
 
 FEW_KEYS = 16
-"""Up to this many keys are not looked at: however they collide, they cost little."""
+"""Keys that are not checked for collisions, because few keys cost little."""
 
 MAX_RANGE = 1_000_000
-"""How many elements all ranges of a message may have; ranges beyond that, such as `range(10**18)`, are opaque."""
+"""Elements of all ranges in a message. Larger ranges, such as `range(10**18)`, are opaque."""
 
 MAX_EMPTY = 1_000_000
-"""How many lists an array without items may hold. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
+"""Lists in an array without items. Stops a shape such as (10**12, 0), which takes only a few bytes."""
 
 MAX_LISTS = 1_000_000
-"""How many lists an array may become. Stops a shape such as (10**6, 1, 1, 1), each axis of which makes a million."""
+"""Lists that an array becomes. Stops a shape such as (10**6, 1, 1, 1), each axis of which makes a million lists."""
 
 MAX_AXES = 32
-"""numpy has had no more for most of its time. Stops shapes of a million ones, which are quadratic to unfold."""
+"""Axes of an array; numpy long had the same limit. Stops shapes of a million ones, which take quadratic time."""
 
 _NUMBERS = {bool, int, float}
 
 _Handler = Callable[[Value, dict[str, Json], int], Value]
-"""Makes a value: (decoder, the tagged object of JSON, the number of containers around it)."""
+"""Returns a value for the decoder, the tagged JSON object, and the number of containers around it."""
 
 
 class Decoder:
     """Decodes one message.
 
-    codecs: the fields of each known class. classes: returns the class of a name; without it they become `Instance`s.
-    known: the objects that both sides have. track: whether mutable objects are kept in `tracked`, as an `Encoder` does.
+    codecs: the fields of each known class. classes: returns the class of a name; without it, objects are decoded as
+    `Instance`. known: objects that both sides have. track: whether mutable objects are collected in `tracked`, in the
+    same order as by the `Encoder`.
     """
 
     further: Mapping[str, Callable[[Value, dict[str, Json]], Value]] = {}
-    """Functions that make the values of further tags from the decoder and the tagged object."""
+    """Functions that make values of further tags, from the decoder and the tagged object."""
 
     def __init__(
         self,
@@ -92,19 +93,19 @@ class Decoder:
             raise Undecodable(f"not a value: {type(error).__name__}: {str(error)[:SHOWN_CHARS]}") from error
 
     def numpy_module(self) -> Value:
-        """Return numpy where arrays are to be arrays, else None."""
+        """Return numpy if arrays are to be decoded as its arrays, else None."""
         return None
 
     def make_iterated(self, elements: list[Value], kind: str) -> Value:
-        """Return the object that stands for an iterator of this kind."""
+        """Return the object for an iterator with these elements."""
         return Iterated(elements, kind)
 
     def make_named_tuple(self, elements: tuple[Value, ...], data: dict[str, Json]) -> Value:
-        """Return what stands for a named tuple, whose names are in `data`."""
+        """Return the object for a named tuple, whose names are in `data`."""
         return elements
 
     def decode_part(self, data: Json, depth: int) -> Value:
-        """Return the value of JSON within `depth` containers."""
+        """Return the value of JSON that is inside `depth` containers."""
         kind = type(data)
         if kind is list:
             elements: list[Value] = self._track_object([])
@@ -137,7 +138,7 @@ class Decoder:
         return [self.decode_part(part, deeper) for part in data]
 
     def _decode_message(self, data: Json) -> Value:
-        """Return the value of a message, which may be a graph: nodes that refer to each other, and a body."""
+        """Return the value of a message. It may be a graph: nodes that refer to each other, and a body."""
         if type(data) is not dict or data.get("$") != "graph":
             return self.decode_part(data, 0)
         entries = data["nodes"]
@@ -158,7 +159,7 @@ class Decoder:
         return Instance(name, {}) if self._classes is None else object.__new__(self._classes(name))
 
     def _track_object(self, made: Value) -> Value:
-        """Return the object. It is tracked here because it gets its index before its parts do."""
+        """Return the object, after tracking it. An object gets its index before its parts do."""
         if self._track:
             self.tracked.append(made)
         return made
@@ -181,7 +182,7 @@ class Decoder:
         made: Value = None
         if form.fill is not None:
             count = 1 if form.head else 0
-            made = self._track_object(form.make(*parts[:count]))  # It has its index before its parts have theirs.
+            made = self._track_object(form.make(*parts[:count]))  # The object gets its index before its parts do.
             parts = parts[count:]
         if form.has_pairs:
             deeper = depth + 1
@@ -197,7 +198,7 @@ class Decoder:
         return made
 
     def _check_keys(self, keys: list[Value]) -> None:
-        """Raise `Undecodable` if building a dict of these keys is costly."""
+        """Raise `Undecodable` if building a dict with these keys takes too long."""
         hashes = list(map(hash, keys))
         if len(set(hashes)) < len(hashes):
             pairs = sum(times * (times - 1) for times in collections.Counter(hashes).values()) // 2
@@ -239,7 +240,7 @@ def _checked_index(index: Json, objects: Sequence[Value]) -> int:
 
 
 def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-    """Return numpy's array, or an `Array` in its place. Raises `Undecodable`."""
+    """Return numpy's array, or an `Array` instead. Raises `Undecodable`."""
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
     _check_shape(dtype, shape, len(flat))
     if (numpy := decoder.numpy_module()) is not None:
@@ -248,7 +249,7 @@ def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
 
 
 def _check_shape(dtype: Json, shape: Json, length: int) -> None:
-    """Raise `Undecodable` unless this many items make an array of this type and shape, within bounds."""
+    """Raise `Undecodable` unless `length` items make an array of this type and shape within the limits."""
     max_size = max(MAX_EMPTY, length)
     known = _is_known(dtype) and len(shape) <= MAX_AXES
     if not known or not all(type(size) is int and 0 <= size <= max_size for size in shape):
@@ -260,7 +261,7 @@ def _check_shape(dtype: Json, shape: Json, length: int) -> None:
 
 
 def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-    """Return numpy's number, or a plain one in its place. Raises `Undecodable`."""
+    """Return numpy's number, or a plain number instead. Raises `Undecodable`."""
     item = decoder.decode_part(data["v"], depth + 1)
     if not _is_known(data["dtype"]) or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")
@@ -281,7 +282,7 @@ def _numpy_array(numpy: Value, flat: list[Value], dtype: str) -> Value:
 
 
 def _nest(flat: list[Value], shape: Sequence[int]) -> Value:
-    """Return the items as nested lists; the item itself where shape is ()."""
+    """Return the items as nested lists, or the item itself if shape is ()."""
     if not shape:
         return flat[0]
     level = flat
@@ -308,5 +309,5 @@ _HANDLERS: Mapping[str, _Handler] = {
 
 
 def decode(data: Json, codecs: Codecs | None = None) -> Value:
-    """Return the value. Raises `Undecodable`. Objects of known classes come as `Instance`, arrays as `Array`."""
+    """Return the value of a message. Objects of known classes are `Instance`, arrays `Array`. Raises `Undecodable`."""
     return Decoder(codecs).decode(data)

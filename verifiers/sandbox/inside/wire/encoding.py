@@ -1,8 +1,8 @@
-"""Turns values into JSON, exact by type; the table of forms is in the docstring of the folder.
+"""Encodes values as JSON that keeps their exact types. `wire/__init__.py` has the table of types.
 
-The encoder runs in the process of the tested program. A hostile program may have changed the encoder, so that readers
-check every message (`decoding`). For honest programs it is exact, bounded in size, and fast: flat lists of numbers or
-texts are checked at C speed and written as they are.
+The encoder runs in the process of the tested program, and a hostile program may change it. So the reader checks every
+message (`decoding`). For honest programs the encoder is exact, limited in size, and fast: flat lists of numbers or
+texts are checked at C speed and written unchanged.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .forms import FORMS, MAX_INT_BITS, TypeForm
 from .packages import encode_packaged, is_changeable, is_packaged
 
 MAX_DEPTH = 100
-"""How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
+"""Levels of nested containers. Deeper containers are opaque. Stops nesting that overflows the stack of a JSON reader."""
 
 MAX_ENCODED = 16 * 2**20
-"""Characters of one encoded value, roughly. Stops a result that fills the memory of its reader."""
+"""Characters of one encoded value, approximately. Stops a result that fills the memory of its reader."""
 
 MAX_ITERATED = 1_000_000
-"""How many items are read from an iterator. Stops generators without end."""
+"""Items that are read from an iterator. Stops endless generators."""
 
 JSON_INT = 1 << 13_000
-"""Integers below this stand as they are: just under 4,000 digits, and Python's own readers refuse more than 4,300."""
+"""The bound below which integers are JSON numbers: nearly 4,000 digits. Python's readers refuse more than 4,300."""
 
 _EMPTY: dict[object, object] = {}
 DICT_VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
@@ -40,8 +40,8 @@ _NUMBERS = {int, float, bool, type(None)}
 class Encoder:
     """Encodes one value.
 
-    known: the index, by id, of each object that both sides have already; such objects are named by their index. track:
-    whether every mutable object gets an index in the order in which it is met, and is kept in `tracked`.
+    known: maps the ids of objects that both sides have to indices; these objects are sent as their indices. track:
+    whether mutable objects get indices in the order in which they are met, and are collected in `tracked`.
     """
 
     def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
@@ -55,14 +55,14 @@ class Encoder:
         self._names: dict[type, str | None] = {}
 
     sends_object_arrays = True
-    """Whether arrays of objects have a form. numpy makes one of any list in which the solution put an object."""
+    """Whether arrays of objects are encoded. numpy makes such an array of any list that contains an object."""
 
     def encode(self, value: object) -> Json:
         """Return the JSON of the value. Raises `ResultTooLarge`."""
         body = self.encode_part(value, 0)
         if not self._nodes:
             return body
-        # Objects of known classes refer to further ones, which are encoded here, without recursion.
+        # Nodes refer to further nodes. These are encoded in this loop, without recursion.
         nodes: list[Json] = []
         while len(nodes) < len(self._nodes):
             name, fields, _ = self._nodes[len(nodes)]
@@ -70,12 +70,12 @@ class Encoder:
         return {"$": "graph", "nodes": nodes, "v": body}
 
     def encode_part(self, value: object, depth: int) -> Json:
-        """Return the JSON of a value within `depth` containers."""
+        """Return the JSON of a value that is inside `depth` containers."""
         encode_kind = _ENCODERS.get(type(value))
         return self.encode_uncommon(value, depth) if encode_kind is None else encode_kind(self, value, depth)
 
     def encode_foreign(self, value: object, depth: int) -> Json:
-        """Return JSON for what has no form: iterators are read to their end, and the rest is named by its type."""
+        """Return the JSON of other values. Iterators are read to their end; all else is opaque."""
         kind = type(value)
         if depth <= MAX_DEPTH and (hasattr(kind, "__next__") or kind in DICT_VIEWS):
             elements = list(itertools.islice(iter(value), MAX_ITERATED + 1))  # type: ignore[call-overload]
@@ -91,14 +91,14 @@ class Encoder:
             raise ResultTooLarge("the value is larger than one result may be")
 
     def encode_items(self, elements: list[Value], depth: int) -> list[Json]:
-        """Return the JSON of the elements of a container, which `spend` has counted already."""
+        """Return the JSON of the elements of a container, whose size is counted already."""
         if self._is_flat(elements):
             return elements
         deeper = depth + 1
         return [self.encode_part(element, deeper) for element in elements]
 
     def encode_form(self, value: Value, depth: int, tag: str, form: TypeForm) -> Json:
-        """Return the JSON of a value of a type that the table has."""
+        """Return the JSON of a value whose type is in the table `FORMS`."""
         if depth > MAX_DEPTH and not form.is_text:
             return self.encode_foreign(value, depth)
         if form.fill is not None and (known := self.refer_to_known(value)) is not None:
@@ -118,18 +118,18 @@ class Encoder:
         return {"$": "iterator", "v": self.encode_items(value.elements, depth), "of": value.kind}
 
     def encode_node(self, value: object, name: str, fields: list[object]) -> Json:
-        """Return a reference to an object of a known class, whose fields are encoded later."""
+        """Return a reference to an object of a known class. Its fields are encoded later."""
         index = self._node_index.get(id(value))
         if index is None:
             if (reference := self.refer_to_known(value)) is not None:
                 return reference
             self.spend(8 + 4 * len(fields))
             index = self._node_index[id(value)] = len(self._nodes)
-            self._nodes.append((name, fields, value))  # Its id says which object is meant for as long as it lives.
+            self._nodes.append((name, fields, value))  # Holding the value keeps its id from being used again.
         return {"$": "node", "v": index}
 
     def refer_to_known(self, value: object) -> Json | None:
-        """Return a reference to an object that both sides have, or None; one that is tracked is known from here on."""
+        """Return a reference to an object that both sides have, or None. A tracked object is known from then on."""
         if self._known is None:
             return None
         index = self._known.get(id(value))
@@ -141,7 +141,7 @@ class Encoder:
         return None
 
     def encode_uncommon(self, value: object, depth: int) -> Json:
-        """Return the JSON of a value whose exact type has no form: of a known class, of numpy or of a subclass."""
+        """Return the JSON of a value whose exact type is not in the table: of a known class, numpy or a subclass."""
         kind = type(value)
         name = self._names.get(kind, "")
         if name == "":
@@ -164,7 +164,7 @@ class Encoder:
         plain = _PLAIN[base](value) if base in _PLAIN else value
         data = _ENCODERS[base](self, plain, depth)
         if base is tuple and data["$"] == "tuple" and (names := getattr(kind, "_fields", None)):
-            # A named tuple says its names, so that a test can read `result.x`.
+            # The names are sent too, so that a test can read `result.x`.
             data["names"] = [str(name) for name in names]
             data["of"] = kind.__name__
         return data
@@ -176,7 +176,7 @@ class Encoder:
         return self.encode_foreign(value, depth) if reference is None else reference
 
     def _is_flat(self, elements: list[Value]) -> bool:
-        """Return whether JSON can say all the elements as they stand."""
+        """Return whether JSON's own values represent all elements."""
         kinds = set(map(type, elements))
         if kinds == {str}:
             text = "".join(elements)
@@ -224,7 +224,7 @@ class Encoder:
 
 
 def encode(value: object, codecs: Codecs | None = None) -> Json:
-    """Return what `to_json` can write. Raises `ResultTooLarge`; what has no form becomes opaque."""
+    """Return JSON for `to_json`. Values of other types become opaque. Raises `ResultTooLarge`."""
     if value is None or type(value) is bool:
         return value
     if type(value) is int and -JSON_INT < value < JSON_INT:
@@ -241,10 +241,10 @@ def _is_encodable(text: str) -> bool:
 
 
 def all_fit(numbers: Collection[Value], has_floats: bool) -> bool:
-    """Return whether JSON has these numbers: finite floats, integers that its readers take."""
+    """Return whether JSON numbers represent these numbers: finite floats, and integers that its readers accept."""
     try:
         finite = not has_floats or all(map(math.isfinite, numbers))
-    except OverflowError:  # One of them is an integer beyond all floats.
+    except OverflowError:  # An integer is larger than all floats.
         return False
     return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
 
@@ -266,7 +266,7 @@ def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> J
 
 
 def _encode_array(encoder: Encoder, value: Array, depth: int) -> Json:
-    """Return the JSON of an array that stands for one of numpy's."""
+    """Return the JSON of an `Array`."""
     encoder.spend(4 * math.prod(value.shape))
     flat = [value.elements]
     for _ in value.shape:
@@ -275,7 +275,7 @@ def _encode_array(encoder: Encoder, value: Array, depth: int) -> Json:
 
 
 _Encode = Callable[[Encoder, Value, int], Json]
-"""A function of an encoder, a value and its depth that returns JSON."""
+"""Returns JSON for an encoder, a value and its depth."""
 
 
 def _encoder_of(tag: str, form: TypeForm) -> _Encode:
@@ -303,7 +303,8 @@ _PLAIN: Mapping[type, Callable[[Value], Value]] = {
     list: lambda value: list(list.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
 }
+"""Functions that return the data of an object of a subclass as the builtin type."""
 _DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
 _DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
 _DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
-"""Objects of derived classes are encoded as these types. Methods of the base type read their data."""
+"""Types as which objects of derived classes are encoded. Methods of the base type read their data."""

@@ -1,11 +1,11 @@
-"""Stand in for values that have no builtin type in the process that decodes them.
+"""Objects that stand for values whose type the decoding process does not have.
 
-    Opaque("Fraction2")                a value that has no form; equal to nothing, itself included
+    Opaque("Fraction2")                a value that cannot be encoded; equal to nothing, not even itself
     Iterated([1, 2, 3])                an iterator or a generator, read to its end
-    Array("float64", (2, 2), [[..]])   a numpy array, where numpy is not to be loaded
-    Instance("ListNode", {...})        an object of a class whose fields are known, where the class is not
+    Array("float64", (2, 2), [[..]])   an array of numpy, if numpy is not to be loaded
+    Instance("ListNode", {...})        an object of a class whose fields are known, but which is not defined here
 
-These are not dataclasses: every sandboxed process would carry along what those import.
+They are not dataclasses, because every sandboxed process would have to load `dataclasses` and its imports.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Json = Any
-"""A value of JSON: None, booleans, numbers, texts, lists, and dicts with texts for keys."""
+"""A JSON value: None, a boolean, a number, a text, a list, or a dict with texts as keys."""
 
 Value = Any
-"""A value of a program or of its tests, which may be anything."""
+"""Any value of a program or of its tests."""
 
 Codecs = Mapping[str, Sequence[str]]
 """Maps the name of a class to the attributes that make up an instance."""
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
-"""Classes that problem collections take for granted."""
+"""Classes that collections of problems do not define, because everyone knows them."""
 
 
 ARRAY_TIMES = re.compile(r"(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
-"""numpy's names for the items of arrays of times."""
+"""Names of dtypes for times: `datetime64[ns]`."""
 
 
 class Undecodable(ValueError):
-    """The data is not what the encoder makes: forged, cut or too large."""
+    """The data is not what an encoder writes: it is forged, cut off or too large."""
 
 
 class ResultTooLarge(ValueError):
-    """The value does not fit into the bounds of one result."""
+    """The value exceeds the limits of one result."""
 
 
 class Opaque:
-    """A value that only its type's name is known of."""
+    """A value of which only the name of the type is known."""
 
     __slots__ = ("type_name",)
 
@@ -57,7 +57,7 @@ class Opaque:
 
 
 class Iterated:
-    """The elements that an iterator gave. They are not a list: `f() == [1, 2]` does not hold for a generator."""
+    """The elements of an iterator. They do not equal a list: `f() == [1, 2]` is false for a generator."""
 
     __slots__ = ("elements", "kind")
 
@@ -76,7 +76,7 @@ class Iterated:
 
 
 class Array:
-    """An array of numpy's."""
+    """An array of numpy."""
 
     __slots__ = ("dtype", "elements", "shape")
 
@@ -84,14 +84,14 @@ class Array:
         "bool str object int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
         " complex128".split()
     )
-    """numpy's names for the items of arrays that cross the border; times (`ARRAY_TIMES`) are sent as integers."""
+    """Names of dtypes of arrays that can be encoded, in addition to times (`ARRAY_TIMES`), which are sent as integers."""
 
     def __init__(self, dtype: str, shape: tuple[int, ...], elements: Any) -> None:
         self.dtype = dtype
-        """numpy's name of the type, or "str"."""
+        """numpy's name of the dtype, or "str"."""
         self.shape = shape
         self.elements = elements
-        """Nested lists, or one number where the shape is ()."""
+        """Nested lists, or one number if the shape is ()."""
 
     def __eq__(self, other: object) -> bool:
         return self._parts() == other._parts() if type(other) is Array else NotImplemented
@@ -117,14 +117,14 @@ class Instance:
     def __eq__(self, other: object) -> bool:
         return type(other) is Instance and _same_graphs(self, other)
 
-    __hash__ = object.__hash__  # Members of sets are told apart by identity, as plain objects are.
+    __hash__ = object.__hash__  # Members of sets are distinguished by identity, as plain objects are.
 
     def __repr__(self) -> str:
         return f"<{self.class_name}>"
 
 
 def _same_graphs(left: Instance, right: Instance) -> bool:
-    """Return whether no path of fields tells two apart, in cycles too, in a few steps (Hopcroft and Karp)."""
+    """Return whether two objects have equal fields, recursively and in cycles too (Hopcroft and Karp)."""
     groups: dict[int, int] = {}
     pending: list[tuple[Any, Any]] = [(left, right)]
     while pending:

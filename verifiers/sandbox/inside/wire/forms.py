@@ -1,11 +1,11 @@
-"""Holds the table of types that cross the border: the tag of each, the parts that it is sent as, and how they make it.
+"""The table of types that can be encoded: the tag of each, how it is split into parts, and how it is built from them.
 
     (1, 2)               tuple      parts [1, 2]
     Decimal("0.1")       Decimal    parts "0.1"
-    deque([1], 5)        deque      an empty one is made of its head, 5, and filled with its parts, [1]
+    deque([1], 5)        deque      built empty from its head, 5, and then filled with its parts, [1]
 
-The builtin type's own functions read the parts, so that an object of a subclass is the data that it holds. What makes
-an object is given parts of exact builtin types, which may have been chosen to do harm.
+The functions of the builtin type read the parts, so an object of a subclass is encoded as the data in it. Functions
+that build an object get parts of exact builtin types, but the values may be malicious.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from typing import NamedTuple
 from .foreign_values import Opaque, Undecodable, Value
 
 MAX_INT_BITS = 2**22
-"""How large an integer may be. Stops integers of megabytes."""
+"""Bits of an integer. Stops integers of megabytes."""
 
 MAX_EXPONENT = 100_000
-"""The largest exponent of a Decimal. Stops `Decimal("1e999999999")`, small to say and endless as an integer."""
+"""The largest exponent of a Decimal. Stops `Decimal("1e999999999")`, a short text that is huge as an integer."""
 
 MAX_FRACTION_BITS = 20_000
-"""The largest size of numerator and denominator. Stops fractions that take minutes to reduce, in quadratic time."""
+"""Bits of a numerator or denominator. Stops fractions that take minutes to reduce, in quadratic time."""
 
 SHOWN_CHARS = 100
-"""Characters of data that messages show."""
+"""Characters of data that error messages show."""
 
 
 class TypeForm(NamedTuple):
-    """How objects of a type cross."""
+    """The functions that encode and decode objects of a type."""
 
     kind: type
     parts: Callable[[Value], Value]
-    """Returns what an object is sent as: a text, a list of values, or pairs."""
+    """Returns the parts of an object: a text, a list of values, or pairs."""
     make: Callable[..., Value]
-    """Builds the object from its parts. A mutable object is built empty, from its head if it has one."""
+    """Builds an object from its parts. A mutable object is built empty, from its head if it has one."""
     fill: Callable[[Value, Value], None] | None = None
     """Puts the parts into an empty mutable object."""
     head: str = ""
-    """The attribute that goes before the parts."""
+    """The attribute that is sent before the parts."""
     is_text: bool = False
 
     @property
     def has_pairs(self) -> bool:
-        """Whether its parts are keys and what they stand for."""
+        """Whether the parts are pairs of keys and values."""
         return self.fill is _set_pairs
 
     def make_empty(self, value: Value) -> Value:
-        """Return an empty object that is otherwise like this one."""
+        """Return an empty object with the same head."""
         return self.make(getattr(value, self.head)) if self.head else self.make()
 
 
@@ -133,6 +133,7 @@ _TEXTS: tuple[tuple[type, Callable[[Value], str], Callable[[str], Value]], ...] 
     (type(...), lambda value: "", lambda text: ...),
     (Opaque, attrgetter("type_name"), lambda text: Opaque(text[:SHOWN_CHARS])),
 )
+"""Types that are sent as a text, with the functions that write and read it."""
 _MAPPINGS: tuple[type, ...] = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 
 _FORMS = (
@@ -161,7 +162,7 @@ _FORMS = (
 )
 
 FORMS: Mapping[str, TypeForm] = {"opaque" if form.kind is Opaque else form.kind.__name__: form for form in _FORMS}
-"""The form of each tag."""
+"""The form of each type, by tag."""
 
 MUTABLE: Mapping[type, TypeForm] = {form.kind: form for form in _FORMS if form.fill is not None}
-"""The forms of mutable values."""
+"""The forms of mutable types."""

@@ -1,11 +1,11 @@
-"""Encoded values as text: one line of JSON, written fast and read strictly.
+"""Reads and writes encoded values as lines of JSON: fast to write, strict to read.
 
-    are_plain([1, "x", [2.5, None], {"k": True}])       True: JSON says it exactly as it stands
+    are_plain([1, "x", [2.5, None], {"k": True}])       True: JSON represents these values exactly
     are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
 
-Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner. A message is a list whose
-first item says what it is. Partners take turns: the one that has sent a message waits for the answer, which may be a
-message that asks something back. Everything else that arrives raises.
+A job writes lines to two descriptors: its results to a file, and its messages to a partner. A message is a list whose
+first item names its kind. Partners take turns: after a message, the sender waits for the answer, which may be a request
+in return. Anything else that arrives raises an exception.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ MAX_LINE = 64 * 2**20
 """Bytes of one line. Stops a line that fills the memory of its reader."""
 
 MAX_BRACKETS = 900
-"""How deep brackets may nest; what an encoder writes nests less than half as deep. Stops `[[[[...`."""
+"""Levels of nested brackets. Encoders write less than half of it. Stops `[[[[...`."""
 
 SAFE_RECURSION = 3000
-"""Up to this recursion limit Python's reader raises in time; under a higher one deep nesting would crash it."""
+"""The highest recursion limit at which Python's reader raises an exception; above it, deep nesting could crash it."""
 
 MAX_DIGITS = 4300
-"""Python's own limit on the digits of an integer, for processes that have lifted it: reading them is quadratic."""
+"""Digits of an integer: Python's own limit, for processes that have lifted it. Reading takes quadratic time."""
 
 _NUMBERS = {int, float}
 _FLAT = {*_NUMBERS, bool, type(None), str}
 _JSON = {*_FLAT, list, dict}
 _DATA = {*_JSON, tuple}
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+"""A text or a bracket."""
 
 
 def _no_form(value: object) -> NoReturn:
@@ -54,7 +55,7 @@ def _refuse(constant: str) -> NoReturn:
     raise Undecodable(f"{constant} is not JSON")
 
 
-# Python's own `dumps` and `loads` do the same with a dozen more function calls for every line.
+# These are the core of Python's `dumps` and `loads`, which make a dozen more function calls for every line.
 _JSON_TEXTS = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, _no_form, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
 )
@@ -63,14 +64,14 @@ _SCAN_DIGITS = json.JSONDecoder(parse_constant=_refuse, parse_int=_few_digits).s
 
 
 def to_json(data: Json) -> bytes:
-    """Return one line of ASCII, without its end."""
+    """Return data as one line of ASCII, without the line end."""
     return "".join(_JSON_TEXTS(data, 0)).encode("ascii")
 
 
 def from_json(line: bytes, limit: int = MAX_LINE) -> Json:
     """Return the data of one line.
 
-    Raises `Undecodable` for more than `limit` bytes, deep nesting, and what is not strict JSON in ASCII, such as NaN.
+    Raises `Undecodable` for more than `limit` bytes, for deep nesting, and for text that is not strict JSON in ASCII.
     """
     if len(line) > limit:
         raise Undecodable(f"{len(line)} bytes, the limit is {limit}")
@@ -97,7 +98,7 @@ def _too_deep(line: bytes) -> bool:
 
 
 def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether each value is plain, with all in it. tuples: whether they count as plain too."""
+    """Return whether JSON represents each value exactly, with all values inside it. tuples: whether tuples count."""
     kinds = set(map(type, values))
     if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
         return False
@@ -115,10 +116,10 @@ def _is_plain(value: Json, tuples: bool, depth: int) -> bool:
 
 
 RESULT, PARTNER = 3, 4
-"""Descriptors of a job besides the standard three: where its results go, and the line to its partner."""
+"""Descriptors of a job in addition to the standard three: one for its results and one for its partner."""
 
 MAX_RECEIVED = 512 * 2**20
-"""Bytes over a whole run. Stops a partner that answers with megabytes for ever."""
+"""Bytes that are received over a whole run. Stops a partner that sends megabytes for ever."""
 
 _CHUNK = 2**16
 
@@ -128,7 +129,7 @@ class PartnerGone(Exception):
 
 
 class PartnerLine:
-    """The line to the partner's process, for messages in both directions."""
+    """The connection to the partner's process."""
 
     def __init__(self) -> None:
         self._received = 0
@@ -170,16 +171,16 @@ class PartnerLine:
 
 
 def write_result(message: Json) -> None:
-    """Write one line to the results of this job."""
+    """Write data as one line to the results of this job."""
     write_result_line(to_json(message))
 
 
 def write_result_line(line: bytes) -> None:
-    """Write one line to the results of this job, which is JSON already."""
+    """Write one line, which is JSON already, to the results of this job."""
     write_all(RESULT, line + b"\n")
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write to a descriptor until all of it is written."""
+    """Write all data to a descriptor."""
     while data:
         data = data[os.write(descriptor, data) :]

@@ -5,8 +5,8 @@
     pd.DataFrame({"a": [1]})       {"$": "package", "of": "DataFrame", "v": [COLUMNS, INDEX, [ARRAY]]}
     Path("a/b")                    {"$": "package", "of": "PurePath", "v": ["PosixPath", "a/b"]}
 
-An ARRAY is its dtype, spelled as pandas spells it, and its elements. What is decoded is built here by the package's own
-constructors out of plain data, so that no method, attribute or flag of an object of the solution comes along.
+An ARRAY is its dtype, as pandas spells it, and its elements. The package's own constructors build the decoded value
+from plain data. So no method, attribute or flag of an object of the solution is passed on.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ DTYPES = re.compile(
 """The dtypes of arrays that can be encoded. Extension, sparse and nested arrays cannot."""
 
 MAX_RANGE = 10_000_000
-"""The length of an index that is a range. Stops one that takes a few bytes to say and gigabytes to hold."""
+"""The length of an index that is a range. Stops an index that takes a few bytes here and gigabytes in memory."""
 
 _Part = Callable[[Value], Value]
+"""Encodes or decodes a value inside another one."""
 _TEXTS = ("str", "string")
 
 
 CHANGEABLE = ("DataFrame", "Series")
-"""Classes of objects that a function may change in place for its caller to see."""
+"""Classes whose objects a function may change in place, visibly for its caller."""
 
 
 def is_packaged(value: Value) -> bool:
-    """Return whether it is a value of one of the packages, or of a class derived from one of theirs."""
+    """Return whether the class of a value comes from one of these packages or is derived from one of their classes."""
     return any(above.__module__.partition(".")[0] in _ROOTS for above in type(value).__mro__)
 
 
 def is_changeable(value: Value) -> bool:
-    """Return whether it is a table or a column."""
+    """Return whether a value is a table or a column of pandas."""
     return any(above.__name__ in CHANGEABLE and above.__module__[:6] == "pandas" for above in type(value).__mro__)
 
 
@@ -70,7 +71,7 @@ def decode_packaged(name: Json, parts: list[Json], part: _Part, with_numpy: bool
         return getattr(package, {"NaT": "NaT", "NA": "NA"}[name]) if make is None else make(package, part, *parts)
     except Undecodable:
         raise
-    except Exception as error:  # Each package has many of its own.
+    except Exception as error:  # Each package raises exceptions of its own.
         raise Undecodable(f"no {str(name)[:20]}: {str(error)[:100]}") from error
 
 
@@ -116,7 +117,7 @@ def _make_array(pandas: Value, part: _Part, dtype: Json, values: list[Json]) -> 
 
 
 def make_objects(elements: list[Value]) -> Value:
-    """Return an array of objects, none of which numpy looks into."""
+    """Return an array of objects. Unlike `numpy.array`, it does not unpack sequences among them."""
     made = sys.modules["numpy"].empty(len(elements), dtype=object)
     for position, element in enumerate(elements):
         made[position] = element
@@ -304,3 +305,4 @@ _KINDS: Mapping[Json, tuple[str, Callable[[Value, _Part], Json], Callable[..., V
 
 _ROOTS = frozenset(module.partition(".")[0] for module, _, _ in _KINDS.values()) - {"numpy"}
 _OF_ARRAYS = frozenset({"numpy", "pandas", "scipy.sparse", "torch"})
+"""Modules whose values are decoded only if numpy is used."""
