@@ -12,28 +12,22 @@ answer, because that is how classes are tested.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import datetime
 import decimal
 import fractions
 import functools
 import inspect
-import itertools
-import operator
-import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodDescriptorType, MethodType, ModuleType
+from types import GeneratorType, MethodType
 from typing import NoReturn, Protocol
 
-from ..wire.decoding import Decoder
-from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
-from ..wire.foreign_values import Json, Undecodable, Value
+from ..wire.foreign_values import Json, Value
 from . import shared_objects
 from .operators import CLASS_HANDLE, OPERATOR_METHODS, Operators
-from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
-from .surroundings import TEST_MODULE, StandIn, may_stand_in, mock_names
+from .shared_objects import SPECIAL_METHODS
+from .surroundings import mock_names
 
 SEARCH_METHODS = frozenset(
     "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
@@ -56,28 +50,8 @@ DATA_METHODS = SEARCH_METHODS | (
 test code names its class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
-"""Names with two underscores that a solution may answer. Other names, such as `__array_function__`, let an object do the
-work of a library."""
-
-MAX_CLASSES = 10_000
-MAX_NAMES = 2000
-MAX_NAME_CHARS = 200
-"""Limits on the number of classes, the methods of a class and the characters of a name. Stop descriptions made to fill
-the memory."""
-
-_DATA_TYPES = frozenset(BUILTIN_TYPES.values())
-"""Types whose objects can be sent as data."""
-
-_ITERATOR_MODULES = frozenset({"builtins", "itertools", "_csv", TEST_MODULE})
-"""The modules of plain iterators. Iterators of other modules, such as a cursor of sqlite3, can do more."""
-
-_NOT_PICKLED = frozenset({"builtins", "numpy", "unittest", "solution", TEST_MODULE})
-"""Packages whose objects are not sent as pickles: they are sent in another form, or belong to one process."""
-
-_CALLBACK_TYPES = (
-    *(FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len))),
-    *(operator.itemgetter, operator.attrgetter, operator.methodcaller),
-)
+"""Names with two underscores that a solution may answer. Other names, such as `__array_function__`, let an object do
+the work of a library."""
 
 _BUILTIN_LOOKS: dict[str, type] = {
     "generator": GeneratorType,
@@ -86,7 +60,7 @@ _BUILTIN_LOOKS: dict[str, type] = {
 """Types that a proxy pretends to have, so that `isinstance(proxy, GeneratorType)` is true."""
 
 
-class _Session(Protocol):
+class RemoteSession(Protocol):
     """The part of the session that proxies need (`session.py`)."""
 
     codecs: dict[str, Sequence[str]]
@@ -95,11 +69,21 @@ class _Session(Protocol):
     replaced_methods: dict[tuple[int, str], Value]
     operators: Operators
 
-    def call(self, request: list[Json], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value: ...
-    def call_special(self, handle: int, name: str, *args: Value) -> Value: ...
-    def get_attribute(self, handle: int, name: str) -> Value: ...
-    def set_attribute(self, handle: int, name: str, value: Value) -> None: ...
-    def refuse_isolation(self, reason: str) -> NoReturn: ...
+    def call(self, request: list[Json], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+        """Return the result of a call."""
+
+    def call_special(self, handle: int, name: str, *args: Value) -> Value:
+        """Return the result of a special method."""
+
+    def get_attribute(self, handle: int, name: str) -> Value:
+        """Return an attribute of an object."""
+
+    def set_attribute(self, handle: int, name: str, value: Value) -> None:
+        """Set an attribute of an object."""
+
+    def refuse_isolation(self, reason: str) -> NoReturn:
+        """Raise `CannotIsolate`."""
+        ...
 
 
 class CannotIsolate(BaseException):
@@ -120,7 +104,7 @@ class RemoteType(type):
     described: whether the class was made from the solution's description. Otherwise the test code defines a subclass.
     """
 
-    _truegold_class_session: _Session
+    _truegold_class_session: RemoteSession
     _truegold_class_handle: int
 
     def __new__(
@@ -167,7 +151,7 @@ class RemoteObject:
     __slots__ = ("_truegold_handle", "_truegold_session")
 
     _truegold_handle: int
-    _truegold_session: _Session
+    _truegold_session: RemoteSession
     _truegold_base: type | None = None
     """The built-in type from which the class is derived, or None."""
     __no_type_check__ = True
@@ -203,7 +187,7 @@ class RemoteFunction:
 
     __slots__ = ("__name__", "_truegold_handle", "_truegold_session")
 
-    def __init__(self, session: _Session, handle: int, name: str) -> None:
+    def __init__(self, session: RemoteSession, handle: int, name: str) -> None:
         self._truegold_session = session
         self._truegold_handle = handle
         self.__name__ = name
@@ -274,7 +258,7 @@ def _table_methods(pandas: Value) -> frozenset[str]:
     return frozenset(name for name, code in codes.items() if code and others & {*code.co_varnames[1:2]})
 
 
-def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Callable[..., Value]:
+def _method(session: RemoteSession, handle: int, name: str, is_coroutine: bool) -> Callable[..., Value]:
     def method(self: Value, *args: Value, **kwargs: Value) -> Value:
         if isinstance(self, RemoteObject):
             if args or kwargs or name in SEARCH_METHODS or name in mock_names():
@@ -337,145 +321,10 @@ _SPECIAL_METHODS: dict[str, Callable[..., Value]] = {
 }
 
 
-class RemoteValues:
-    """Encodes values for the solution and decodes its answers.
-
-    It keeps the functions that were sent, and one proxy for each object and class of the solution.
-    """
-
-    def __init__(self, session: _Session) -> None:
-        self.session = session
-        self._functions: list[Callable[..., Value]] = []
-        self._indices: dict[int, int] = {}
-        self._stand_ins: dict[int, StandIn] = {}
-        self._objects: dict[int, Value] = {}
-        self._classes: dict[int, type] = {}
-        self._tuple_classes: dict[tuple[str, ...], type] = {}
-
-    def encode(self, value: Value) -> tuple[Json, list[Value]]:
-        """Return the JSON of a value, and the mutable objects in it. Raises `CannotIsolate` and `ResultTooLarge`."""
-        encoder = _Encoder(self)
-        return encoder.encode(value), encoder.tracked
-
-    def encode_known(self, value: Value, known: dict[int, int]) -> Json:
-        """Return the JSON of a value, with the indices of objects that both sides have.
-
-        known: maps the ids of these objects to their indices. Raises `CannotIsolate` and `ResultTooLarge`.
-        """
-        return _Encoder(self, known).encode(value)
-
-    def decode(self, data: Json, known: Sequence[Value] = (), asked: str | None = None) -> Value:
-        """Return the value of an answer. Raises `Undecodable`.
-
-        known: objects that the data refers to by index. asked: the name that was asked for, if any.
-        """
-        return _Decoder(self, known, asked).decode(data)
-
-    def register(self, function: Callable[..., Value]) -> int:
-        """Return the number by which the solution can call a function of the test code."""
-        index = self._indices.get(id(function))
-        if index is None:
-            index = self._indices[id(function)] = len(self._functions)
-            self._functions.append(function)
-        return index
-
-    def register_stand_in(self, value: Value) -> int:
-        """Return the number by which the solution can use an object of the test code."""
-        if id(value) not in self._stand_ins:
-            self._stand_ins[id(value)] = StandIn(value)
-        return self.register(self._stand_ins[id(value)])
-
-    def function(self, index: Json) -> Callable[..., Value]:
-        """Return the function that was sent under this number. Raises `Undecodable`."""
-        if type(index) is not int or not 0 <= index < len(self._functions):
-            raise Undecodable("it calls a function that it was not given")
-        return self._functions[index]
-
-    def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json, cause: Json) -> BaseException:
-        """Return an exception that the solution raised, with its attributes and cause."""
-        values = self.decode(args) if args is not None else (_checked_text(message),)
-        if type(values) is not tuple or type(attributes) is not dict:
-            raise Undecodable("arguments of an exception are a tuple")
-        error = _new_error(self.decode(kind), values)
-        error_class = type(error)
-        if isinstance(error, _RemoteError):
-            error._solution_message = _checked_text(message)
-        for name, value in attributes.items():
-            if (name[:1] != "_" or name == "__notes__") and type(error_class) is type and hasattr(error, "__dict__"):
-                vars(error)[name] = self.decode(value)
-        if cause is not None:
-            error.__cause__ = self.decode_exception(*cause)
-        return error
-
-    def class_handle(self, kind: type) -> int | None:
-        """Return the handle of the solution's class for a proxy class, or None."""
-        return next((handle for handle, known in self._classes.items() if known is kind), None)
-
-    def remote_object(self, handle: Json, kind: type) -> Value:
-        """Return the proxy for an object of the solution. kind: the proxy for its class."""
-        _check(type(handle) is int and issubclass(kind, RemoteObject))
-        self.session.operators.note_return(handle)
-        if handle not in self._objects:
-            remote: RemoteObject = object.__new__(kind)
-            self._objects[handle] = remote
-            object.__setattr__(remote, "_truegold_handle", handle)
-            object.__setattr__(remote, "_truegold_session", self.session)
-        return self._objects[handle]
-
-    def remote_function(self, handle: Json, name: Json, is_coroutine: Json) -> Value:
-        """Return the proxy for a function of the solution."""
-        _check(type(handle) is int)
-        if handle not in self._objects:
-            kind = RemoteCoroutineFunction if is_coroutine is True else RemoteFunction
-            self._objects[handle] = kind(self.session, handle, _checked_text(name)[:MAX_NAME_CHARS])
-        return self._objects[handle]
-
-    def remote_class(self, handle: Json, about: Json) -> type:
-        """Return the proxy for a class of the solution. about: the description of a new class (`serve.py`)."""
-        _check(type(handle) is int)
-        if handle in self._classes:
-            return self._classes[handle]
-        _check(type(about) is dict and len(self._classes) < MAX_CLASSES)
-        names = [about["name"], *about["methods"], *about["async"]]
-        _check(len(names) <= MAX_NAMES and all(type(name) is str and len(name) <= MAX_NAME_CHARS for name in names))
-        _check(all(name in SPECIAL_METHODS for name in about["special"]))
-        _check(not any(name[:2] == "__" for name in names[1:]))
-        bases = [base for base in map(self.decode, about["bases"]) if isinstance(base, type)]
-        if about["error"] is True:
-            error_bases = [base for base in bases if issubclass(base, BaseException)]
-            first = [] if any(issubclass(base, _RemoteError) for base in error_bases) else [_RemoteError]
-            namespace: dict[str, Value] = {"__module__": "solution", CLASS_HANDLE: handle}
-            self._classes[handle] = type(about["name"], (*first, *error_bases), namespace)
-        else:
-            remote_bases = tuple(base for base in bases if issubclass(base, RemoteObject))
-            data_base = next((base for base in bases if BUILTIN_TYPES.get(base.__name__) is base), None)
-            self._classes[handle] = _remote_class(self.session, handle, about, remote_bases, data_base)
-        return self._classes[handle]
-
-    def tuple_class(self, name: str, fields: tuple[str, ...]) -> type:
-        """Return the class of a named tuple: a tuple with names for its elements."""
-        key = (name, *fields)
-        if key not in self._tuple_classes:
-            _check(len(self._tuple_classes) < MAX_CLASSES and len(fields) <= MAX_NAMES)
-            _check(all(type(field) is str and field.isidentifier() and field[:1] != "_" for field in fields))
-            namespace: dict[str, Value] = {
-                field: property(operator.itemgetter(index))
-                for index, field in enumerate(fields)
-                if field not in SEARCH_METHODS
-            }
-            as_dict: dict[str, Callable[..., Value]] = {
-                "_asdict": lambda self: dict(zip(fields, self, strict=True)),
-                "_replace": lambda self, **new: tuple.__new__(type(self), (self._asdict() | new).values()),
-            }
-            self._tuple_classes[key] = type(
-                name, (tuple,), {**namespace, "__slots__": (), "_fields": fields, **as_dict}
-            )
-        return self._tuple_classes[key]
-
-
-def _remote_class(
-    session: _Session, handle: int, about: dict[str, Json], bases: tuple[type, ...], data_base: type | None
+def make_remote_class(
+    session: RemoteSession, handle: int, about: dict[str, Json], bases: tuple[type, ...], data_base: type | None
 ) -> RemoteType:
+    """Return the proxy for a class of the solution. about: its description. data_base: its built-in base, or None."""
     coroutines = set(about["async"])
     namespace: dict[str, Value] = {"__slots__": (), "__module__": "solution"}
     namespace |= {"_truegold_class_session": session, CLASS_HANDLE: handle}
@@ -497,7 +346,7 @@ def _remote_class(
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
 
 
-class _RemoteError:
+class RemoteError:
     """The base of proxies for exceptions of the solution. It keeps the text of the exception."""
 
     _solution_message: str | None = None
@@ -507,147 +356,3 @@ class _RemoteError:
 
     def __str__(self) -> str:
         return super().__str__() if self._solution_message is None else self._solution_message
-
-
-class _Encoder(Encoder):
-    sends_object_arrays = False
-
-    def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
-        """known: maps ids of objects that both sides have to indices. If it is None, mutable objects are tracked."""
-        super().__init__(values.session.codecs, known=known, track=known is None)
-        self._values = values
-
-    def encode_foreign(self, value: Value, depth: int) -> Json:
-        kind = type(value)
-        if kind in DICT_VIEWS and depth <= MAX_DEPTH:
-            return super().encode_foreign(value, depth)
-        if isinstance(value, BaseException) and EXCEPTIONS.get(kind.__name__) is kind:
-            error_class = {"$": "builtin", "v": kind.__name__}
-            return {"$": "exception", "of": error_class, "v": self.encode_items(list(value.args), depth)}
-        if (reference := self._stand_in(value) or _refer_to_shared(value)) is not None:
-            return reference
-        if kind in _CALLBACK_TYPES:
-            name = str(getattr(value, "__name__", "function"))
-            return {"$": "callback", "v": self._values.register(value), "name": name}
-        if hasattr(kind, "__next__") and kind.__module__ in _ITERATOR_MODULES:
-            # The function returns a list with the next item, or an empty list at the end.
-            return {"$": "pull", "v": self._values.register(lambda: list(itertools.islice(value, 1)))}
-        return self._copy(value)
-
-    def _stand_in(self, value: Value) -> Json | None:
-        return {"$": "stand_in", "v": self._values.register_stand_in(value)} if may_stand_in(value) else None
-
-    def _copy(self, value: Value) -> Json:
-        if (pickled := _pickled(value)) is not None:
-            return {"$": "pickle", "v": pickled}
-        kind = type(value)
-        made_by = value.__module__ if isinstance(value, type) else kind.__module__
-        receivable = (
-            isinstance(value, type | BaseException | ModuleType) or kind in _DATA_TYPES or kind.__module__ == "numpy"
-        )
-        raise CannotIsolate(
-            f"it passes an object of type {kind.__name__} to the solution", receivable and made_by != TEST_MODULE
-        )
-
-
-def _pickled(value: Value) -> str | None:
-    """Return a library's object as a pickle for the solution, or None. Pickles from the solution are never loaded."""
-    if isinstance(value, type | ModuleType) or type(value).__module__.partition(".")[0] in _NOT_PICKLED:
-        return None
-    try:
-        return base64.b64encode(pickle.dumps(value)).decode("ascii")
-    except Exception:  # Classes that cannot be pickled raise errors of many types.
-        return None
-
-
-def _refer_to_shared(value: Value) -> Json | None:
-    """Return a reference to a value that the solution's process has too, or None."""
-    if isinstance(value, RemoteObject | RemoteFunction):
-        return {"$": "handle", "v": value._truegold_handle}
-    if isinstance(value, type) and (handle := vars(value).get(CLASS_HANDLE)) is not None:
-        return {"$": "handle", "v": handle}
-    if (name := shared_objects.builtin_name(value)) is not None:
-        return {"$": "builtin", "v": name}
-    if type(value) is MethodDescriptorType and BUILTIN_TYPES.get(value.__objclass__.__name__) is value.__objclass__:
-        return {"$": "method", "of": value.__objclass__.__name__, "v": value.__name__}
-    path = shared_objects.local_name(value)
-    return None if path is None else {"$": "local", "v": path}
-
-
-class _Decoder(Decoder):
-    def __init__(self, values: RemoteValues, known: Sequence[Value], asked: str | None) -> None:
-        super().__init__(values.session.codecs, values.session.find_class, known=known)
-        self.values = values
-        self._asked = asked
-
-    @property
-    def asked(self) -> str:
-        if self._asked is None:
-            raise Undecodable("it names what nobody asked for")
-        return self._asked
-
-    def numpy_module(self) -> Value:
-        return shared_objects.numpy_if_installed() if self.values.session.uses_numpy else None
-
-    def make_iterated(self, elements: list[Value], kind: str) -> Value:
-        return shared_objects.make_view(elements, kind)
-
-    def make_named_tuple(self, elements: tuple[Value, ...], data: dict[str, Json]) -> Value:
-        names = data["names"]
-        _check(type(names) is list and len(names) == len(elements))
-        kind = self.values.tuple_class(_checked_text(data["of"])[:MAX_NAME_CHARS], tuple(names))
-        return tuple.__new__(kind, elements)
-
-
-_Decoder.further = {
-    "remote": lambda decoder, data: decoder.values.remote_object(data["v"], decoder.decode_part(data["of"], 0)),
-    "function": lambda decoder, data: decoder.values.remote_function(data["v"], data["name"], data["async"]),
-    "class": lambda decoder, data: decoder.values.remote_class(data["v"], data.get("is")),
-    "builtin": lambda decoder, data: {**EXCEPTIONS, **BUILTIN_TYPES}[_checked_text(data["v"])],
-    "library": lambda decoder, data: _library_exception(data["v"], data["else"]),
-    "exception": lambda decoder, data: _new_error(
-        decoder.decode_part(data["of"], 0), tuple(decoder.decode_items(data["v"], 0))
-    ),
-    "callback": lambda decoder, data: _own_object(decoder.values.function(data["v"])),
-    "module": lambda decoder, data: shared_objects.module_under_name(decoder.asked, data["v"]),
-    "local": lambda decoder, data: _local_as_asked(decoder.asked, *data["v"]),
-}
-
-
-def _new_error(kind: Value, args: tuple[Value, ...]) -> BaseException:
-    if not isinstance(kind, type) or not issubclass(kind, BaseException):
-        raise Undecodable("what it raised is not an exception")
-    try:
-        return kind(*args)
-    except (TypeError, ValueError):
-        error = kind.__new__(kind)
-        error.args = args
-        return error
-
-
-def _own_object(function: Callable[..., Value]) -> Value:
-    return function.value if isinstance(function, StandIn) else function
-
-
-def _local_as_asked(asked: str, module: Json, name: Json) -> Value:
-    if name != asked:
-        raise Undecodable("it names another thing than was asked for")
-    return shared_objects.local_object(module, asked)
-
-
-def _library_exception(path: Json, nearest: Json) -> type:
-    try:
-        return shared_objects.library_class(path[0], path[1], Exception)
-    except LookupError:
-        return EXCEPTIONS[_checked_text(nearest)]
-
-
-def _checked_text(value: Json) -> str:
-    if type(value) is not str:
-        raise Undecodable("a text was expected")
-    return value
-
-
-def _check(holds: bool) -> None:
-    if not holds:
-        raise Undecodable("a description that makes no sense")

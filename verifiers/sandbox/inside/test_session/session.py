@@ -30,7 +30,8 @@ from ..test_code.statements import HELD
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from ..wire.json_lines import PartnerGone, PartnerLine
 from .operators import Operators
-from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
+from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType
+from .remote_values import RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
 from .surroundings import StandIn, Surroundings
 
@@ -277,7 +278,7 @@ class Session(SolutionWatch):
             restore(value, contents, self.codecs)
 
     def _exchange(self, request: list[Value]) -> list[Value]:
-        """Send a request and return the answer. Until then, make the calls of test functions that the solution requests."""
+        """Send a request and return the answer. Until then, make the calls of functions that the solution requests."""
         with self._turn:
             if self.broken_reason is not None:
                 raise SolutionGone(self.broken_reason)

@@ -277,10 +277,9 @@ def import_part(package: Value, name: str) -> None:
 
 
 def use_figures_of_solution(code: str, find: Callable[[str, str], Value]) -> None:
-    """Replace functions of matplotlib.pyplot that use figures by those of the solution's process, which has the figures.
+    """Let functions of matplotlib.pyplot that use figures run in the solution's process, which has the figures.
 
-    Test code that does not mention pyplot is left alone. find: returns a function of a module in the solution's
-    process.
+    Only test code that mentions pyplot is affected. find: returns a function of a module in the solution's process.
     """
     if "pyplot" not in code:
         return
@@ -296,7 +295,7 @@ def use_figures_of_solution(code: str, find: Callable[[str, str], Value]) -> Non
 
 
 class Followed:
-    """The solution's side of the surroundings. It repeats the changes of the tests. decode: returns the value of JSON."""
+    """The solution's side of the surroundings: repeats the tests' changes. decode: returns the value of JSON."""
 
     def __init__(self, namespace: ModuleType, decode: Callable[[Json], Value]) -> None:
         self._namespace = namespace

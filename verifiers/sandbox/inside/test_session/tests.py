@@ -112,8 +112,8 @@ def _run_against_solution(
     make_module = partial(SolutionModule, names=names, session=session)
     sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), entry_point, session.run_again))
     sys.modules["__main__"] = solution = SolutionModule("__main__", names, session)
-    # `patch(f"{__name__}.helper")` means the solution's helper. Runners also look for names such as `setUpModule`, which
-    # the test code does not contain. These must not be the solution's.
+    # `patch(f"{__name__}.helper")` means the solution's helper. Names that the test code does not contain, such as a
+    # runner's `setUpModule`, never mean the solution's.
     namespace["__getattr__"] = lambda name: getattr(solution if name in request["code"] else object, name)
     candidate = None
     if entry_point:

@@ -20,7 +20,7 @@ from .forms import FORMS, MAX_INT_BITS, TypeForm
 from .packages import encode_packaged, is_changeable, is_packaged
 
 MAX_DEPTH = 100
-"""Levels of nested containers. Deeper containers are opaque. Stops nesting that overflows the stack of a JSON reader."""
+"""Levels of nested containers. Deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
 
 MAX_ENCODED = 16 * 2**20
 """Characters of one encoded value, approximately. Stops a result that fills the memory of its reader."""

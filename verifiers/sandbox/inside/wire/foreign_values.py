@@ -84,7 +84,7 @@ class Array:
         "bool str object int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
         " complex128".split()
     )
-    """Names of dtypes of arrays that can be encoded, in addition to times (`ARRAY_TIMES`), which are sent as integers."""
+    """The dtypes of arrays that can be encoded, in addition to times (`ARRAY_TIMES`), which are sent as integers."""
 
     def __init__(self, dtype: str, shape: tuple[int, ...], elements: Any) -> None:
         self.dtype = dtype
