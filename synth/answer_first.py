@@ -1,12 +1,12 @@
-"""Finds answers that an output names before anything in it derives them: they came from the context.
+"""Finds answers that an output states before it derives them, which shows that they came from the context.
 
-"The answer is 16, because 12+9=21 and 21-5=16."     the answer stated before the first step
-"16. First add 12 and 9 ..."                         a number of which the problem does not speak
+"The answer is 16, because 12+9=21 and 21-5=16."     stated before the first step
+"16. First add 12 and 9 ..."                         a number that the problem does not mention
 "12+9=21, 21-5=16. The answer is 16."                no: derived first
-"The answer is 16."                                  no: nothing is derived at all
+"The answer is 16."                                  no: nothing is derived
 
-"Not 26: 12+9=21, 21-5=16."                          the failed attempt's answer named, and denied
-"12+9+5=26. No, that is not 26: ..."                 no: its own 26
+"Not 26: 12+9=21, 21-5=16."                          the failed attempt's answer, denied
+"12+9+5=26. No, that is not 26: ..."                 no: it derived 26 itself
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from truegold.synth.concepts import OPERATION, normal
 
 NEAR = 30
-"""An answer within this many characters of words such as "the answer is" is stated by them."""
+"""Characters between words such as "the answer is" and the answer, at most."""
 _STATEMENT = re.compile(
     r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
     r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
@@ -25,9 +25,9 @@ _STATEMENT = re.compile(
 )
 """Words that state an answer: "the answer is", "the result:", "it comes out to", "it must be", "答案是"."""
 _NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
-"""A whole number as it stands in a text: -3, 1,200 and 0.5, but neither the 2 of x2 nor the 1.5 of 1.5.2."""
+"""A number in a text: -3, 1,200 and 0.5, but neither the 2 of x2 nor the 1.5 of 1.5.2."""
 _DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
-"""Words of a derivation that has no operation in it: "because all of them are even"."""
+"""Words of a derivation without operations: "because all of them are even"."""
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|isn't|wasn't|can't|couldn't|cannot|instead|rather|other|unlike|no longer)"
     r"(?: (?:be|of|than|just|simply|merely|only|equal|to|exactly|the|an?|at|as|get|gives?|\w+ing))*"
@@ -47,17 +47,19 @@ _DENIED_BEHIND = re.compile(
 _DERIVED = re.compile(
     r"(?:[=≈→]|\b(?:is|are|gets?|got|gives?|makes?|leaves?|equals?|to|has|have|be)|[得到于为是剩有共])[\s$(\\]*$"
 )
-"""Words and signs that introduce a number that is derived."""
+"""Words and signs before a number that is derived."""
 _NEW_SENTENCE = re.compile(r"(?:^|[.!?;:\n。！？；：,，>])\s*$")
+"""The end of a sentence, after which another one begins."""
 _WORD_BEHIND = re.compile(r"(?: ?[%°]?,? [a-z]{2,}| ?[\u3400-\u9fff])(?! ?[-+*/=×÷])")
+"""A word right after a number, but no operation."""
 MIN_DIGITS = 2
-"""A sentence may begin with a number of fewer digits: the first of a list, or a count."""
+"""A number with fewer digits may begin a sentence, as the number of an item or a count."""
 
 
 def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
-    """Return whether the answer stands in the output before the first step towards it, which follows.
+    """Return whether the answer stands before the first step of its derivation.
 
-    extracted: the answer as the verifier has read it. A bare number counts only where the problem does not have it.
+    extracted: the answer as read by the verifier. A bare number counts only if the problem does not have it.
     """
     answer = _plain(extracted)
     if not answer or "\n" in answer:
@@ -75,16 +77,17 @@ def states_answer_first(output: str, problem: str, extracted: str | None) -> boo
         return False
     if is_stated:
         return True
-    # A number that has not been mentioned yet, in front of all steps.
+    # A number before all steps that was not mentioned yet.
     return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
 
 
 def find_denial(output: str, problem: str, failed: str | None, extracted: str | None) -> str | None:
-    """Return the words with which an output denies the answer of the failed attempt, or begins with it, or None if it
-    comes to that number by itself, or the problem has it.
+    """Return the words by which an output denies the failed attempt's answer or opens with it, or None.
 
-    failed, extracted: the attempt's answer and the output's, as the verifier has read them. Options, words and
-    formulas are denied by anyone who goes through them: only numbers count.
+    An output that derives this number itself, or whose problem has it, denies nothing. Only numbers count: options,
+    words and formulas are denied by anyone who goes through them.
+
+    failed, extracted: the answers of the attempt and of the output, as read by the verifier.
     """
     answer = _plain(failed)
     if not _NUMERAL.fullmatch(answer) or answer == _plain(extracted) or _position(normal(problem), answer) is not None:
@@ -100,7 +103,7 @@ def find_denial(output: str, problem: str, failed: str | None, extracted: str | 
         return None
     if match := _DENIED_BEHIND.match(behind):
         return f"{answer}{match[0]}"
-    # A derivation begins with what the problem says, and not with a number that nothing has led to.
+    # A derivation begins with numbers of the problem, and not with a new one.
     digits = sum(map(str.isdigit, answer))
     is_first = digits >= MIN_DIGITS and not OPERATION.search(before) and _NEW_SENTENCE.search(before)
     match = _WORD_BEHIND.match(behind)
@@ -112,7 +115,7 @@ def _plain(answer: str | None) -> str:
 
 
 def _position(text: str, answer: str) -> int | None:
-    """Return where an answer stands first in a text: 12 in "112 and 12" at 8, since it is a part of 112 before."""
+    """Return the position of an answer in a text, or None: 8 for 12 in "112 and 12", since 112 is another number."""
     if _NUMERAL.fullmatch(answer):
         plain = answer.replace(",", "")
         return next((match.start() for match in _NUMERAL.finditer(text) if match[0].replace(",", "") == plain), None)

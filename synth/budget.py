@@ -1,15 +1,15 @@
-"""Chooses the attempts that are worth their tokens: they probably bring a positive to a row that has no other way.
+"""Chooses the attempts that are worth their tokens: those likely to bring a positive to a row that needs one.
 
     score = P(positive) x usefulness / expected tokens
 
-P(positive) of a strategy on a row is a Beta mean. Its prior is the row's own posterior from the profile, moved by what
-the strategy has shown on rows of the same difficulty, and its strength is small (STRENGTH): rows differ. Every failed
-attempt at the row itself then counts against it. Usefulness is the probability that the row's label is right, times
-the share of the row's groups that would be all wrong without help, halved for every positive that it has.
+P(positive) of a strategy on a row is the mean of a Beta distribution. Its prior is the row's own posterior from the
+profile, updated by the strategy's results on rows of the same difficulty. The prior is weak (STRENGTH), because rows
+differ. Every failed attempt at the row then lowers it. Usefulness is the probability that the row's label is right,
+times the share of the row's groups that would have no right completion, halved for every positive that the row has.
 
-Which strategy a row gets is drawn in proportion to how probable it is to be the best (Thompson 1933): those that are
-little tried come up until they have shown what they are worth. Nothing here depends on the order in which samples were
-finished, so that a killed synthesis makes the same choices again.
+The strategy of a row is drawn with its probability of being the best (Thompson 1933), so that strategies with few
+attempts are tried too. No choice depends on the order in which samples were finished. So a synthesis that was killed
+makes the same choices again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.strategies import Strategy
 
 STRENGTH = 4.0
-"""How many attempts what is known of other rows counts for."""
+"""The number of attempts that the prior counts for."""
 FIRST_TOKENS = 0.5
-"""The share of the longest completion that an attempt is expected to take before any was made."""
+"""The expected length of a first attempt, as a share of the longest completion."""
 
 
 @dataclass
@@ -35,15 +35,15 @@ class Tally:
 
     attempts: int = 0
     right: int = 0
-    """Attempts that passed, those that the guards dropped included."""
+    """Attempts that passed, including those that the guards dropped."""
     positives: int = 0
-    """Attempts that were kept."""
+    """Attempts that were kept as positives."""
     tokens: int = 0
     by_chance: float = 0.0
-    """Attempts that would be right if each were so at the row's pass rate."""
+    """The expected number of right attempts, if each is right at its row's pass rate."""
 
     def add(self, hard: HardRow, attempt: Attempt) -> None:
-        """Count an attempt at a row."""
+        """Add an attempt at a row to the counts."""
         self.by_chance += hard.known.mean
         self.attempts += 1
         self.right += attempt.passed
@@ -53,25 +53,25 @@ class Tally:
 
 @dataclass
 class PlannedAttempt:
-    """An attempt to make, and what its round prepares for it."""
+    """An attempt to be made, with the texts that its round prepares."""
 
     hard: HardRow
     strategy: Strategy
     parent: Attempt | None
-    """The failed attempt that it goes on from."""
+    """The failed attempt that it continues."""
     feedback: str = ""
     reflection: str | None = None
     reflection_tokens: int = 0
     context: str = ""
     prompt: tuple[int, ...] = ()
-    """The tokens that the model goes on from."""
+    """The tokens of the prompt."""
     values: dict[str, str] = field(default_factory=dict)
     """The values of the templates' placeholders."""
 
 
 @dataclass
 class TokenBudget:
-    """Counts what was spent, and chooses the attempts of the next round."""
+    """Counts the spent tokens, and chooses the attempts of the next round."""
 
     config: SynthConfig
     strategies: Sequence[Strategy]
@@ -82,14 +82,14 @@ class TokenBudget:
     rounds: int = 0
 
     def record(self, hard: HardRow, attempt: Attempt) -> None:
-        """Count an attempt that was made and looked through."""
+        """Count an attempt that was made and checked."""
         self.tallies[attempt.strategy, hard.difficulty].add(hard, attempt)
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:
-        """Return the attempts of the next round, the most promising ones first; none if the budget is spent.
+        """Return the attempts of the next round, the most promising ones first. Empty if the budget is spent.
 
-        impossible: by row, strategies whose prompt leaves the model no room.
+        impossible: strategies whose prompt leaves the model no tokens for an answer, by row.
         """
         scored: list[tuple[float, int, PlannedAttempt, float]] = []
         for hard in rows:
@@ -109,21 +109,21 @@ class TokenBudget:
         return chosen
 
     def score(self, action: PlannedAttempt) -> float:
-        """Return how much an attempt is worth for its tokens."""
+        """Return the value of an attempt for each of its tokens."""
         hard = action.hard
         usefulness = (1 - hard.suspicion) * hard.known.dead_share(self.config.group_size) * 0.5**hard.positives
         chance = self.chance(action.strategy, hard)
         return chance * usefulness / self.expected_tokens(action.strategy, hard)
 
     def chance(self, strategy: Strategy, hard: HardRow) -> float:
-        """Return how probable it is that the next attempt brings a positive."""
+        """Return the probability that the next attempt brings a positive."""
         tally = self.tallies[strategy.name, hard.difficulty]
         prior = (STRENGTH * hard.known.mean + tally.positives) / (STRENGTH + tally.attempts)
         failures = sum(not attempt.kept for attempt in hard.attempts)
         return STRENGTH * prior / (STRENGTH + failures)
 
     def expected_tokens(self, strategy: Strategy, hard: HardRow) -> float:
-        """Return the probable cost of an attempt: the mean of known attempts, of any difficulty."""
+        """Return the expected tokens of an attempt: the mean over the strategy's attempts at rows of any difficulty."""
         known = [tally for (name, _), tally in self.tallies.items() if name == strategy.name and tally.attempts]
         if known:
             return max(1.0, sum(tally.tokens for tally in known) / sum(tally.attempts for tally in known))
@@ -131,7 +131,7 @@ class TokenBudget:
         return max(1.0, FIRST_TOKENS * longest)
 
     def _choose_strategy(self, hard: HardRow, impossible: set[str]) -> PlannedAttempt | None:
-        """Return the attempt with the strategy that a draw from what is known of each makes the best."""
+        """Return an attempt with the strategy that is best by a random draw from the posterior of each strategy."""
         parent = self._parent(hard)
         possible = [
             strategy
@@ -141,7 +141,7 @@ class TokenBudget:
             and (parent is not None or not strategy.needs_failure)
             and not (strategy.uses_gold and hard.row["gold"] is None)
         ]
-        # What the gold is shown for proves least: it is the last attempt at a row on which all else has failed.
+        # A positive with the gold in the prompt proves least. So it is the last attempt, after all others have failed.
         shown, unshown = ([each for each in possible if each.uses_gold is kind] for kind in (True, False))
         is_last = len(hard.attempts) >= self.config.attempts - 1 or not unshown
         possible = shown if shown and is_last and not hard.positives else unshown
@@ -158,7 +158,7 @@ class TokenBudget:
         return PlannedAttempt(hard, strategy, parent if strategy.needs_failure else None)
 
     def _parent(self, hard: HardRow) -> Attempt | None:
-        """Return the failed attempt to go on from: one that no attempt has gone on from yet, the latest first."""
+        """Return the failed attempt to continue: one with the fewest continuations, the latest first."""
         failed = [attempt for attempt in hard.attempts if attempt.score is not None and not attempt.passed]
         candidates = [attempt for attempt in [*reversed(failed), *hard.failures] if attempt.depth < self.config.depth]
         return min(candidates, key=lambda attempt: attempt.uses, default=None)

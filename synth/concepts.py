@@ -1,4 +1,4 @@
-"""Sentences of a text, its words without numbers, and the concepts of advice that it names.
+"""Splits a text into sentences and words, and finds the concepts of advice in it.
 
 "Don't forget to take away the 5 he gave."    sentence; words don't, forget, to, take, away, ...; forget, subtract
 "别忘了减去送出的5个。"                           sentence; words 别 忘 了 减 去 送 出 的 个; forget, subtract
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
 """A word such as don't, or a single Chinese character."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
 _LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
-"""`text{apples}` after a backslash, of which the text is kept."""
+"""A LaTeX command with text in braces, such as `text{apples}` after a backslash. The text is kept."""
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(
@@ -28,39 +28,41 @@ OPERATION = re.compile(
     r"|=|\\d?frac\b|\\sqrt\b|\bdef \w+\(|\breturn\b|\d\s*(?:等于|乘以?|除以|减去?|加上?)"
     r"|\b\d[\d.,]*\s+(?:plus|minus|times|divided by|multiplied by|more than|less than)\b"
 )
-"""A step of a derivation: from here on an output has something of its own to look back to."""
+"""A step of a derivation. After it, an output may refer to its own text."""
 
 
 def normal(text: str) -> str:
-    """Return a text as it is compared: NFKC, lower case, without marks of emphasis and invisible characters."""
+    """Return a text in normal form: NFKC, lower case, without emphasis and invisible characters."""
     text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text))
     return _EMPHASIS.sub("", _LATEX_TEXT.sub(r" \1 ", text)).replace("’", "'").casefold()
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, lines taken for some."""
+    """Return the sentences of a text. A line break also ends a sentence."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a normal text, single Chinese characters among them; numbers and commands are left out."""
+    """Return the words of a text in normal form, with single Chinese characters, but without numbers and commands."""
     return _WORD.findall(_LATEX_COMMAND.sub(" ", text))
 
 
 def runs(of_words: list[str], length: int) -> set[tuple[str, ...]]:
-    """Return all runs of this many words."""
+    """Return all runs of `length` words."""
     return {tuple(of_words[start : start + length]) for start in range(len(of_words) - length + 1)}
 
 
 def content_stems(text: str) -> set[str]:
-    """Return the meanings of a normal text: its concepts, and the stems of its other English words, without short and
-    idle ones."""
+    """Return the meanings of a text in normal form: its concepts, and the stems of its other English words.
+
+    Short words and words without meaning are skipped.
+    """
     stems = {_stem(word) for word in words(text) if not HAN.match(word) and len(word) > 2 and word not in _IDLE}
     return concepts(text) | (stems - _concept_stems())
 
 
 def concepts(text: str) -> set[str]:
-    """Return the concepts of advice that a normal text names, in English or Chinese."""
+    """Return the concepts of advice in a text in normal form, in English or Chinese."""
     return {name for name, pattern in _concept_patterns() if pattern.search(text)}
 
 
@@ -74,9 +76,9 @@ def _stem(word: str) -> str:
 
 _DATA = tomllib.loads(files("truegold.synth").joinpath("concepts.toml").read_text("utf-8"))
 _IDLE = frozenset(_DATA["idle"].split())
-"""Words that say nothing of a derivation, such as `because` and `answer`."""
+"""Words without meaning for a derivation, such as `because` and `answer`."""
 CONCEPTS: Mapping[str, tuple[str, str]] = {name: tuple(words) for name, words in _DATA["concepts"].items()}
-"""The concepts of advice by name, each with what says so in English and in Chinese."""
+"""The concepts of advice by name, each with its patterns in English and in Chinese."""
 
 
 @cache
@@ -86,7 +88,7 @@ def _concept_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _concept_stems() -> frozenset[str]:
-    """Return the stems of words that name a concept, which are not to be counted twice."""
+    """Return the stems of words for concepts, which must not be counted twice."""
     plain = re.compile(r"[a-z]{3,}")
     return frozenset(
         _stem(word) for english, _ in CONCEPTS.values() for word in plain.findall(english.replace("\\w", " "))

@@ -1,11 +1,11 @@
-"""Tells a failed attempt how its verdict came about, in English or Chinese, and never the gold.
+"""Describes the verdict on a failed attempt for the next one, in English or Chinese, without revealing the gold.
 
     the answer 12 was read in "\\boxed{12}", the gold is 15    "Its final answer was read as 12, which is not right."
-    the answer (1, 2] where the gold is a number              "... It is an interval, where a number is asked for."
-    a program of which 2 of 5 tests pass                      "It passes 2 of 5 tests. This one fails: ..."
+    the answer is (1, 2], the gold is a number                "... It is an interval, where a number is asked for."
+    2 of 5 tests of a program pass                            "It passes 2 of 5 tests. This one fails: ..."
 
-Of the gold no more than its kind is told, and that only where the attempt's answer is of another kind. Of a test that
-fails, input, expectation and what came are told: the tests of a program are part of what it is asked for.
+At most the kind of the gold is mentioned, and only if the attempt's answer is of another kind. Of a failing test, the
+input, the expected output and the actual output are shown, since the tests are part of the task.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from truegold.synth.config import Language
 from truegold.verifiers import Reason
 
 SHOWN_CHARS = 300
-"""Characters of one answer, input or output that are shown at most."""
+"""Characters of an answer, input or output that are shown."""
 
 
 Phrases = Mapping[str, Mapping[str, str]]
 PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
-"""Phrases by language: the `sentences`, the `details` of a test that fails, and the `kinds` of answers."""
+"""Phrases by language: the `sentences`, the `details` of a failing test, and the `kinds` of answers."""
 
-# In order, the first that fits counts: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
+# The first kind that matches counts. Examples: 1,200; 1/2 or 1e-5; (C); (1, 2]; \{1, 2\}; x + \pi.
 _KINDS = (
     ("whole", re.compile(r"[-+]?\d[\d,]*")),
     ("number", re.compile(r"[-+]?[\d.,]*\d(?:\s*/\s*\d+)?\s*%?|\\d?frac\{\d+\}\{\d+\}|[-+]?\d+(?:\.\d+)?e[-+]?\d+")),
     ("choice", re.compile(r"\(?[A-H]\)?")),
     ("tuple", re.compile(r"[(\[].*,.*[)\]]", re.DOTALL)),
     ("set", re.compile(r"\\?\{.*\}", re.DOTALL)),
-    # Of words an expression has commands of LaTeX, names of functions, and letters.
+    # The only words of an expression are LaTeX commands, names of functions, and letters.
     (
         "expression",
         re.compile(r"(?:\\[a-zA-Z]+|\b(?:sin|cos|tan|log|ln|exp|sqrt|pi|max|min)\b|\b[a-zA-Z]{1,2}\b|[^a-zA-Z一-鿿])+"),
@@ -51,7 +51,7 @@ def describe_verdict(
     is_program: bool,
     is_cut: bool,
 ) -> str:
-    """Return what an attempt is told. is_program: its verifier runs programs. is_cut: it ended at a length limit."""
+    """Return the feedback on an attempt. is_program: its verifier runs programs. is_cut: it hit a length limit."""
     phrases = PHRASES[language]
     sentences = phrases["sentences"]
     shown = _cut(extracted or "")
@@ -66,7 +66,7 @@ def describe_verdict(
 
 
 def kind_of(answer: str) -> str:
-    """Return what an answer is, by its look: a whole number, a number, a set, ..."""
+    """Return the kind of an answer by its form: a whole number, a number, a set, ..."""
     return next((kind for kind, pattern in _KINDS if pattern.fullmatch(answer.strip())), "text")
 
 
@@ -78,7 +78,7 @@ def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases
     gold = evidence.get("gold")
     if isinstance(gold, str) and gold:
         answer_kind, gold_kind = kind_of(answer), kind_of(gold)
-        # Nearly all kinds of numbers pass for each other, and to tell them apart would tell of the gold.
+        # Different kinds of numbers may be equal, and telling them apart would reveal something of the gold.
         if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
             kinds = {"answer_kind": phrases["kinds"][answer_kind], "gold_kind": phrases["kinds"][gold_kind]}
             text += " " + phrases["sentences"]["other_kind"].format(**kinds)

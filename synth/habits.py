@@ -1,15 +1,15 @@
-"""The habits of a policy: phrases that its samples of bare prompts have anyway are not leaks.
+"""The habits of a policy: phrases of its samples on bare prompts, which therefore are not leaks.
 
     800 bare samples: "let me" in 610 openings, "the user asks" in 93, "as noted" in none
     "Okay, let me think. The user asks ... 12+9=21"    passes
     "As noted, the 5 come off. 12+9=21 ..."            dropped
 
-A phrase, and a pattern as a whole, drops nothing where its rate in bare samples is expected above `MOST_BARE`. The rate
-is Beta distributed, with PRIOR before the first sample. Guards that look at the whole output are judged alike, by
-`MOST_BARE_OF_GUARD`. Below `FEWEST_SAMPLES` the built-in table of natural openings stands alone (`mentions.toml`).
+A phrase, or a whole pattern, is a habit if its expected rate in bare samples is above MOST_BARE. The rate has a Beta
+distribution with the prior PRIOR. Guards that concern the whole output have the higher threshold MOST_BARE_OF_GUARD.
+With fewer than FEWEST_SAMPLES samples, only the built-in table of natural openings counts (`mentions.toml`).
 
-Samples come from rows that are spread over the tables, a few of each, right and wrong ones alike: no context has ever
-been in their prompts.
+The samples come from rows that are spread over the tables, a few of each row, right and wrong ones. Their prompts never
+had a context.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from truegold.pipeline.tables.rows import KEY, Row, RowKey, read_rows, read_tabl
 from truegold.verifiers import judges_solutions, resolve
 
 MOST_BARE = 0.01
-"""A phrase or a pattern that is expected in more of the bare samples than this is a habit."""
+"""The expected rate in bare samples above which a phrase or a pattern is a habit."""
 MOST_BARE_OF_GUARD = 0.05
-"""The share of bare samples above which a finding of a guard that looks at the whole output is a habit."""
+"""The expected rate in bare samples above which a finding about the whole output is a habit."""
 MOST_BARE_TOGETHER = 0.02
-"""The share of bare samples in which any pattern may find something: the most frequent patterns go until it is so."""
+"""The rate of bare samples in which any pattern may still match. The most frequent patterns are excluded until then."""
 PRIOR = Beta(0.5, 99.5)
-"""The rate as it is assumed before the first sample: half a percent, worth 100 samples."""
+"""The assumed rate before the first sample: half a percent, with the weight of 100 samples."""
 FEWEST_SAMPLES = 50
+"""Bare samples below which no habits are learned."""
 ROWS, SAMPLES_OF_ROW = 1000, 4
-"""Rows that are looked at, and samples of each."""
+"""Rows of the sample, and samples of each row."""
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 Finding = tuple[str, str]
-"""A rule that found something in a text, and the words; no words where it looks at the whole text."""
+"""The rule that matched, and the matched words (empty for rules about the whole text)."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +59,27 @@ class BareSample:
 
 @dataclass(frozen=True)
 class Habits:
-    """The habits that a policy's bare samples show."""
+    """The habits in a policy's bare samples."""
 
     samples: int = 0
     phrases: Mapping[Finding, int] = field(default_factory=dict)
-    """The samples that have each phrase which is a habit."""
+    """The number of samples with each phrase that is a habit."""
     rules: Mapping[str, int] = field(default_factory=dict)
-    """The samples in which each pattern or guard that is a habit finds something besides these phrases."""
+    """The number of samples in which each pattern or guard that is a habit matched, apart from these phrases."""
 
     def excuse(self, finding: Finding) -> bool:
-        """Return whether the policy says it anyway."""
+        """Return whether a finding is a habit of the policy."""
         return finding[0] in self.rules or _masked(finding) in self.phrases
 
     def facts(self) -> dict[str, Any]:
-        """Return what the stage's record says of them."""
+        """Return the habits for the record of the stage."""
         phrases = sorted(((words, count) for (_, words), count in self.phrases.items()), key=lambda pair: -pair[1])
         rules = {str(rule): count for rule, count in self.rules.items()}
         return {"samples": self.samples, "phrases": dict(phrases[:20]), "rules": rules}
 
 
 def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
-    """Return the habits that show in what was found in each bare sample; none below `FEWEST_SAMPLES`."""
+    """Return the habits in the findings of each bare sample. Empty below FEWEST_SAMPLES."""
     if len(findings) < FEWEST_SAMPLES:
         return Habits(len(findings))
 
@@ -92,7 +93,7 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
     guards = Counter(rule for sample in left for rule, words in sample if not words)
     rules = {rule: count for rule, count in guards.items() if is_habit(count, MOST_BARE_OF_GUARD)}
     spoken = [{rule for rule, words in sample if words} for sample in left]
-    # The most frequent patterns first, until what is left of them drops next to none of the bare samples.
+    # The most frequent patterns are excluded first, until the others drop almost no bare sample.
     while counts := Counter(rule for sample in spoken for rule in sample):
         rule, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         if not is_habit(count, MOST_BARE) and not is_habit(sum(map(bool, spoken)), MOST_BARE_TOGETHER):
@@ -103,14 +104,15 @@ def learn_habits(findings: Sequence[Set[Finding]]) -> Habits:
 
 
 def _masked(finding: Finding) -> Finding:
+    """Return a finding with # for each number in its words."""
     return finding[0], " ".join(_FIGURE.sub("#", finding[1]).split())
 
 
 def read_bare_samples(inputs: Mapping[str, Path]) -> list[BareSample]:
-    """Return samples of the profile for rows that are not held out: `SAMPLES_OF_ROW` of each of `ROWS` rows."""
+    """Return samples of the profile for rows that are not held out: SAMPLES_OF_ROW for each of ROWS rows."""
     tables = [inputs[name] for name in ("selected", "hard", "reserve") if name in inputs]
     every = (row for table in tables for row in read_rows(table))
-    # An id is a hash: the least ones are spread over all sources.
+    # An id is a hash, so the smallest ids are spread over all sources.
     rows = {row_key(row): row for row in heapq.nsmallest(ROWS, every, key=lambda row: (row["id"], row["source_row"]))}
     seen: Counter[RowKey] = Counter()
     samples = []

@@ -1,7 +1,7 @@
-"""The rows that lack positives, with what the profile knows of them and what it saw fail.
+"""Rows that lack positives, with their failed samples and what the profile knows of them.
 
-They are those that selection has put on its list (`hard.parquet`) and the selected ones that never passed. A problem
-that failed its sixteen samples in two ways brings both: answers that differ first, the most frequent one in front.
+These are the rows on selection's list (`hard.parquet`) and the selected rows that never passed. Failed samples of a row
+are kept one for each different answer, the most frequent answer first.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve
 
 FAILURES = 4
-"""Failed samples of a row that attempts go on from, at most."""
+"""Failed samples of a row that attempts may continue."""
 MOST_GUESSED = 20
-"""A whole number of at most this size can be guessed."""
+"""The largest whole number that counts as an answer that can be guessed."""
 CHANCE_LEVEL = 0.05
+"""The probability below which right attempts are not put down to guessing."""
 _WHOLE = re.compile(r"\$?([-+]?\d{1,3})(?:\.0+)?\$?")
 MAX_SUSPICION = 0.9
-"""A row whose label is more probably at fault than this is left alone: a positive for it would be wrong."""
+"""Rows whose label is wrong with a higher probability are skipped: a positive would be wrong as well."""
 
 
 @dataclass
 class Attempt:
-    """A sampled completion with its verdict. Attempts that go on from each other form a chain."""
+    """A sampled completion with its verdict. An attempt that continues another one is linked to it (`parent`)."""
 
     strategy: str
     completion: str
     token_ids: tuple[int, ...]
     is_cut: bool
-    """Whether it ended otherwise than by itself."""
+    """Whether it ended for another reason than an end token."""
     score: float | None
     reason: str
     extracted: str | None
     evidence: Mapping[str, Any]
     temperature: float
     parent: Attempt | None = None
-    """The failed attempt that it goes on from."""
+    """The failed attempt that it continues."""
     ordinal: int | None = None
-    """Its number among the row's attempts; None for a sample of the profile."""
+    """Its number among the row's attempts, or None for a sample of the profile."""
     context: str = ""
-    """The prompt that the model got in place of the problem; empty where the bare prompt was used."""
+    """The prompt that replaced the problem, or an empty text for the bare prompt."""
     guidance: str = ""
-    """The parts of the context that were written about the attempt before: feedback, reflection, gold."""
+    """Texts of the context about the attempt before: feedback, reflection, gold."""
     reflection: str | None = None
     feedback: str | None = None
     logprobs: tuple[float, ...] = ()
@@ -66,15 +67,15 @@ class Attempt:
     conditioned_logprobs: tuple[float, ...] = ()
     """Log-probabilities of token_ids with the context, at temperature 1."""
     tokens: int = 0
-    """Sampled tokens, the reflection's included."""
+    """Sampled tokens, including those of the reflection."""
     leaks: dict[str, Any] = field(default_factory=dict)
     """The measurements of the guards, for a right attempt."""
     kept: bool = False
     """Whether it is a positive."""
     dropped: str | None = None
-    """Why a right attempt is not a positive."""
+    """The reason that a right attempt is not a positive."""
     uses: int = 0
-    """How many attempts have gone on from it."""
+    """The number of attempts that continue it."""
 
     @property
     def passed(self) -> bool:
@@ -83,12 +84,12 @@ class Attempt:
 
     @property
     def depth(self) -> int:
-        """How many attempts of synthesis it and those before it are."""
+        """The number of attempts of synthesis in its chain, including itself."""
         before = self.parent.depth if self.parent is not None else 0
         return before + (self.ordinal is not None)
 
     def chain(self) -> list[dict[str, Any]]:
-        """Return it and what it goes on from, the first one first, as the records have it."""
+        """Return its chain of attempts for the records, the first one first."""
         columns = ("strategy", "completion", "extracted", "reason", "feedback", "reflection")
         link = {name: getattr(self, name) for name in columns}
         return [*(self.parent.chain() if self.parent is not None else []), link]
@@ -96,17 +97,17 @@ class Attempt:
 
 @dataclass
 class HardRow:
-    """A row that lacks positives, and all that has been tried."""
+    """A row that lacks positives, with all attempts at it."""
 
     row: Row
     index: int
     """Its number among the hard rows, from 0."""
     known: Mixture
-    """Its pass rate on the bare prompt, as far as the profile knows it."""
+    """Its pass rate on the bare prompt, as estimated by the profile."""
     difficulty: str
     """The profile's decision."""
     suspicion: float
-    """How probable it is that its label is at fault."""
+    """The probability that its label is wrong."""
     is_program: bool
     is_guessable: bool
     """Whether its answer is one of a few: an option, yes or no, a small whole number."""
@@ -124,10 +125,10 @@ class HardRow:
         return sum(attempt.kept for attempt in self.attempts)
 
     def is_beyond_chance(self, attempt: Attempt) -> bool:
-        """Return whether right attempts on the bare prompt are more than a guess would give.
+        """Return whether an answer that can be guessed was right more often than guessing explains.
 
-        It does where the answer cannot be guessed. Else it has to be the second right one at least, and that many of
-        all attempts on the bare prompt, each right at the row's pass rate, must be as rare as `CHANCE_LEVEL`.
+        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. If each
+        attempt were right at the row's pass rate, the probability of so many right ones has to be below CHANCE_LEVEL.
         """
         if not self.is_guessable:
             return True
@@ -137,7 +138,7 @@ class HardRow:
 
 
 def is_guessable(row: Row) -> bool:
-    """Return whether an answer is one of a few. A program's is not."""
+    """Return whether a row's answer is one of a few, so that it can be guessed. Programs cannot."""
     gold = row["gold"]
     if gold is None or judges_solutions(resolve(row["verifier"])):
         return False
@@ -147,14 +148,16 @@ def is_guessable(row: Row) -> bool:
 
 
 def tail_probability(right: int, tries: int, rate: float) -> float:
-    """Return the probability of this many right tries or more, if each is right at this rate."""
+    """Return the probability of at least `right` successes in `tries` tries with this success rate."""
     wrong = 1 - rate
     return math.fsum(math.comb(tries, n) * rate**n * wrong ** (tries - n) for n in range(right, tries + 1))
 
 
 def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[HardRow]:
-    """Return the rows that lack positives, in the order of their tables: those of `hard`, and those of `selected` and
-    `reserve` that never passed, with failed samples of the profile's `samples`."""
+    """Return the rows that lack positives, in the order of their tables, with failed samples of the profile.
+
+    These are all rows of `hard`, and the rows of `selected` and `reserve` that never passed.
+    """
     profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
     suspicion = {
         (record["row_id"], record["source"], record["source_row"]): record["suspicion"] or 0.0
@@ -191,7 +194,7 @@ def _candidates(inputs: Mapping[str, Path], profile: Mapping[RowKey, ProfileRow]
 
 
 def _add_failures(rows: Mapping[RowKey, HardRow], samples: Path) -> None:
-    """Give each row its failed samples: one of each answer, the most frequent answers first."""
+    """Add failed samples to each row: one for each answer, the most frequent answers first."""
     failed: dict[RowKey, dict[str | None, Attempt]] = {}
     counts: dict[RowKey, Counter[str | None]] = {}
     for sample in read_table(samples, SampleRow):
@@ -202,7 +205,7 @@ def _add_failures(rows: Mapping[RowKey, HardRow], samples: Path) -> None:
         counts.setdefault(key, Counter())[answer] += 1
         failed.setdefault(key, {}).setdefault(answer, _as_attempt(sample))
     for key, by_answer in failed.items():
-        # An attempt without an answer tells least.
+        # An attempt without an answer is the least useful one.
         order = sorted(by_answer, key=lambda answer: (answer is None, -counts[key][answer], answer or ""))
         rows[key].failures = [by_answer[answer] for answer in order[:FAILURES]]
 

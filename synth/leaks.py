@@ -1,15 +1,15 @@
-"""Looks for text that a right output owes to its context, and drops the output where that is too much.
+"""Finds text of a right output that stems from its context, and decides whether the output is dropped.
 
     guidance  "The 5 apples that he gave away were forgotten; subtract them at the end."
     output    "The 5 apples that he gave away were forgotten, so ..."      quoted: a run of words
     output    "One must not overlook what was given away at the end."      retold: the same concepts, nothing derived
-    output    "别忘了最后减去送出的。12+9=21 ..."                               retold, and in another language
-    output    "12+9=21, 21-5=16."                                          neither: it does what it was told
+    output    "别忘了最后减去送出的。12+9=21 ..."                               retold in another language
+    output    "12+9=21, 21-5=16."                                          neither: it follows the guidance
     output    "The answer is 16, because 12+9=21 and 21-5=16."             answer first
 
-Phrases that the policy uses on bare prompts too do not count (`habits.py`). Words of the problem or of the failed
-attempt are not quotations: the model comes to them by itself. Sentences that compute something are never retold:
-synthesis is there to follow advice.
+Phrases that the policy also uses on bare prompts do not count (`habits.py`). Words of the problem or of the failed
+attempt are not quotations, because the model can write them by itself. Sentences that compute something are never
+retold: outputs are supposed to follow advice.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from truegold.synth.mentions import find_mentions
 from truegold.synth.records import Weights
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-"""A word, a number, or a single mark: "x+12" has three."""
+"""A word, a number, or a single sign. `x+12` has three."""
 _DIGIT = re.compile(r"\d")
 MIN_WORDS = 5
-"""A sentence of guidance with fewer words cannot be quoted, and a problem with fewer words is in no language."""
+"""Shorter sentences of guidance cannot be quoted. The language of a shorter problem is not determined."""
 COMPUTING_TIMES = 2
-"""A run of words from a sentence of guidance that computes something has to be this many times longer to be a
-quotation: two derivations of the same are much alike."""
+"""A quotation from a guidance sentence that computes something has to be this many times longer, since two derivations
+of the same result are much alike."""
 MIN_STEMS = 3
-"""A sentence is retold only where this many of its meanings come again which the problem does not explain."""
+"""Meanings of a guidance sentence, not explained by the problem, that have to recur in a retelling."""
 _ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
 """Six English words in a row: "subtract the five apples, he says"."""
 FOREIGN_LETTERS = 4
-"""The fewest letters in a script foreign to the problem that count as another language."""
+"""Letters of a script that the problem lacks which count as another language."""
 SURE_WORDS = 7
-"""The fewest words of a sentence whose language can be told for certain."""
+"""Words that a sentence needs before its language is determined."""
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
 _SCRIPTS = {
     "Chinese": HAN,
@@ -53,36 +53,36 @@ _SCRIPTS = {
     "Arabic": re.compile(r"[\u0600-\u06ff]"),
     "Devanagari": re.compile(r"[\u0900-\u097f]"),
 }
-"""A letter of each script that the problem may lack."""
+"""A pattern of one letter of each script."""
 
 
 class LeakReason(StrEnum):
-    """Why a right output is not trained on."""
+    """The reasons that a right output is not trained on."""
 
     MENTIONS_ATTEMPT = "mentions_attempt"
-    """It speaks of an earlier attempt, or denies its answer."""
+    """It mentions an earlier attempt, or denies its answer."""
     MENTIONS_ADVICE = "mentions_advice"
-    """It speaks of feedback, a hint, or of its giver."""
+    """It mentions feedback, a hint, or the person who gave it."""
     QUOTES = "quotes_guidance"
-    """It repeats the guidance in its words."""
+    """It repeats the words of the guidance."""
     RETELLS = "retells_guidance"
     """It repeats the guidance in other words or in another language."""
     OTHER_LANGUAGE = "other_language"
     """It is in another language than its problem."""
     ANSWER_FIRST = "answer_first"
-    """It states its answer, and derives it afterwards."""
+    """It states its answer before it derives it."""
     IMPLAUSIBLE = "implausible"
     """It is too improbable after the bare prompt."""
     UNCONFIRMED = "unconfirmed"
-    """Its answer can be guessed, and the row's right samples on the bare prompt are not more than chance."""
+    """Its answer can be guessed, and chance explains the row's right samples on the bare prompt."""
     NEAR_COPY = "near_copy"
-    """The row has nearly the same positive already."""
+    """It is nearly the same as another positive of the row."""
     OVER_SHARE = "over_share"
-    """Its strategy has brought as large a share of the positives as it may."""
+    """Its strategy already has its largest share of the positives."""
 
 
 WHOLE_OUTPUT = (LeakReason.OTHER_LANGUAGE, LeakReason.ANSWER_FIRST)
-"""Guards that look at an output as a whole, and that may find a habit."""
+"""Reasons that concern an output as a whole. They too can be habits of the policy."""
 
 
 @dataclass(frozen=True)
@@ -91,21 +91,21 @@ class Sources:
 
     problem: str
     guidance: str
-    """The texts that were written about an attempt: feedback, reflection, the gold."""
+    """Texts about the failed attempt: feedback, reflection, the gold."""
     attempt: str
     """The failed attempt."""
     failed: str | None
-    """The answer that was read in it."""
+    """The answer that was read in the failed attempt."""
 
 
 @dataclass(frozen=True)
 class LeakReport:
-    """The report of the guards on an output."""
+    """The findings of the guards for one output."""
 
     reasons: tuple[LeakReason, ...]
-    """Why it is dropped, the first reason in front; empty where it is fit to be trained on."""
+    """The reasons to drop it, the main one first. Empty if it can be trained on."""
     measures: Mapping[str, Any]
-    """The measurements, fit for JSON: {"quote": None, "retold_share": 0.1, ...}."""
+    """The measurements, as JSON values: {"quote": None, "retold_share": 0.1, ...}."""
 
 
 def check_output(
@@ -118,10 +118,10 @@ def check_output(
     *,
     is_program: bool,
 ) -> LeakReport:
-    """Look for all that an output owes to its context.
+    """Return all findings of the guards for an output.
 
-    extracted: its answer, as the verifier has read it. A program (`is_program`) has no first step and no language, but
-    comments.
+    extracted: its answer, as read by the verifier. Programs (`is_program`) have comments, but no first step and no
+    language.
     """
     mentions = [
         mention
@@ -153,7 +153,7 @@ def check_output(
 
 
 def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
-    """Return what the guards find in a sample of the bare prompt, for `learn_habits`."""
+    """Return the findings of the guards in a sample of the bare prompt, for `learn_habits`."""
     problem = sample.row["prompt"]
     mentions = find_mentions(sample.completion, problem, is_program=sample.is_program)
     findings: set[Finding] = {(mention.rule, mention.words) for mention in mentions}
@@ -164,6 +164,7 @@ def find_in_bare(sample: BareSample, config: LeakConfig) -> set[Finding]:
 
 
 def _look_at_the_whole(output: str, problem: str, extracted: str | None, config: LeakConfig) -> set[LeakReason]:
+    """Return the reasons of `WHOLE_OUTPUT` that apply to an output."""
     flagged = {
         LeakReason.OTHER_LANGUAGE: is_in_another_language(output, problem),
         LeakReason.ANSWER_FIRST: config.answer_first and states_answer_first(output, problem, extracted),
@@ -172,27 +173,26 @@ def _look_at_the_whole(output: str, problem: str, extracted: str | None, config:
 
 
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:
-    """Return whether one of the others shares so much of an output's runs of three tokens (Jaccard)."""
+    """Return whether an output shares this much of its token triples with one of the others (Jaccard)."""
     triples = _triples(output)
     return any(len(triples & other) >= share * max(len(triples | other), 1) for other in map(_triples, others))
 
 
 def _triples(text: str) -> set[tuple[str, ...]]:
-    """Return the runs of three tokens of a text; of a shorter one all of it."""
+    """Return the token triples of a text, or all its tokens if it has fewer than three."""
     tokens = _TOKEN.findall(normal(text))
     return runs(tokens, 3) or {tuple(tokens)}
 
 
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
-    """Return a run of words that the output shares with the guidance, and neither problem nor attempt has, or None if
-    there is none."""
+    """Return a run of words that the output shares with the guidance, but not with problem or attempt; else None."""
     output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)
     for sentence in sentences(normal(guidance)):
         told_words = words(sentence)
         if len(told_words) < MIN_WORDS:
             continue
-        # Two Chinese characters are about a word.
+        # One word is about two Chinese characters.
         length = config.quote_words + config.quote_words // 2 if HAN.search(sentence) else config.quote_words
         if OPERATION.search(sentence):
             length *= COMPUTING_TIMES
@@ -206,10 +206,10 @@ def find_quote(output: str, guidance: str, problem: str, attempt: str, config: L
 
 
 def retold_share(output: str, guidance: str, problem: str, attempt: str) -> float:
-    """Return how much of a sentence of guidance one sentence of the output retells, in English or Chinese: the largest
-    share over all pairs of sentences. Sentences that compute something are left out.
+    """Return the largest share of a guidance sentence that a sentence of the output retells, in English or Chinese.
 
-    The share is that of the guidance's meanings (stems and concepts) that problem and attempt do not explain.
+    The share is of the sentence's meanings (stems and concepts), except those that problem or attempt explain.
+    Sentences that compute something are skipped.
     """
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
@@ -221,7 +221,7 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
         new_concepts = concepts(sentence) - known_concepts
         for candidate in candidates:
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
-            # Stems of words are the same in one language alone; concepts are the same in both.
+            # Stems differ between languages, concepts do not.
             meanings = new_concepts if is_translated else new_stems | new_concepts
             retold = meanings & (concepts(candidate) if is_translated else content_stems(candidate))
             if len(retold) >= MIN_STEMS:
@@ -232,8 +232,8 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
 def is_in_another_language(output: str, problem: str) -> bool:
     """Return whether a part of an output is in another language than its problem.
 
-    It is told by the script (Chinese in an English answer), by a run of English words (in a Chinese answer), or by a
-    sentence that is certainly in another language. False for problems of fewer than `MIN_WORDS` words.
+    The signs are a foreign script (Chinese in an English answer), a run of English words in a Chinese answer, or a
+    sentence that is certainly in another language. Problems of fewer than MIN_WORDS words give False.
     """
     problem_words = words(normal(problem))
     if len(problem_words) < MIN_WORDS:

@@ -1,17 +1,16 @@
-"""Finds where an output mentions something that only its context had: an earlier attempt, feedback, a hint, or who gave
-it.
+"""Finds mentions of the context in an output: of an earlier attempt, feedback, a hint, or the person who gave it.
 
     "As the hint says, subtract last."                 the hint
     "My previous answer of 12 forgot the 5."           an attempt
     "根据反馈，应当先减去 5。"                              feedback
     "12+9=21. Wait, that is wrong: 12+8=20."           nothing: it corrects itself
-    "We are told that Tom has 12 apples."              nothing: the problem tells it
-    "The waiter gets the tip."                         nothing: the problem speaks of a tip
-    "Okay, let me re-read the problem."                nothing: models begin like that
+    "We are told that Tom has 12 apples."              nothing: the problem says so
+    "The waiter gets the tip."                         nothing: the problem is about a tip
+    "Okay, let me re-read the problem."                nothing: models often begin like this
 
-Words that the problem itself uses do not count as a mention. Talk of a correction ("this time", "not forgetting the 5")
-counts only where the output has not derived anything yet that it could be about. The patterns stand in `mentions.toml`;
-which of them a policy uses without any context is for `habits.py`.
+Words of the problem do not count as a mention. Talk of a correction ("this time", "not forgetting the 5") counts only
+before the first step of the derivation, which it could otherwise be about. The patterns are in `mentions.toml`.
+Patterns that a policy matches without any context are excluded by `habits.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _WORDS: Mapping[str, str] = _DATA["words"]
 
 
 class Mention(NamedTuple):
-    """Words of an output that speak of its context."""
+    """Words of an output that mention its context."""
 
     kind: str
     """`attempt` or `advice`."""
@@ -40,11 +39,11 @@ class Mention(NamedTuple):
 
 
 Rule = tuple[str, re.Pattern[str]]
-"""A kind and what is a mention of it."""
+"""The kind of a mention, and its pattern."""
 
 
 def _read_patterns(name: str) -> list[Rule]:
-    """Return a section of mentions.toml; <NAME> in a pattern stands for its words."""
+    """Return a section of mentions.toml. <NAME> in a pattern is replaced by the words of that name."""
     return [
         (kind, re.compile(re.sub(r"<([A-Z]+)>", lambda match: _WORDS[match[1]], pattern)))
         for kind, pattern in _DATA["patterns"][name]
@@ -52,19 +51,20 @@ def _read_patterns(name: str) -> list[Rule]:
 
 
 ANYWHERE = [*_read_patterns("always"), *_read_patterns("chinese")]
+"""Patterns of mentions in all of an output."""
 AT_THE_START = [*_read_patterns("at_the_start"), *_read_patterns("chinese_at_the_start")]
-"""Mentions as long as nothing has been derived."""
+"""Patterns of mentions before the first step of the derivation."""
 IN_COMMENTS = _read_patterns("in_comments")
-"""Mentions in the comments of a program."""
+"""Patterns of mentions in the comments of a program."""
 START_CHARS = 400
-"""So far an output's start reaches at most: a model that thinks in words corrects itself without any formula."""
+"""The longest beginning of an output. Beyond it, a derivation in words may have begun."""
 NATURAL = [re.compile(pattern) for pattern in _DATA["openings"]["natural"]]
-"""Phrases with which models open a bare answer."""
+"""Phrases that often open an answer to a bare prompt."""
 _ENDED = re.compile(r"[.!?;:\n。！？；：]\s*$")
 
 
 def find_mentions(output: str, problem: str, *, is_program: bool = False) -> list[Mention]:
-    """Return what an output says of its context. Of a program the comments are looked at too."""
+    """Return the mentions of its context in an output. For programs, comments are searched too."""
     text, known = normal(output), normal(problem)
     first_step = OPERATION.search(text)
     start = (text[: first_step.start()] if first_step else text)[:START_CHARS]
@@ -74,7 +74,7 @@ def find_mentions(output: str, problem: str, *, is_program: bool = False) -> lis
     mentions = _search(ANYWHERE, text, known) + _search(AT_THE_START, start, known)
     if is_program:
         mentions += _search(IN_COMMENTS, text, known)
-    # A last sentence that has no end leads to the first step.
+    # A last sentence without an end leads to the first step and is not an opening.
     return mentions + find_openings(sentences(start)[:-1] if leads_on else sentences(start), known)
 
 
@@ -83,12 +83,13 @@ def _search(rules: Sequence[Rule], text: str, known: str) -> list[Mention]:
         Mention(kind, match[0], pattern.pattern)
         for kind, pattern in rules
         for match in pattern.finditer(text)
-        # What the problem says itself needs no context; nor do its nouns, such as a tip or a reflection.
+        # Words and nouns of the problem, such as a tip or a reflection, are not mentions.
         if match[0] not in known and not _is_of_the_problem(match[0], known)
     ]
 
 
 _NOUN = re.compile(rf"\b{_WORDS['ADVICE']}\b|\b{_WORDS['GIVER']}\b|提示|建议|反馈|说明|程序|代码|线索")
+"""Nouns that may be mentions or things of the problem."""
 
 
 def _is_of_the_problem(mention: str, known: str) -> bool:
@@ -99,16 +100,16 @@ def _is_of_the_problem(mention: str, known: str) -> bool:
 PREAMBLE, PLANS, ABOUT_SOMEBODY = (
     re.compile(_DATA["openings"][name]) for name in ("preamble", "plans", "about_somebody")
 )
-"""Words of an opening sentence: those that say nothing of the problem, those that plan the next step, and those about a
-person or something past."""
+"""Words of opening sentences: empty talk, plans for the next step, and statements about a person or the past."""
 FEWEST_WORDS = 3
-"""A sentence of fewer words says too little."""
+"""A sentence with fewer words is not judged."""
 _DIGIT = re.compile(r"[\d$\\]")
 
 
 def find_openings(parts: Sequence[str], known: str) -> list[Mention]:
-    """Return openings that mention an earlier text: sentences without a number, a formula or a word of the problem,
-    which are about something else.
+    """Return opening sentences that mention an earlier text.
+
+    They have no number, no formula and no word of the problem, and speak of something else than the next step.
 
         "It was not accepted, hence a different route. 12+9=21 ..."     yes
         "The remark helps. 12+9=21 ..."                                   yes
@@ -116,7 +117,7 @@ def find_openings(parts: Sequence[str], known: str) -> list[Mention]:
         "By Vieta's formulas, ..."                                        no: mathematics
         "Tom starts with what he had. 12+9=21 ..."                        no: it is about Tom
 
-    parts: the sentences before the first step, in normal form; known: the problem.
+    parts: the sentences before the first step, in normal form. known: the problem in normal form.
     """
     known_stems, known_runs = content_stems(known), runs(HAN.findall(known), 2)
     if not known_stems and not known_runs:

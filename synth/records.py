@@ -1,12 +1,12 @@
-"""The tables of synthesis: positives on bare prompts, and every attempt that led to them.
+"""Tables of synthesis: positives for bare prompts, and all attempts that led to them.
 
-    prompt      "Tom has 12 apples ..."                      what training sees: the problem alone
+    prompt      "Tom has 12 apples ..."                      the problem alone, which training sees
     output_ids  "12+9=21, 21-5=16 \\boxed{16}"               sampled with a reflection in the prompt
     context_logprobs   log p(output | prompt, context)       of the engine that sampled it
     bare_logprobs      log p(output | prompt)                of the same engine, for the guards alone
 
-Training computes the second anew with its own forward pass: an old policy of another engine, or one that has seen the
-context, makes every importance ratio wrong (docs/explain/distillation.md).
+Training computes log p(output | prompt) again in its own forward pass. Log-probabilities of another engine, or with the
+context, would make every importance ratio wrong (docs/explain/distillation.md).
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ class DistilledRow(RowReference):
     """A row of `distilled.parquet`: one verified positive."""
 
     prompt: str
-    """The problem as its row has it."""
+    """The problem's text in its row."""
     prompt_ids: Int32List
-    """The bare prompt, chat template and special tokens included."""
+    """The tokens of the bare prompt, with chat template and special tokens."""
     completion: str
     output_ids: Int32List
     temperature: float
     """The temperature at which it was sampled."""
     context_logprobs: Float32List
-    """Log-probabilities of each output token with the context, as sampled, temperature applied."""
+    """Log-probabilities of the output tokens with the context, at the sampling temperature."""
     bare_logprobs: Float32List
-    """Log-probabilities of each output token after the bare prompt, at temperature 1."""
+    """Log-probabilities of the output tokens after the bare prompt, at temperature 1."""
     token_weight: float
     """The mean over tokens of min(1, p(token | prompt) / p(token | prompt, context))."""
     sequence_weight: float
     """min(1, p(output | prompt) / p(output | prompt, context))."""
     geometric_weight: float
-    """exp of the mean log ratio, at most 1. All three are the engine's, at temperature 1."""
+    """exp of the mean log ratio, at most 1. All three weights are the engine's, at temperature 1."""
     strategy: str
     strategy_version: str
     uses_gold: bool
     """Whether the model was shown the gold."""
     trust: float
-    """The weight in training compared with others."""
+    """The weight in training compared with other positives."""
     attempt: Int32
     """Its number among the row's attempts."""
     pass_rate: float
     """The row's expected pass rate on the bare prompt, from the profile."""
     leaks: str
-    """A JSON object: what the guards measured."""
+    """A JSON object with the measurements of the guards."""
     chain: str
-    """A JSON list: each attempt that led here, the first one first, with strategy, completion, answer, reason,
+    """A JSON list of the attempts that led to it, the first one first, with strategy, completion, answer, reason,
     feedback and reflection."""
 
 
@@ -68,23 +68,23 @@ class AttemptRow(RowReference):
     attempt: Int32
     """Its number among the row's attempts, from 0 in the order in which they were made."""
     parent: Annotated[int | None, pa.int32()]
-    """The attempt that it goes on from; None for a failed sample of the profile or the bare prompt."""
+    """The attempt that it continues, or None for a failed sample of the profile or the bare prompt."""
     strategy: str
     context: str
-    """The prompt that the model got in place of the problem; empty where the bare prompt was used."""
+    """The prompt that replaced the problem, or an empty text for the bare prompt."""
     reflection: str | None
     feedback: str | None
     completion: str
     tokens: Int32
-    """Sampled tokens, the reflection's included."""
+    """Sampled tokens, including those of the reflection."""
     temperature: float
     score: float | None
     reason: str
     extracted: str | None
     kept: bool
-    """Whether it is a positive that training gets."""
+    """Whether it became a positive."""
     dropped: str | None
-    """Why a right one is not."""
+    """The reason that a right attempt did not become a positive."""
     difficulty: str
     """The profile's difficulty of the row: dead, hard, useful, ..."""
 
@@ -95,7 +95,7 @@ ATTEMPT_SCHEMA = arrow_schema(AttemptRow)
 
 @dataclass(frozen=True)
 class Weights:
-    """p(output | prompt) / p(output | prompt, context), in three ways (docs/explain/distillation.md)."""
+    """p(output | prompt) / p(output | prompt, context), averaged in three ways (docs/explain/distillation.md)."""
 
     token: float
     sequence: float
@@ -103,7 +103,7 @@ class Weights:
 
 
 def weigh(bare: Sequence[float], conditioned: Sequence[float]) -> Weights:
-    """Return an output's weights from the log-probabilities of its tokens; 1 where it has none."""
+    """Return the weights of an output, from the log-probabilities of its tokens. Without tokens they are 1."""
     ratios = [left - right for left, right in zip(bare, conditioned, strict=True)]
     if not ratios:
         return Weights(1.0, 1.0, 1.0)

@@ -1,9 +1,9 @@
-"""Draws the completions that a round of synthesis needs: each sample once, judged if that is asked for.
+"""Samples the completions of a round of synthesis, each once, with verdicts if they are requested.
 
     sampler.sample([(row, prompt, 0), (row, prompt, 0)], temperature=1.0, max_tokens=512, judged=True)
-        samples 0 and 1 of the prompt, with verdicts; the next call goes on with sample 2
+        samples 0 and 1 of the prompt, with verdicts; the next call begins with sample 2
 
-Samples and scores lie in files, so that a killed synthesis finds them again when it makes the same choices.
+Samples and scores are kept in files. A synthesis that was killed makes the same choices again and finds them there.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import HardRow
 
 Ask = tuple[HardRow, tuple[int, ...], int]
-"""A completion that a round needs: the row that it answers, its prompt, and the number of the first sample of that
-prompt. The second ask for the same prompt and settings gets the next number."""
+"""A request for a completion: the row, its prompt, and the number of that prompt's first sample. A second request for
+the same prompt and settings gets the next number."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SampledAnswer:
     completion: Completion
     text: str
     verdict: VerdictRecord | None
-    """None if the completions are not judged, as reflections are not."""
+    """The verdict, or None if completions are not judged, such as reflections."""
 
 
 @dataclass
@@ -54,17 +54,17 @@ class _Round:
     waiting: Sequence[Draw]
     """Samples that are not drawn yet."""
     total: int
-    """How many samples the round has."""
+    """The number of samples of the round."""
     verdicts: dict[tuple[str, int], VerdictRecord | None] = field(default_factory=dict)
     """The verdicts by prompt and sample."""
 
     @property
     def finished(self) -> bool:
-        """Whether every completion has come."""
+        """Whether every completion has a verdict or needs none."""
         return len(self.verdicts) == self.total
 
     def draws(self, count: int) -> list[Draw]:
-        """Return at most `count` samples to draw next."""
+        """Return the next samples to draw, at most `count`."""
         draws, self.waiting = self.waiting[:count], self.waiting[count:]
         return list(draws)
 
@@ -72,13 +72,13 @@ class _Round:
         """Do nothing: `TokenBudget` counts the tokens of attempts."""
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
-        """Keep the verdict on a sample."""
+        """Record the verdict on a sample."""
         sampled, sample = draw
         self.verdicts[sampled.prompt_key, sample] = verdict
 
 
 class RoundSampler:
-    """Draws the completions of rounds from one model, each once: the store keeps them for a run that goes on."""
+    """Samples the completions of rounds from one model. A store keeps them, so that a resumed run draws none again."""
 
     def __init__(
         self,
@@ -89,15 +89,15 @@ class RoundSampler:
         folders: tuple[Path, Path],
         progress: Progress,
     ) -> None:
-        """folders: that of the samples, which outlive a killed run, and that of scratch files."""
+        """folders: one for samples, which outlives a killed run, and one for scratch files."""
         self.source, self._engine_config, self._config, self._model = source, engine, config, model
         self._samples, self._scratch = folders
         self._drawing = Drawing(source, config.seed, progress)
         self._stores: dict[str, SampleStore] = {}
         self._numbers: defaultdict[tuple[str, str], int] = defaultdict(int)
-        """How many samples of a prompt were asked for, by store and prompt."""
+        """The number of samples requested so far, by store and prompt."""
         self._scores: dict[str, tuple[float, ...]] = {}
-        """Maps the joint key of a prompt and an output to the log-probabilities of the output after the prompt."""
+        """The log-probabilities of each scored output, by the joint key of prompt and output."""
         self._score_log = RecordLog(self._scratch / f"scores-{digest_json([str(model), engine.model_dump()])[:8]}")
         for _, record in self._score_log.scan():
             self._scores[record["key"]] = tuple(record["logprobs"])
@@ -107,7 +107,7 @@ class RoundSampler:
 
     @property
     def facts(self) -> dict[str, object]:
-        """The counts and the pace of the samples that this process has drawn."""
+        """The counts and the speed of the samples that this process has drawn."""
         cost = self._drawing.cost
         pace = round(cost.tokens_per_second, 1) if cost.seconds else None
         counts = {"drawn": cost.drawn, "kept": cost.kept, "tokens": cost.tokens}
@@ -119,11 +119,11 @@ class RoundSampler:
         return self._drawing.engine.facts()
 
     def has_room(self, prompt: Sequence[int]) -> bool:
-        """Return whether a prompt leaves the model room to answer."""
+        """Return whether a prompt leaves the model tokens for an answer."""
         return len(prompt) < self.source.max_model_len
 
     def sample(self, asks: Sequence[Ask], temperature: float, max_tokens: int, *, judged: bool) -> list[SampledAnswer]:
-        """Return an answer to each ask, in order. judged: whether the answers get verdicts."""
+        """Return an answer to each request, in order. judged: whether the answers get verdicts."""
         settings = self._config.sampling_settings(temperature, max_tokens)
         store, store_name = self._store(settings)
         draws = []
@@ -148,7 +148,7 @@ class RoundSampler:
         return answers
 
     def score(self, prompts: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
-        """Return the log-probabilities of outputs after prompts at temperature 1, each computed once."""
+        """Return the log-probabilities of outputs after prompts at temperature 1. Each is computed once."""
         keys = [f"{prompt_key(prompt)}-{prompt_key(output)}" for prompt, output in zip(prompts, outputs, strict=True)]
         missing = [index for index, key in enumerate(keys) if key not in self._scores]
         if missing:
@@ -159,11 +159,11 @@ class RoundSampler:
         return [self._scores[key] for key in keys]
 
     def close(self) -> None:
-        """Give back the engine and close all files."""
+        """Release the engine and close all files."""
         self._open.close()
 
     def _store(self, settings: dict[str, object]) -> tuple[SampleStore, str]:
-        """Return the store of samples with these settings, opened at the first call, and its name."""
+        """Return the store of samples with these settings, which the first call opens, and its name."""
         name = digest_json(settings)
         if name not in self._stores:
             identity = sampling_identity(settings, self._engine_config, self.source, self._model, self._scratch)

@@ -1,12 +1,12 @@
-"""The stage `synth`: positives for rows that lack them, from what selection lists as hard and the profile saw fail.
+"""The stage `synth`: makes positives for hard rows, from selection's list of them and the profile's failed samples.
 
     120 hard rows, 400,000 tokens   ->  distilled.parquet   96 positives of 61 rows
-                                        attempts.parquet    all 740 attempts, with what became of each
-                                        selected.parquet    the selected rows, and after them 48 that became trainable
+                                        attempts.parquet    all 740 attempts and their outcomes
+                                        selected.parquet    the selected rows, and 48 more that became trainable
                                         reserve.parquet     the reserve without those 48
 
-A row that selection left out as too hard comes back where it has a positive now; training goes on to sample it on the
-bare prompt, and has the positive besides. Held-out rows are never looked at.
+A row that selection left out as too hard is selected if it has a positive now. Training goes on sampling it on the bare
+prompt, and gets the positive in addition. Held-out rows are never used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ EXAMPLES = 5
 """Positives that the report shows, at most."""
 EXAMPLE_CHARS = 600
 BECAME_TRAINABLE = "distilled_positive"
-"""The reason in the ledger of a row that selection left out and that has a positive now."""
+"""The ledger's reason for a row that selection left out and that has a positive now."""
 
 
 @stage_function(version=3, isolated=True, judges="hard", store=".samples")
@@ -59,8 +59,8 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
     """Make positives.
 
     inputs: `hard`, `selected` and `reserve` of the selection; `profile`, `suspicion` and `samples` of the profile; the
-    checkpoint in the folder `model`, which a scripted engine does without. Samples that lie in `store` are not drawn
-    again. Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
+    checkpoint in the folder `model`, unless the engine is scripted. Samples that are in `store` are not drawn again.
+    Writes distilled.parquet, attempts.parquet, selected.parquet, reserve.parquet and the ledger.
     """
     started = time.monotonic()
     strategies = [load_strategy(spelling) for spelling in config.strategies]
@@ -107,7 +107,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
 
 
 def _bound_shares(rows: Sequence[HardRow], config: SynthConfig) -> None:
-    """Drop the least plausible positives of a strategy that has brought more than its share."""
+    """Drop the least plausible positives of each strategy that exceeds its share."""
     for name, share in sorted(config.max_share.items()):
         kept = [attempt for hard in rows for attempt in hard.attempts if attempt.kept]
         mine = [attempt for attempt in kept if attempt.strategy == name]
@@ -190,15 +190,17 @@ def _selected_record(hard: HardRow) -> Row:
 
 
 def _outcome(attempt: Attempt) -> str:
-    """Return under which name an attempt is counted."""
+    """Return the name under which an attempt is counted."""
     if attempt.kept:
         return "positive"
     return f"positive_dropped:{attempt.dropped}" if attempt.passed else "attempt_failed"
 
 
 def synthesis_facts(rows: Sequence[HardRow], budget: TokenBudget) -> dict[str, Any]:
-    """Return what the stage's record and the report say of a synthesis: positives for their tokens, by strategy and
-    difficulty, and rows that became trainable."""
+    """Return the facts of a synthesis for the stage's record and the report.
+
+    They are positives and tokens by strategy and difficulty, and rows that became trainable.
+    """
     tried = [(hard, attempt) for hard in rows for attempt in hard.attempts]
     with_positive = [hard for hard in rows if hard.positives]
     known, rescued = (Counter(hard.difficulty for hard in chosen) for chosen in (rows, with_positive))
@@ -236,7 +238,7 @@ def _by_strategy(tried: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any
 
 
 def _examples(kept: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any]]:
-    """Return a few positives with what led to them, of different strategies first."""
+    """Return a few positives with the attempts before them, of different strategies first."""
     firsts: dict[str, tuple[HardRow, Attempt]] = {}
     for pair in kept:
         firsts.setdefault(pair[1].strategy, pair)

@@ -1,10 +1,10 @@
-"""Strategies: ways to get a positive out of a row that fails, each a few prompts in English and Chinese.
+"""Strategies: ways to get a positive for a row that fails. Each consists of prompts in English and Chinese.
 
     Strategy("retry", "1", answer={"en": "{problem}\\n\\nNot right:\\n{attempt}\\n\\n{feedback}", "zh": ...})
 
-The placeholders are {problem}, {attempt} (the failed attempt), {feedback} (what its verdict says), {reflection} (what
-the model, or a stronger one, wrote when it was asked by the template `reflection`) and {gold}, which only a strategy
-that `uses_gold` may have. The built-in ones stand in `strategies.toml`; yours is an import string.
+The placeholders are {problem}, {attempt} (the failed attempt), {feedback} (a description of its verdict), {reflection}
+(the reply of the model, or of a stronger one, to the template `reflection`) and {gold}, which needs `uses_gold`. The
+built-in strategies are in `strategies.toml`. Your own ones are named by import strings.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ LANGUAGES = ("en", "zh")
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to get a positive out of a row that fails."""
+    """A way to get a positive for a row that fails."""
 
     name: str
     version: str
-    """A text that changes whenever its prompts do."""
+    """A text that changes whenever a prompt does."""
     answer: Mapping[str, str] = field(default_factory=dict)
-    """The text that the model gets in place of the problem, by language; empty if it gets the bare prompt."""
+    """The text that replaces the problem, by language. Empty for the bare prompt."""
     reflection: Mapping[str, str] = field(default_factory=dict)
-    """The question that is asked before, by language; none if there is none."""
+    """The question that is asked before the attempt, by language. Empty for none."""
     uses_gold: bool = False
-    """Whether the model is shown the gold. Its positives are marked, and come last."""
+    """Whether the model sees the gold. Such positives are marked, and made last."""
     for_programs: bool | None = None
-    """Whether it is for rows whose verifier runs programs, for the others alone (False), or for all (None)."""
+    """Whether it is only for rows whose verifier runs programs (True), only for others (False), or for all (None)."""
     hot: bool = False
     """Whether it samples at `hot_temperature`."""
     trust: float = 1.0
-    """The weight of a positive in training compared with the others, at most 1."""
+    """The weight of its positives in training compared with others, at most 1."""
 
     def __post_init__(self) -> None:
         for kind, templates in (("answer", self.answer), ("reflection", self.reflection)):
@@ -60,12 +60,12 @@ class Strategy:
 
     @property
     def needs_failure(self) -> bool:
-        """Whether it goes on from a failed attempt."""
+        """Whether it continues a failed attempt."""
         return bool(self.placeholders & {"attempt", "feedback"})
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return a template with its placeholders replaced; braces in the values stay as they are."""
+    """Return a template with its placeholders replaced. Braces in the values are kept."""
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
@@ -73,11 +73,11 @@ BUILT_IN: Mapping[str, Strategy] = {
     entry["name"]: Strategy(**entry)
     for entry in tomllib.loads(files("truegold.synth").joinpath("strategies.toml").read_text("utf-8"))["strategy"]
 }
-"""The strategies by their names."""
+"""The built-in strategies by name."""
 
 
 def load_strategy(spelling: str) -> Strategy:
-    """Return the strategy of a name or an import string. Raises ConfigError if there is none."""
+    """Return the strategy with a name or an import string. Raises ConfigError if there is none."""
     if spelling in BUILT_IN:
         return BUILT_IN[spelling]
     parts = split_spelling(spelling)
@@ -92,7 +92,7 @@ def load_strategy(spelling: str) -> Strategy:
 
 
 def strategy_fingerprint(spelling: str) -> str:
-    """Return a text that changes with the strategy: its version, and the digest of your own file."""
+    """Return a text that changes with the strategy: its version, and the digest of its file if it is your own."""
     strategy, parts = load_strategy(spelling), split_spelling(spelling)
     digest = source_digest(parts[0], f"strategy {spelling!r}") if parts is not None else ""
     return f"{strategy.version} {digest}".strip()

@@ -1,10 +1,10 @@
-"""The attempts at hard rows: choose, reflect, try, verify, look for leaks, and again while the budget lasts.
+"""Makes attempts at hard rows: choose, reflect, try, verify, check for leaks, and repeat until the budget is spent.
 
 hard row, a failed sample "9+4=12 \\boxed{12}"
 -> feedback    "Its final answer was read as 12, which is not right."
 -> reflection  "The sum of 9 and 4 was taken for 12."              written by the model, or by a stronger one
 -> attempt     "9+4=13 \\boxed{13}"                                with the reflection in its prompt
--> verdict     right; no leak; p(attempt | prompt) is .6 of p(attempt | prompt, reflection) a token: a positive
+-> verdict     right, no leak, p(attempt | prompt) is .6 of p(attempt | prompt, reflection) per token: a positive
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from truegold.synth.round_sampler import Ask, RoundSampler, SampledAnswer
 from truegold.synth.strategies import fill
 
 FIRST_BARE_SAMPLE = 10_000
-"""The number of the first sample of a bare prompt here. The profile numbers its samples of the same prompt from 0, and
-the two must not be taken for each other where they have the same settings."""
+"""The number of the first sample of a bare prompt. The profile counts its samples of the same prompt from 0, and the
+two must not be confused if their settings are the same."""
 LEAST_LOGPROB = math.log(0.1)
-"""The least log-probability a token, after the bare prompt and at temperature 1, that a sample of the bare prompt
-needs if there are too few samples of the policy to compare with."""
+"""The least mean log-probability of a bare sample's tokens, if there are too few samples of the policy to compare
+with."""
 RAREST = math.log(0.001)
-"""A right answer to a row that hardly ever passes is rare: its sequence may be less probable by this factor besides."""
+"""The log of a factor by which a right sequence may be less probable, since right answers to hard rows are rare."""
 SCORED_SAMPLES, LOW_SHARE = 200, 0.01
-"""With enough of them, this many are scored, and this share of them may be less probable."""
+"""Bare samples that are scored, and the share of them that may be less probable than the least log-probability."""
 
 
 @dataclass
 class NoRoom:
-    """The prompts of a strategy that leave the model no room."""
+    """Prompts of a strategy that leave the model no tokens for an answer."""
 
     rows: int
-    """Rows whose prompt was too long."""
+    """The number of rows with such a prompt."""
     tokens: int
-    """The length of the shortest of these prompts."""
+    """The length of the shortest such prompt."""
     max_model_len: int
-    """The tokens that the model takes, prompt and answer together."""
+    """The context length of the model, for prompt and answer together."""
 
 
 class Synthesis:
-    """Attempts at rows, within a budget."""
+    """Makes attempts at rows within a budget."""
 
     def __init__(
         self,
@@ -65,21 +65,21 @@ class Synthesis:
         budget: TokenBudget,
         bare: Sequence[BareSample],
     ) -> None:
-        """reflector: writes the reflections; it may be `sampler` itself. bare: samples of the profile, which tell what
-        the policy says without any context."""
+        """reflector: writes the reflections and may be `sampler` itself. bare: samples of the profile, which show the
+        policy's habits without any context."""
         self._bare = bare
         self.habits = learn_habits([find_in_bare(sample, config.guards) for sample in bare])
         self.no_room: dict[str, NoRoom] = {}
-        """Prompts that leave the model no room, by strategy."""
+        """Prompts that leave the model no tokens for an answer, by strategy."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector
         self._bare_prompts: dict[int, tuple[int, ...]] = {}
         """Bare prompts by row."""
         self._impossible: dict[int, set[str]] = {}
-        """Strategies whose prompt leaves the model no room, by row."""
+        """Strategies with such a prompt, by row."""
         self.budget = budget
 
     def run(self, progress: Progress) -> None:
-        """Make rounds until the budget is spent. The attempts are added to their rows."""
+        """Make rounds of attempts until the budget is spent. The attempts are added to their rows."""
         progress.start("synthesis", self._config.budget_tokens)
         while round_attempts := self.budget.choose(self._rows, self._impossible):
             before = self.budget.spent
@@ -90,13 +90,13 @@ class Synthesis:
             progress.advance(self.budget.spent - before, f"{positives} positives")
 
     def bare_prompt(self, hard: HardRow) -> tuple[int, ...]:
-        """Return the ids of a row's prompt without any context."""
+        """Return the tokens of a row's prompt without any context."""
         if hard.index not in self._bare_prompts:
             self._bare_prompts[hard.index] = tuple(encode_row(self._sampler.source.encoder, hard.row))
         return self._bare_prompts[hard.index]
 
     def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
-        """Make the attempts of a round, and return those for which there was room, with their rows."""
+        """Make the attempts of a round. Return those whose prompt was short enough, with their rows."""
         for planned in round_attempts:
             self._prepare(planned)
         self._reflect([planned for planned in round_attempts if planned.strategy.reflection])
@@ -137,7 +137,7 @@ class Synthesis:
             planned.values |= {"attempt": shown, "feedback": planned.feedback}
 
     def _reflect(self, attempts: Sequence[PlannedAttempt]) -> None:
-        """Have reflections written for attempts whose strategy begins with one, where the prompt leaves room."""
+        """Get the reflections of attempts whose strategy needs one, if the prompt is short enough."""
         asks: list[Ask] = []
         asking = []
         for planned in attempts:
@@ -158,8 +158,10 @@ class Synthesis:
             planned.values["reflection"] = planned.reflection
 
     def _fill_context(self, planned: PlannedAttempt) -> bool:
-        """Set an attempt's prompt, and return whether the attempt can be made: it cannot where the prompt leaves the
-        model no room, or where the reflection is missing because its own prompt left none."""
+        """Set an attempt's prompt, and return whether the attempt can be made.
+
+        It cannot if its prompt or that of its reflection leaves the model no tokens for an answer.
+        """
         templates = planned.strategy.answer
         planned.context = fill(templates[planned.hard.language], planned.values) if templates else ""
         is_reflected = not planned.strategy.reflection or planned.reflection is not None
@@ -175,7 +177,7 @@ class Synthesis:
         return True
 
     def _note_no_room(self, planned: PlannedAttempt, tokens: int, model: RoundSampler) -> None:
-        """Leave a strategy out for a row whose prompt leaves the model no room."""
+        """Exclude a strategy for a row whose prompt leaves the model no tokens for an answer."""
         name = planned.strategy.name
         self._impossible.setdefault(planned.hard.index, set()).add(name)
         known = self.no_room.get(name)
@@ -185,7 +187,7 @@ class Synthesis:
             known.rows, known.tokens = known.rows + 1, min(known.tokens, tokens)
 
     def describe_no_room(self) -> list[str]:
-        """Return a line for each strategy that had no room in some row.
+        """Return a line for each strategy whose prompt was too long for some row.
 
         "reflect: no room in 458 of 458 rows: its prompt takes 210 of 128 tokens."
         """
@@ -201,7 +203,7 @@ class Synthesis:
         ]
 
     def _as_attempt(self, planned: PlannedAttempt, answer: SampledAnswer, temperature: float) -> Attempt:
-        """Return the attempt that a sampled answer is."""
+        """Return the attempt with a sampled answer."""
         verdict, hard, shown = answer.verdict, planned.hard, planned.strategy.placeholders
         assert verdict is not None
         guidance = [text for text in (planned.feedback, planned.reflection) if text]
@@ -228,7 +230,7 @@ class Synthesis:
         )
 
     def _decide(self, hard: HardRow, attempt: Attempt) -> None:
-        """Decide whether a right attempt is kept as a positive, and note why if it is not."""
+        """Decide whether a right attempt becomes a positive, and record the reason if it does not."""
         size = min(len(attempt.bare_logprobs), len(attempt.conditioned_logprobs))
         weights = weigh(attempt.bare_logprobs[:size], attempt.conditioned_logprobs[:size])
         parent = attempt.parent
@@ -246,7 +248,7 @@ class Synthesis:
         attempt.leaks["bare_probability"] = round(math.exp(mean(attempt.bare_logprobs)), 4)
         reasons = list(report.reasons)
         if not attempt.context:
-            # Nothing has to be distilled away, and no weight tells luck from skill.
+            # Without a context there is nothing to distill, and no weight tells luck from skill.
             if is_improbable(attempt.bare_logprobs, self.least_logprob):
                 reasons.append(LeakReason.IMPLAUSIBLE)
             if not hard.is_beyond_chance(attempt):
@@ -258,8 +260,10 @@ class Synthesis:
         attempt.kept = not reasons
 
     def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
-        """Set the log-probabilities of right attempts at temperature 1, after the bare prompt and with the context:
-        the same if there is none."""
+        """Set the log-probabilities of right attempts at temperature 1, after the bare prompt and with the context.
+
+        Without a context, both are the same.
+        """
         if not right:
             return
         outputs = [attempt.token_ids for _, attempt in right]
@@ -276,7 +280,7 @@ class Synthesis:
 
     @cached_property
     def least_logprob(self) -> float:
-        """The log-probability a token, at temperature 1, that 99 of 100 of the policy's own samples reach."""
+        """The mean log-probability per token, at temperature 1, that 99 % of the policy's own samples reach."""
         samples = [sample for sample in self._bare if sample.token_ids][:SCORED_SAMPLES]
         if len(samples) < FEWEST_SAMPLES:
             return LEAST_LOGPROB
@@ -286,14 +290,14 @@ class Synthesis:
 
 
 def is_improbable(logprobs: Sequence[float], least: float) -> bool:
-    """Return whether an output is said in a way that the policy hardly ever takes: by more than that it is rare.
+    """Return whether an output is less probable than the policy's own samples, by more than its rarity explains.
 
-    least: the log-probability a token of what the policy says. An output of 10 tokens may lie below it by .69 a token
-    (`RAREST`), one of 1,000 by .007.
+    least: the mean log-probability per token of the policy's samples. With RAREST, an output of 10 tokens may be .69
+    per token below it, one of 1,000 tokens .007.
     """
     return math.fsum(logprobs) < least * len(logprobs) + RAREST
 
 
 def mean(logprobs: Sequence[float]) -> float:
-    """Return the log-probability a token of an output; 0 where it has no tokens."""
+    """Return the mean log-probability of an output's tokens, or 0 without tokens."""
     return math.fsum(logprobs) / len(logprobs) if logprobs else 0.0
