@@ -1,1 +1,1 @@
-"""Prefect flows and the command line: they wire stages together and decide nothing."""
+"""Prefect flows and the command line. They connect stages and contain no decisions of their own."""

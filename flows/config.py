@@ -1,11 +1,11 @@
-"""Reads the whole configuration of a run from YAML, with every mistake reported at once.
+"""Reads the whole configuration of a run from YAML, and reports all mistakes at once.
 
-A hand-written file holds a few settings; all those that a run used are written to `config.resolved.json`. YAML is read
-as a person means it:
+A hand-written file needs only a few settings. All settings of a run are written to `config.resolved.json`. YAML is read
+as people mean it:
 
-    off: [slow]          the setting `off`; plain YAML reads that key as the truth value false
-    tolerance: 1e-3      a number; plain YAML wants 1.0e-3
-    limit: 3             twice in one section is a mistake; plain YAML takes the last
+    off: [slow]          the setting `off`; plain YAML reads the key as false
+    tolerance: 1e-3      a number; plain YAML needs 1.0e-3
+    limit: 3             a mistake if a section has it twice; plain YAML takes the last one
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class RunConfig(CurationConfig):
-    """Everything `truegold run` needs.
+    """Everything that `truegold run` needs.
 
-    Sections that are left out take their defaults; a run without `model`, `sft`, `synth` or `train` goes without that
-    stage.
+    Sections that are left out have their defaults. Without `model`, `sft`, `synth` or `train`, a run skips that stage.
     """
 
     name: str = Field(default="run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -66,25 +65,25 @@ class RunConfig(CurationConfig):
     chat: ChatConfig = ChatConfig()
     """How prompts are put to the model; sft, profile and train use it unless they set their own."""
     engine: EngineConfig = VllmEngineConfig()
-    """The source of completions; profile and train use it unless they set their own."""
+    """The engine that completes prompts; profile and train use it unless they set their own."""
     sft: SftConfig | None = None
     """SFT cold start."""
     profile: ProfileConfig | None = ProfileConfig()
-    """How pass rates are measured. Where it is null, all rows are trained on, and the feed learns their pass rates."""
+    """How pass rates are measured. With null, training uses all rows and learns their pass rates as it goes."""
     select: SelectConfig = SelectConfig()
-    """The choice of the rows that are worth training on."""
+    """How the rows for training are selected."""
     export: ExportConfig = ExportConfig()
     """The curated set and its card."""
     synth: SynthConfig | None = None
     """Positives for rows that hardly ever pass, before training."""
     distill: SftConfig | None = None
-    """SFT on those positives, before RL; their tokens are weighed (`distill.weight`)."""
+    """SFT on those positives, before RL. Their tokens are weighted (`distill.weight`)."""
     train: GrpoConfig | None = None
     """GRPO."""
     profile_after: bool = True
-    """Profile the selected and the held-out rows again after training."""
+    """Whether the selected and the held-out rows are profiled again after training."""
     push_to_hub: PushConfig | None = None
-    """The place of the trained model on the Hugging Face hub when the run is done: `owner/name`."""
+    """The name on the Hugging Face hub under which the trained model is published: `owner/name`."""
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
@@ -103,7 +102,7 @@ class RunConfig(CurationConfig):
             raise ValueError(f"the shares of the sources in data and select.quotas add up to {total:g}, more than 1")
 
     def _check_models(self) -> None:
-        """Raise where a stage is asked for that has no model or no texts to work on, or does not go with another."""
+        """Raise ValueError for a stage without the model or the texts that it needs, or that excludes another stage."""
         if self.model is None and (self.sft or self.train):
             raise ValueError("sft and train need a model: set model.path")
         if self.synth and self.train and self.train.turns is not None:
@@ -135,15 +134,15 @@ class RunConfig(CurationConfig):
 
     @property
     def selection(self) -> SelectConfig:
-        """The section `select` with the shares that the sources set, where it sets no others itself."""
+        """The section `select`, with the shares of the sources unless it sets its own."""
         quotas = source_quotas(self.data, self.select.quotas)
         return self.select if quotas == self.select.quotas else self.select.model_copy(update={"quotas": quotas})
 
     def resolved(self) -> RunConfig:
         """Return the configuration with every section as its stage gets it.
 
-        A section that leaves out what it shares with others (chat, engine, the size of a group) has it filled in, so
-        that what is shown and written is what runs. Resolving a second time changes nothing.
+        Settings that sections share (chat, engine, the size of a group) are filled in where a section leaves them out.
+        So the configuration that is shown and written is the one that runs. Resolving it again changes nothing.
         """
         shared: dict[str, Any] = {"chat": self.chat, "engine": self.engine}
         if self.train is not None:
@@ -180,7 +179,7 @@ class RunConfig(CurationConfig):
         return self.model_copy(update={**changes, "decisions": self._decision_paths()})
 
     def _decision_paths(self) -> tuple[str, ...]:
-        """Return where reviewers' decisions are: as configured, and in the run's own folder where that names none."""
+        """Return the paths of reviewers' decisions: the configured ones, and the run's own folder of decisions."""
         paths = [Path(path).expanduser() for path in self.decisions]
         reviews = self.run_dir / DECISIONS
         if all(path.is_file() for path in paths) and reviews.is_dir():
@@ -194,23 +193,23 @@ class RunConfig(CurationConfig):
 
     @property
     def loss_bounds(self) -> LossBounds:
-        """How many rows the run may lose."""
+        """The limits on the rows that the run may lose."""
         return LossBounds(self.max_rejected, self.max_held)
 
 
 def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
-    """Return the training without the guard `profile`: `distill` has changed the model since it was profiled."""
+    """Return the training without the guard `profile`, because `distill` changes the model after its profile."""
     off = tuple(dict.fromkeys((*training.guards.off, "profile")))
     return training.model_copy(update={"guards": training.guards.model_copy(update={"off": off})})
 
 
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
-    """Read a YAML file, apply `a.b=value` overrides (values are YAML), and validate.
+    """Return the configuration in a YAML file, with `a.b=value` overrides whose values are YAML.
 
-    A data file (`train.jsonl`), a folder of them or a pattern stands for a configuration that names it as the data and
-    sets nothing else; the run is called like it. With `last_turn_only` every source gets that setting.
+    A data file (`train.jsonl`), a folder or a pattern stands for a configuration that only names it as data. The run
+    then has the name of the file. `last_turn_only` sets this option for every source.
 
-    Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
+    Raises ConfigError with one line for each mistake, which names the field and suggests a known one.
     """
     url = place_url(path)
     is_data = is_named_as_data(path) if url is not None or path.is_file() else data_files(path) not in ([], [path])
@@ -225,7 +224,7 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
 
 
 def run_name(path: Path) -> str:
-    """Return what a run is called that is called like a file, without what a folder's name should not have."""
+    """Return the name of a run that is named after a file: its stem, with safe characters only."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
 
 
@@ -236,7 +235,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is a directory without data files.", INIT) from error
     except FileNotFoundError as error:
         if path.suffix not in YAML:
-            check_file(path)  # It says what lies there.
+            check_file(path)  # It explains why a path that is not YAML cannot be read.
         raise ConfigError(f"{path}: no such file.", near_path(path) or INIT) from error
     except PermissionError as error:
         raise ConfigError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from error
@@ -257,7 +256,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _describe_yaml(error: yaml.YAMLError) -> str:
-    """Return where a text is not YAML, and why."""
+    """Return the line of a YAML mistake and its description."""
     mark = getattr(error, "problem_mark", None)
     line = "" if mark is None else f", line {mark.line + 1}"
     problem = getattr(error, "problem", None) or " ".join(str(error).split())
@@ -275,10 +274,10 @@ def _yaml_hint(text: str, error: yaml.YAMLError) -> str | None:
 def section_config(
     command: str, out: Path, name: str, sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str]
 ) -> RunConfig:
-    """Return the configuration of a command that needs only some sections of a run's.
+    """Return the configuration of a command that needs only some sections of a run.
 
-    `sections` has their settings (None: not set); a `--set` may change those sections alone, and where it names none
-    the first one is meant. The run's folder is `out/name`.
+    sections: the settings of these sections; None means not set. overrides: `--set` options for these sections. One
+    that names no section changes the first. The run's folder is `out/name`.
     """
     values = {
         section: {field: value for field, value in settings.items() if value is not None}
@@ -296,7 +295,7 @@ def section_config(
 
 
 def read_opinion(who: str) -> OpinionConfig:
-    """Return the second opinion that a command line names, by a verifier or by a YAML file with its settings."""
+    """Return the second opinion that a command line names: a verifier, or a YAML file with settings."""
     values: Any = who
     if who.endswith(YAML):
         values = _read_yaml(Path(who))
@@ -306,7 +305,7 @@ def read_opinion(who: str) -> OpinionConfig:
 
 
 def validate_config(values: Any, label: str) -> RunConfig:
-    """Validate settings that have been read; `label` names them in errors."""
+    """Return the validated configuration. label: its name in errors."""
     return _validate(RunConfig, values, label)
 
 
@@ -322,8 +321,8 @@ def _validate(root: type[Section], values: Any, label: str) -> Section:
 def _apply_overrides(values: dict[str, Any], overrides: Sequence[str]) -> None:
     """Set values in place, one after the other.
 
-    A section's own `chat` or `engine` that begins with an override also has the run's settings, so that
-    `train.engine.dtype=float32` changes the dtype alone. One that the file has stands in place of the run's.
+    If only overrides set a section's `chat` or `engine`, the section also gets the run's settings. So
+    `train.engine.dtype=float32` changes only the dtype. Settings in the file itself replace the run's.
     """
     begun = set()
     for override in overrides:
@@ -364,10 +363,10 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
 
 
 class _SettingsLoader(yaml.SafeLoader):
-    """The safe loader, for which every key is a text that stands once."""
+    """The safe loader of YAML, with keys as texts that may occur only once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return the section with its keys as they are written. Raises YAMLError for one that stands twice."""
+        """Return a section with its keys as they are written. Raises YAMLError for a key that occurs twice."""
         written: set[str] = set()
         for key_node, _ in node.value:
             problem = None
@@ -378,7 +377,7 @@ class _SettingsLoader(yaml.SafeLoader):
             if problem is not None:
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             written.add(key_node.value)
-        self.flatten_mapping(node)  # What `<<` brings in stands first, so that what is written next to it wins.
+        self.flatten_mapping(node)  # Settings that `<<` merges come first, so that the section's own ones win.
         return {key_node.value: self.construct_object(value_node, deep=True) for key_node, value_node in node.value}
 
 
@@ -388,6 +387,6 @@ _SettingsLoader.add_implicit_resolver(
 
 
 def parse_settings(text: str) -> Any:
-    """Return what YAML text stands for. Raises YAMLError, whose text says where."""
-    # Nothing but plain values can come of it: it is a safe loader.
+    """Return the value of a YAML text. Raises YAMLError, whose text names the line."""
+    # The loader is a safe one: it makes only plain values.
     return yaml.load(text, Loader=_SettingsLoader)

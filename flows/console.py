@@ -32,7 +32,7 @@ PLAIN_EVERY_SECONDS = 15.0
 
 
 PACE_SECONDS = 120.0
-"""The last seconds whose pace gives the remaining time of a step."""
+"""Seconds over which the speed of a step is measured, for its remaining time."""
 
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
 """Durations are shown in seconds below 100 s, in minutes below 90 min, in hours below 48 h, else in days."""
@@ -47,7 +47,7 @@ def print_line(text: str, console: Console = output) -> None:
 
 
 def describe_seconds(seconds: float) -> str:
-    """Return a duration as a person says it: `40 s`, `12 min`, `3 h 20 min`, `2 days 4 h`."""
+    """Return a duration in words: `40 s`, `12 min`, `3 h 20 min`, `2 days 4 h`."""
     minutes = round(seconds / 60)
     if seconds < SECONDS_SHOWN:
         return f"{max(1, round(seconds))} s"
@@ -61,7 +61,7 @@ def describe_seconds(seconds: float) -> str:
 
 
 class Terminal:
-    """Draws one stage's progress at a time; it is a `truegold.pipeline.running.progress.Progress`."""
+    """Shows the progress of one stage at a time. It is a `truegold.pipeline.running.progress.Progress`."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or errors
@@ -73,7 +73,7 @@ class Terminal:
         self._done = 0
         self._last_line = time.monotonic()
         self._pace: deque[tuple[float, int]] = deque()
-        """Times of the last minutes, each with the amount of work done by then."""
+        """Times of the last two minutes, each with the steps done by then."""
 
     def stage(self, name: str) -> Terminal:
         """Return a context manager within which the progress of stage `name` is shown."""
@@ -115,7 +115,7 @@ class Terminal:
         self._task = self._bars.add_task(label, total=total, stage=self._stage, detail="")
 
     def advance(self, steps: int = 1, detail: str = "", total: int | None = None) -> None:
-        """Move the bar, or print a line every so often."""
+        """Move the bar. Without a terminal, print a line every PLAIN_EVERY_SECONDS."""
         self._done += steps
         self._total = self._total if total is None else total
         self._note_pace()
@@ -141,7 +141,7 @@ class Terminal:
             self._pace.popleft()
 
     def _eta(self) -> str:
-        """Return the remaining time at the pace of the last minutes. Work that was done at the very start is left out,
+        """Return the remaining time at the speed of the last two minutes. Work done at the very start does not count,
         because it may come from an earlier run."""
         if not self._total or len(self._pace) < 2:
             return ""
@@ -155,10 +155,10 @@ class Terminal:
 
 
 def write_summary(target: Path, title: str, lines: Sequence[str], tables: Mapping[str, Table]) -> Path:
-    """Print a summary, write it as Markdown, and return the path of the file. The file is `report.md` in a folder, or
-    stands next to a file.
+    """Print a summary, write it as Markdown, and return the path of the file.
 
-    Columns of numbers are aligned on the right.
+    target: a folder, which gets `report.md`, or a file, which gets `NAME.report.md` next to it. Columns of numbers are
+    aligned on the right.
     """
     page = [f"# {title}", "", *lines]
     for line in lines:

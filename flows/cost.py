@@ -1,12 +1,12 @@
-"""Measures what curation costs on some of a run's rows, and says what the whole job would need.
+"""Measures the cost of curation on some of a run's rows, and estimates the cost of the whole job.
 
     costs = measure(config)                 in about ten seconds
     costs.stages["clean"].seconds(10_000_000, cores=16)
     describe_plan(costs, JobSize(rows=10_000_000, samples=10**9, cores=16, gpus=8))
 
-Rows are curated in a temporary folder, few of them and then more: the difference in CPU time is the cost of a row, and
-what is left is that of a start. Nothing is asked of a model, so that well-posedness, second opinions and sampling have
-no part in it: tokens of a sample come from the run's last profile, or from the caller.
+A few rows and then more are curated in a temporary folder. The difference in CPU time gives the cost of a row, and the
+remainder is the cost of a start. No model is called, so well-posedness, second opinions and sampling are not measured.
+Tokens per sample come from the run's last profile, or from the caller.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from truegold.pipeline.running.stage import load_record, run_stage
 from truegold.verifiers import ConfigError
 
 PROBE_S = 10.0
-"""How long a probe may take, in seconds, once it has two rounds to compare."""
+"""Seconds that a measurement may take once it has two rounds to compare."""
 FIRST_ROWS, GROWTH = 100, 4
-"""Rows of the first round, and how many times as many each further round has."""
+"""Rows of the first round, and the factor by which each further round grows."""
 INDEX_BYTES = 24
-"""Bytes of a sample in the index of the store of samples (`docs/scale.md`)."""
+"""Bytes of a sample in the index of the sample store (`docs/scale.md`)."""
 TOKEN_BYTES = 8.5
-"""Bytes of a sampled token on disk: 2.5 in the table of samples and 6 in the store, of SmolLM2's of 60 tokens."""
+"""Bytes of a sampled token on disk: 2.5 in the table of samples and 6 in the store (SmolLM2, samples of 60 tokens)."""
 GB = 2**30
 
 
@@ -45,16 +45,16 @@ class StageCost:
     """The cost of one stage on this machine."""
 
     start_s: float
-    """CPU seconds before its first row: patterns, models, processes."""
+    """CPU seconds before its first row, for loading patterns and models and starting processes."""
     row_s: float
-    """CPU seconds for each row that the run reads, those that earlier stages drop included."""
+    """CPU seconds per row of the run's input, including rows that earlier stages drop."""
     row_bytes: float
-    """Bytes that it leaves on disk for each of these rows."""
+    """Bytes on disk per row of the run's input."""
     by_part: bool
-    """Whether parts of its rows are worked on by as many processes as there are cores."""
+    """Whether all cores work on parts of its rows at the same time."""
 
     def seconds(self, rows: int, cores: int = 1) -> float:
-        """Return the time for a number of rows on a number of cores."""
+        """Return the seconds for a number of rows on a number of cores."""
         return self.start_s + self.row_s * rows / (cores if self.by_part else 1)
 
 
@@ -63,7 +63,7 @@ class MeasuredCosts:
     """The costs of the stages of curation, in their order."""
 
     rows: int
-    """Rows that were curated for it."""
+    """The number of rows in the measurement."""
     stages: Mapping[str, StageCost]
 
 
@@ -73,19 +73,19 @@ class JobSize:
 
     rows: int
     samples: int
-    """Completions that are sampled and judged in all."""
+    """Completions that are sampled and judged in total."""
     cores: int
     gpus: int = 1
     sample_tokens: float | None = None
-    """Tokens of a completion, on average, or None if it is not known."""
+    """The mean number of tokens in a completion, or None if unknown."""
     gpu_tokens_s: float | None = None
-    """Tokens that one GPU samples a second, or None if it is not known."""
+    """Tokens per second of one GPU, or None if unknown."""
 
 
 def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
-    """Curate some of the run's rows in a temporary folder, and return what each stage costs.
+    """Curate some of the run's rows in a temporary folder, and return the cost of each stage.
 
-    Raises ConfigError for sets on the hub, which would have to be fetched first, and what the stages raise.
+    Raises ConfigError for sets on the hub, which would have to be fetched first, and all errors of the stages.
     """
     sources = config.data if isinstance(config.data, tuple) else (config.data,)
     if any(isinstance(source, HubSource) for source in sources):
@@ -96,7 +96,7 @@ def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
     limit, rounds = FIRST_ROWS, list[_Round]()
     with tempfile.TemporaryDirectory(prefix="truegold-probe-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # The first run includes the time of imports.
+        # A first run, which includes the time of imports, is not measured.
         _curate(config, limit // GROWTH, Path(folder) / "warm-up")
         while True:
             started = time.monotonic()
@@ -113,7 +113,7 @@ def measure(config: RunConfig, limit_s: float | None = None) -> MeasuredCosts:
 
 @dataclass
 class _Round:
-    """Some rows, curated: CPU time, bytes on disk, and whether there are parts, by stage."""
+    """The measurements of one round: CPU time, bytes on disk, and whether there are parts, by stage."""
 
     rows: int = 0
     cpu_s: dict[str, float] = field(default_factory=dict)
@@ -147,7 +147,7 @@ def _curate(config: RunConfig, limit: int, run_dir: Path) -> _Round:
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of those that it started and that have ended."""
+    """Return the CPU time of this process and of its ended children."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
@@ -175,7 +175,7 @@ def _costs(rounds: Sequence[_Round]) -> MeasuredCosts:
 
 
 def describe_plan(costs: MeasuredCosts, job: JobSize) -> Iterator[str]:
-    """Yield the lines that say what a job needs: time by stage and in all, disk, tokens and hours of GPUs."""
+    """Yield the lines of an estimate: time by stage and in total, disk, tokens and GPU hours."""
     head = f"on {job.cores} cores" if job.cores > 1 else "on 1 core"
     yield f"measured on {costs.rows:,} rows of the data, in one process of this machine; times are CPU times"
     yield ""
@@ -214,7 +214,7 @@ def describe_plan(costs: MeasuredCosts, job: JobSize) -> Iterator[str]:
 
 
 def last_sampling(run_dir: Path) -> tuple[float | None, float | None]:
-    """Return tokens a sample and tokens a second of the run's last profile; None for what it does not say."""
+    """Return tokens per sample and tokens per second of the run's last profile, each None if unknown."""
     record = load_record(run_dir / "profile") or {}
     sampled = record.get("report", {}).get("facts", {}).get("sampling", {})
     if not sampled.get("drawn"):

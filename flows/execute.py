@@ -1,13 +1,13 @@
 """Runs a plan, stage after stage, in a run directory.
 
-Whether plain Python or a Prefect task calls `run_stage` is the caller's choice; everything else is here, so that both
-give the same output. Before the first stage `check_remote` looks up what the others will fetch from the hub:
+`run_stage` may be called directly or by a Prefect task. Everything else is in this module, so that both ways give the
+same output. Before the first stage, `check_remote` looks up what later stages will fetch from the hub:
 
     data: {type: hf, name: openai/gsm9k}         Cannot open the dataset openai/gsm9k: ...
-    decontaminate: {against: [math50]}           is found while the run is planned: there is no such set
+    decontaminate: {against: [math50]}           is noticed while the run is planned: there is no such set
     model: {path: Qwen/Qwen9}                    model.path: the hub has no model Qwen/Qwen9, and no such folder exists.
 
-A set that cannot be opened now could not be opened an hour later either, after the stages before it.
+Otherwise, such a mistake would appear only after hours of earlier stages.
 """
 
 from __future__ import annotations
@@ -62,13 +62,14 @@ TRAIN = "train"
 """The stage whose errors are recorded as alarms."""
 
 Call = Callable[[Stage], StageResult]
+"""Runs one stage and returns its result."""
 
 
 @contextmanager
 def open_run(config: RunConfig) -> Iterator[Path]:
-    """Yield the run's directory, locked against a second run, with the resolved configuration written into it.
+    """Yield the run's directory with the resolved configuration in it, locked against a second run.
 
-    Raises ConfigError if another run holds it.
+    Raises ConfigError if another run holds the lock.
     """
     run_dir = config.run_dir
     with disk_errors_reported(run_dir):
@@ -80,7 +81,7 @@ def open_run(config: RunConfig) -> Iterator[Path]:
 
 @contextmanager
 def held_run(run_dir: Path) -> Iterator[None]:
-    """Hold a run's directory against every other process. Raises ConfigError if another run holds it."""
+    """Lock a run's directory against other processes. Raises ConfigError if another run holds the lock."""
     with (run_dir / ".lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,7 +99,7 @@ def held_run(run_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
-    """Yield what works on the parts of stages; raise SetupError if it cannot."""
+    """Yield the function that runs the parts of stages. Raises SetupError if its machines are not available."""
     match config.runner:
         case "local":
             yield run_locally
@@ -113,7 +114,7 @@ def open_runner(config: RunnerConfig, run_dir: Path) -> Iterator[Runner]:
 
 
 def stage_caller(run_dir: Path, terminal: Terminal, runner: Runner = run_locally) -> Call:
-    """Return a function that runs one stage in `run_dir`, draws its progress and prints what it made."""
+    """Return a function that runs one stage in `run_dir`, shows its progress and prints its result."""
     digests = DigestCache(run_dir / ".digests.json")
 
     def call(stage: Stage) -> StageResult:
@@ -128,7 +129,7 @@ def stage_caller(run_dir: Path, terminal: Terminal, runner: Runner = run_locally
 
 
 def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | None:
-    """Return the results of all stages where every one is finished and current, else None."""
+    """Return the results of all stages if every one is in the cache, else None."""
     digests = DigestCache(run_dir / ".digests.json")
     finished = []
     for stage in stages:
@@ -139,9 +140,9 @@ def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | No
 
 
 def execute(stages: Sequence[Stage], run_dir: Path, call: Call, bounds: LossBounds = NO_BOUNDS) -> list[StageResult]:
-    """Call every stage in order and return the results; the manifest is brought up to date after each.
+    """Call every stage in order and return the results. The manifest is updated after each.
 
-    A run that is stopped leaves its report too, and so does one that loses all rows, or more than `bounds` allow: that
+    A run that is stopped still gets a report. So does one that loses all rows, or more than `bounds` allow, which
     raises InputError.
     """
     check_remote(stages, run_dir)
@@ -160,8 +161,8 @@ def execute(stages: Sequence[Stage], run_dir: Path, call: Call, bounds: LossBoun
 def _leave_traces(
     stage: Stage, finished: Sequence[str], last: Stage, run_dir: Path, call: Call, error: Exception
 ) -> None:
-    """Write the report of a run that a guard, its training or its losses have stopped, with the alarm that says by
-    what."""
+    """Write the report of a run that was stopped by a guard, its training or its losses, with the alarm that names the
+    cause."""
     is_lost = stage.name in finished
     if stage.name != TRAIN and not is_lost and not isinstance(error, GuardError):
         return
@@ -175,12 +176,12 @@ def _leave_traces(
         if isinstance(last.config, ReportConfig) and "ingest" in finished:
             call(report_stage(last.config.name, finished, last.config.group_size, unfinished))
     except Exception as mistake:
-        # What stopped the run must not be hidden by what its traces stumble over.
+        # The original error must not be hidden by an error in writing the report.
         print_line(f"the report could not be written: {mistake}", errors)
 
 
 def write_manifest(run_dir: Path, finished: Sequence[StageResult]) -> None:
-    """Write manifest.json: which stages make up the run, with their keys, counts and times."""
+    """Write manifest.json: the stages of the run with their keys, counts and times."""
     _write_json(
         run_dir / "manifest.json",
         {
@@ -206,8 +207,10 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
-    """Write the report of a run from its finished stages and its unfinished training. Raises InputError if `run_dir` is
-    not a run."""
+    """Write the report of a run from its finished stages and its unfinished training.
+
+    Raises InputError if `run_dir` is not a run.
+    """
     names = [name for name in read_manifest(run_dir) if name != "report"]
     finished = [name for name in names if load_record(run_dir / name) is not None]
     for name in finished:
@@ -215,14 +218,14 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
     unfinished = None if TRAIN in finished else unfinished_training(run_dir)
     train = read_resolved(run_dir).get("train")
     group_size = int((train or {}).get("group_size", GROUP_SIZE))
-    # The user has asked for the report by name, so it is made anew.
+    # The user has asked for the report, so it is written again even if it is in the cache.
     shutil.rmtree(run_dir / "report", ignore_errors=True)
     with disk_errors_reported(run_dir):
         return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, group_size, unfinished))
 
 
 def rejects_in_words(result: StageResult) -> list[str]:
-    """Return what is said of the records that a stage could not read, and where all of them are written."""
+    """Return lines on the records that a stage could not read, and the file that lists all of them."""
     counts = result.report.counts
     rejected = {name.removeprefix(REJECT): count for name, count in counts.items() if name.startswith(REJECT) and count}
     path = result.path / REJECTS_FILE
@@ -232,13 +235,13 @@ def rejects_in_words(result: StageResult) -> list[str]:
 
 
 def losses_in_words(run_dir: Path) -> list[str]:
-    """Return the lines on the heavy losses of a finished run; none of a healthy one."""
+    """Return lines on the heavy losses of a finished run. Empty for a healthy run."""
     records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
     return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
 
 
 def next_steps(run_dir: Path, command: str) -> list[str]:
-    """Return what to do after a run, a line each; `command` is the one that has run it."""
+    """Return the next steps after a run, a line each. command: the command of the run."""
     counts = (load_record(run_dir / "settle") or {"report": {"counts": {}}})["report"]["counts"]
     held = sum(rows for name, rows in counts.items() if name.removeprefix("drop:") in HELD_REASONS)
     run = shlex.quote(str(run_dir))
@@ -261,7 +264,7 @@ def _rows(count: int) -> str:
 
 
 def _count_advised(run_dir: Path) -> int:
-    """Return how many rows of a run stay with a flag that no reviewer has decided about."""
+    """Return how many rows of a run were kept with a flag that no reviewer has decided about."""
     path = run_dir / "settle" / OPEN_FLAGS_FILE
     return pl.read_parquet(path, columns=list(KEY)).n_unique() if path.is_file() else 0
 
@@ -277,7 +280,7 @@ def describe(result: StageResult) -> str:
 
 
 def with_states(stages: Sequence[Stage], run_dir: Path) -> Iterator[tuple[Stage, bool]]:
-    """Yield each stage with whether it would come from the cache; what follows one that runs is run again as well."""
+    """Yield each stage and whether it will come from the cache. Stages after one that runs will run too."""
     digests = DigestCache(run_dir / ".digests.json") if run_dir.is_dir() else None
     fresh: set[str] = set()
     for stage in stages:
@@ -289,9 +292,9 @@ def with_states(stages: Sequence[Stage], run_dir: Path) -> Iterator[tuple[Stage,
 
 
 def check_remote(stages: Sequence[Stage], run_dir: Path) -> None:
-    """Open every set and look up every model that a stage which is not cached will fetch.
+    """Open every set and look up every model that a stage will fetch. Stages in the cache are skipped.
 
-    Raises InputError for what does not exist, SetupError where the hub cannot be reached, as the stage would.
+    Raises InputError if one does not exist, and SetupError if the hub cannot be reached, as the stage would.
     """
     fetching = HubSource | SeveralSources | DecontaminateConfig | PathModel
     if not any(isinstance(stage.config, fetching) for stage in stages):

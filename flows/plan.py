@@ -1,4 +1,4 @@
-"""Plans the stages of a run, in order, from its configuration. Nothing is run here.
+"""Plans the stages of a run from its configuration. Nothing is run here.
 
 curation (`truegold.pipeline.curation.plan`)
 -> model -> sft -> profile                                                          profile
@@ -51,14 +51,14 @@ from truegold.train.turns.environment import environment_fingerprint, load_envir
 from truegold.verifiers import ConfigError, fingerprint
 
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default
-"""The group size for which the report on a run that does not train computes expected rewards."""
+"""The group size for expected rewards in the report of a run without training."""
 
 
 def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     """Return the stages up to and including the phase `until`, and the report on them.
 
-    Raises ConfigError, InputError or SetupError for what can be known to fail before any work: a phase whose section
-    is missing, a data file or a model folder that does not exist.
+    Raises ConfigError, InputError or SetupError for mistakes that show before any work: a phase whose section is
+    missing, a data file or a model folder that does not exist.
     """
     config = config.resolved()
     phases = list(Phase)[: list(Phase).index(until) + 1]
@@ -111,7 +111,7 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
         section = config.sft
         turns = config.train.turns if config.train is not None else None
         if turns is not None:
-            # Examples are learned in the contexts that rollouts will have.
+            # Examples are learned in the same contexts as those of rollouts.
             explicit = {name: getattr(section.dialogues, name) for name in section.dialogues.model_fields_set}
             section = section.model_copy(update={"dialogues": dialogues_of(turns).model_copy(update=explicit)})
         inputs: dict[str, Path | Output] = {"model": base}
@@ -126,8 +126,10 @@ def _plan_cold_start(config: RunConfig) -> list[Stage]:
 
 
 def _trains_on_all_rows(section: GrpoConfig, config: RunConfig) -> bool:
-    """Return whether nothing is profiled before the training: the worth of dialogues cannot be told from single
-    answers, and `profile: null` leaves it out."""
+    """Return whether the training has no profile before it.
+
+    A profile of single answers says little about dialogues, and `profile: null` turns it off.
+    """
     return section.turns is not None or config.profile is None
 
 
@@ -161,7 +163,7 @@ def _plan_synthesis(config: RunConfig, section: SynthConfig) -> Stage:
 
 
 def _plan_export(config: RunConfig, stages: Sequence[Stage]) -> Stage:
-    """Plan the export of the selected rows, or of the rows that the last of `stages` has left."""
+    """Plan the export of the selected rows, or of the rows of the last stage in `stages`."""
     last = stages[-1].name
     tables: dict[str, Path | Output] = rows_of(last)
     if phase_of(last) is Phase.SELECT:
@@ -199,14 +201,14 @@ def _plan_training(config: RunConfig) -> list[Stage]:
             "rows": Output("select", "after.parquet"),
             "earlier": Output("profile", "samples.parquet"),
         }
-        # What was selected is not selected from again.
+        # These rows are profiled only to compare pass rates. No further selection follows.
         section = config.profile.model_copy(update={"rows_to_select": None, "quotas": {}, "zero_share": 1.0})
         stages.append(_plan_profile("profile_after", config, section, rows, Output("train", "checkpoint")))
     return stages
 
 
 def _plan_grpo(section: GrpoConfig, inputs: dict[str, Path | Output]) -> Stage:
-    """Plan a training. Raises ConfigError for an environment that cannot be made."""
+    """Plan a training. Raises ConfigError if its environment cannot be loaded."""
     extra = {term.verifier: fingerprint(term.verifier) for term in section.reward.composition if term.verifier}
     if section.turns is not None:
         load_environment(section.turns)
@@ -223,13 +225,12 @@ def _plan_training_on_all_rows(config: RunConfig, section: GrpoConfig) -> Stage:
 
 
 def _evaluation_sets(section: GrpoConfig) -> dict[str, Path | Output]:
-    """Return the inputs of the named held-out sets. Raises InputError for a file that cannot be read."""
+    """Return the inputs of the named evaluation sets. Raises InputError for a file that cannot be read."""
     return {f"evaluation {name}": data_file(path) for name, path in section.evaluation.sets.items()}
 
 
 def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: Path | None = None) -> Stage:
-    """Plan the report on `stages`, and on the training in the folder `unfinished`, if there is one that has not ended
-    well."""
+    """Plan the report on `stages`. unfinished: the folder of a training that failed or was stopped, if any."""
     inputs: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in stages}
     if unfinished is not None:
         inputs[UNFINISHED] = unfinished / ALARMS
@@ -237,7 +238,7 @@ def report_stage(name: str, stages: Sequence[str], group_size: int, unfinished: 
 
 
 def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
-    """Return where the untrained model is, and add the stage that makes it to `stages`, if there is one."""
+    """Return the location of the untrained model. If a stage makes the model, add it to `stages`."""
     model = config.model
     if isinstance(model, TinyModel):
         texts = data_file(config.sft.data) if config.sft and config.sft.data else DEMO_SFT_TEXTS
@@ -254,5 +255,5 @@ def _base_model(config: RunConfig, stages: list[Stage]) -> Path | Output | None:
 
 
 def _current_model(config: RunConfig) -> Path | Output | None:
-    """Return the model that is profiled and trained: after SFT if there is one."""
+    """Return the model that is profiled and trained: the one after SFT, if there is SFT."""
     return Output("sft", "checkpoint") if config.sft is not None else _base_model(config, [])

@@ -1,8 +1,8 @@
-"""The Prefect flows: `curate`, `profile`, `select`, `synth`, `train`, `run`, `review`. They wire stages, nothing else.
+"""The Prefect flows `curate`, `profile`, `select`, `synth`, `train`, `run` and `review`. They only connect stages.
 
-Each stage is one task, which passes paths and hashes and never rows. Prefect's own caching is off, because a stage is
-cached by content in its run directory. The flows take the pydantic configuration as their parameter, so they can be
-served or deployed as they are:
+Each stage is one task, which passes paths and hashes but never rows. Prefect's own caching is off, because stages are
+cached by content in the run directory. The parameter of a flow is the pydantic configuration, so flows can be served or
+deployed as they are:
 
     from truegold.flows.prefect_flows import run
 
@@ -50,18 +50,20 @@ REPORT = f"report/{PAGE}"
 
 
 RUN_NAME = "{config.name}"
-"""A flow run has the name of the run."""
+"""The name of a flow run: that of the run."""
 
 LOG_SECONDS = 10
-"""How many seconds a flow run waits at its end until its log is sent."""
+"""Seconds that a flow run waits at its end until its log is sent."""
 
 REPORTS_URL = "TRUEGOLD_REPORTS_URL"
 """The environment variable with the address under which `runs_dir` is served, for links to reports."""
 
 
 class _FlowLog(Terminal):
-    """Writes the lines of the terminal into the log of the running flow or task. It also prints them, unless Prefect
-    prints its log already, as a worker does."""
+    """Writes the lines of the terminal to the log of the running flow or task.
+
+    It also prints them, unless Prefect prints its log itself, as a worker does.
+    """
 
     def _print(self, text: str) -> None:
         if not _log(f"{self._stage}: {text}"):
@@ -74,10 +76,10 @@ class _FlowLog(Terminal):
 
 
 def _log(text: str) -> bool:
-    """Log a line; return whether Prefect prints it too."""
+    """Log a line. Return whether Prefect prints it too."""
     try:
         run_logger = get_run_logger()
-    except MissingContextError:  # A thread of a stage is outside of the task.
+    except MissingContextError:  # Threads of a stage do not belong to the task.
         return False
     run_logger.info("%s", text)
     logger: logging.Logger | None = getattr(run_logger, "logger", None)
@@ -89,13 +91,13 @@ def _log(text: str) -> bool:
 
 
 def flush_logs() -> None:
-    """Send the rest of the log."""
+    """Send the remaining lines of the log."""
     APILogWorker.drain_all(timeout=LOG_SECONDS)
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
 def stage_task(name: str, stage: Stage, call: Call) -> StageResult:
-    """Run one stage. name: the name of the task in Prefect's page."""
+    """Run one stage. name: the name of the task on Prefect's page."""
     del name
     return call(stage)
 
@@ -132,7 +134,7 @@ def train(config: RunConfig) -> Path:
 
 @flow(name="truegold-run", flow_run_name=RUN_NAME, validate_parameters=True)
 def run(config: RunConfig) -> Path:
-    """Run every stage that the configuration has, and the report; return the run's directory."""
+    """Run every stage of the configuration, and the report. Return the run's directory."""
     return _flow(config, Phase.REPORT)
 
 
@@ -140,7 +142,7 @@ def run(config: RunConfig) -> Path:
 def review(config: RunConfig, wait_hours: float = 168, look_every_seconds: float = 30) -> Path:
     """Curate, pause until a person has decided about the rows that are held back, and run the rest.
 
-    The run resumes when all rows are decided. If you resume it earlier in Prefect's page, rows without a decision stay
+    The run resumes when all rows are decided. If you resume it earlier on Prefect's page, rows without a decision stay
     held back. Raises SetupError after `wait_hours`.
     """
     run_dir = _flow(config, Phase.CURATE)
@@ -170,7 +172,7 @@ def _count_held(run_dir: Path) -> int:
 
 
 def _publish_waiting(name: str, run_dir: Path, waiting: int) -> None:
-    """Publish an artifact that says which decisions the run waits for."""
+    """Publish an artifact with the number of decisions that the run waits for."""
     link = _link(run_dir)
     where = f"[the report]({link}), and " if link else ""
     page = (
@@ -200,6 +202,7 @@ FLOWS = {
     Phase.TRAIN: train,
     Phase.REPORT: run,
 }
+"""The flow that runs a configuration up to each phase."""
 
 
 def _flow(config: RunConfig, until: Phase) -> Path:
@@ -230,8 +233,10 @@ def _run(config: RunConfig, until: Phase) -> Path:
 
 
 def _publish_traces(name: str, run_dir: Path, called: Sequence[Stage], earlier_report: int | None) -> None:
-    """Publish the report of a failed run, and the alarms if its training failed. Files that an earlier run left are
-    ignored."""
+    """Publish the report of a failed run, and the alarms if its training failed.
+
+    Files of an earlier run are ignored.
+    """
     if (training := next((stage for stage in called if stage.name == TRAIN), None)) is not None:
         _publish_alarms(name, work_folder(training, run_dir, DigestCache(run_dir / ".digests.json")))
     if _report_time(run_dir) != earlier_report:
@@ -245,7 +250,7 @@ def _report_time(run_dir: Path) -> int | None:
 
 
 def _publish_alarms(name: str, training: Path | None) -> None:
-    """Publish the alarms of the guards, if there were any in the training in `folder`."""
+    """Publish the alarms of a training's guards, if there are any."""
     alarms = [] if training is None else read_whole_lines(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
     if table := [{column: alarm[column] for column in columns} for alarm in alarms]:
@@ -263,7 +268,7 @@ def _slug(name: str) -> str:
 
 
 def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
-    """Publish artifacts: a summary, the counts by reason, a link to the report."""
+    """Publish artifacts: a summary, the counts by reason, and a link to the report."""
     slug = _slug(name)
     rows = [
         f"| {result.name} | {result.seconds:.1f} | {result.report.rows_in:,} | {result.report.rows_out:,} |"
@@ -286,15 +291,15 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
 
 
 def _publish_report(name: str, run_dir: Path) -> None:
-    """Publish a link to the report, if `runs_dir` is served. A browser does not open local files from Prefect's
-    page."""
+    """Publish a link to the report, if `runs_dir` is served: browsers open no local files from Prefect's page."""
     if link := _link(run_dir):
         create_link_artifact(link, key=f"{_slug(name)}-report", link_text="The report")
 
 
 def _link(run_dir: Path) -> str | None:
-    """Return the address of a run's report, or None without an address or a report. A query of the address, such as
-    `?token=...` of `truegold review`, is added to the link.
+    """Return the address of a run's report, or None without an address or a report.
+
+    A query in the address, such as `?token=...` of `truegold review`, is added to the link.
     """
     address = os.environ.get(REPORTS_URL)
     if not address or not (run_dir / REPORT).exists():

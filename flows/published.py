@@ -1,16 +1,17 @@
-"""Keeps a run at a place, such as `runs_dir: s3://bucket/runs`: worked on in a folder here, published as it goes.
+"""Keeps a run at a place such as `runs_dir: s3://bucket/runs`, and works on it in a local folder.
 
     with published(config, print): ...
 
-fetches what the place has and this machine has not, and then publishes all that is finished every few seconds: each
-finished stage, each finished part of a stage that works by parts, samples, replies and decisions.
+fetches what this machine lacks. Then it publishes finished work every few seconds: finished stages, finished parts of
+stages, samples, replies and decisions.
 
     s3://bucket/runs/gsm8k/clean/rows.parquet     the run as it is on disk
     s3://bucket/runs/gsm8k/.index/clean.json      {path: [bytes, time in ns]}, written last
 
-What no index names is not there. Before a file changes, its index is written without it. So a kill at any moment
-leaves whole stages and whole parts, and the same command goes on from them on any machine; times come back with the
-files, since the marker of a part knows its input by them. One machine at a time works on a run.
+Only files that an index lists count. Before a file changes, it is removed from its index. So a run that is killed at
+any moment leaves whole stages and whole parts, and the same command continues from them on any machine. Files keep
+their modification times, because the marker of a part records those of its input. Only one machine at a time may work
+on a run.
 """
 
 from __future__ import annotations
@@ -32,31 +33,32 @@ from truegold.pipeline.sources.places import get_files, open_place, place_errors
 from truegold.verifiers import InputError, TruegoldError
 
 FILES = "_files"
-"""The unit of the files that lie in the run's folder itself."""
+"""The unit for files that are directly in the run's folder."""
 PARTIAL = ".partial"
+"""The folder of unfinished stages in a run's folder."""
 INDEX = ".index"
 """The folder of indices at the place."""
 FETCHED = ".fetched"
-"""The folder in a run's in which files lie until a stage is whole, or while they are sent."""
+"""The folder in a run's folder for files of a stage that is not fetched completely, and for copies that are sent."""
 STAY = (PARTIAL, FETCHED, ".superseded", "logs")
-"""Folders of a run that are not published, except for finished parts in the first."""
+"""Folders of a run that are not published, except for finished parts in the first one."""
 EVERY_S = 5.0
-"""How long after one look for finished work the next one comes."""
+"""Seconds between two searches for finished work."""
 GROWING_S = 60
-"""A file that grows, such as the log of new samples, is published again after so long."""
+"""Seconds after which a growing file, such as the log of new samples, is published again."""
 
 Index = dict[str, list[int]]
-"""Maps the path of a file in the run's folder to its size in bytes and its modification time."""
+"""The size in bytes and the modification time of each file, by its path in the run's folder."""
 
 _published: set[Path] = set()
-"""The runs that this process publishes."""
+"""The folders of runs that this process publishes."""
 
 
 @contextmanager
 def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | None]:
-    """Fetch a run whose `runs_dir` is a place, and publish it while the block lasts and at its end.
+    """Fetch a run whose `runs_dir` is a place, and publish it during the block and at its end.
 
-    Yields its URL, or None if it stays on this machine or is published already. `tell` gets a line where publishing
+    Yields the run's URL, or None for a local run and for one that is published already. tell: gets a line if publishing
     fails, which is tried again. Raises SetupError or InputError if the place cannot be read or written at the beginning
     or at the end.
     """
@@ -76,7 +78,7 @@ def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | 
     try:
         yield url
     except BaseException:
-        with suppress(Exception):  # What ended the run is reported, not this.
+        with suppress(Exception):  # The error that ended the run is reported instead.
             run.publish(is_last=True)
         raise
     else:
@@ -88,7 +90,7 @@ def published(config: RunConfig, tell: Callable[[str], None]) -> Iterator[str | 
 
 
 def fetched_run(run: Path) -> Path:
-    """Return the folder of a run, fetched where `run` is a URL."""
+    """Return the folder of a run, after fetching it if `run` is a URL."""
     if (url := place_url(run)) is None:
         return run
     run = working_folder(url)
@@ -102,7 +104,7 @@ def _keep_publishing(run: PublishedRun, ended: Event, tell: Callable[[str], None
     while not ended.wait(EVERY_S):
         try:
             run.publish()
-        except FileNotFoundError:  # The run has moved what was just being looked at.
+        except FileNotFoundError:  # The run has just moved the file.
             continue
         except (TruegoldError, OSError) as error:
             if str(error) != last_error:
@@ -111,18 +113,18 @@ def _keep_publishing(run: PublishedRun, ended: Event, tell: Callable[[str], None
 
 
 class PublishedRun:
-    """A run's folder on this machine, and the same run at a place."""
+    """A run's local folder, and the same run at a place."""
 
     def __init__(self, run_dir: Path, url: str) -> None:
         self._run_dir, self._url = run_dir, url.rstrip("/")
         with place_errors(self._url):
             self._fs, self._root = open_place(self._url)
         self._indices: dict[str, Index] = {}
-        """The files that the place has, by unit: a folder of the run, or FILES for the files in it."""
+        """The files at the place, by unit: a folder of the run, or FILES for the files directly in it."""
         self._lock = Lock()
 
     def fetch(self) -> bool:
-        """Bring what is at the place and not here; what is here of a stage with other settings is set aside.
+        """Fetch what is at the place and not on this machine. A local stage with other settings is set aside.
 
         Returns whether there is a run at the place. Raises ConfigError if a run is working in the folder.
         """
@@ -143,7 +145,7 @@ class PublishedRun:
         return bool(self._indices)
 
     def check_writing(self) -> None:
-        """Write an index of nothing at the place, and take it away."""
+        """Check that the place can be written, by writing an empty index and removing it."""
         with place_errors(self._url):
             self._fs.pipe_file(self._remote(f"{INDEX}/nothing.json"), b"{}")
             self._fs.rm_file(self._remote(f"{INDEX}/nothing.json"))
@@ -157,7 +159,7 @@ class PublishedRun:
         (self._run_dir / FETCHED / unit).rename(self._run_dir / unit)
 
     def _fetch_files(self, index: Index) -> None:
-        """Fetch files that are not here, or older; markers of parts come after what they speak of."""
+        """Fetch files that are missing or older here. Markers of parts come after the files that they describe."""
         states = {path: _state(self._run_dir / path) for path in index}
         newer = [path for path, state in states.items() if state is None or state[1] < index[path][1]]
         for are_markers in (False, True):
@@ -171,7 +173,7 @@ class PublishedRun:
             os.utime(target, ns=(index[path][1], index[path][1]))
 
     def publish(self, is_last: bool = False) -> None:
-        """Bring what is finished to the place, and take away from there what is here no more."""
+        """Copy finished work to the place, and remove what no longer exists here."""
         with self._lock, place_errors(self._url):
             units = self._finished()
             for unit, files in units.items():
@@ -180,9 +182,9 @@ class PublishedRun:
                 self._publish(unit, {}, is_last)
 
     def _finished(self) -> dict[str, list[Path]]:
-        """Return the files that are finished, by unit."""
+        """Return the finished files, by unit."""
         units: dict[str, list[Path]] = {}
-        # Unfinished work comes first: what is put in its place meanwhile is seen twice, rather than not at all.
+        # Unfinished work comes first. If a stage is finished meanwhile, its files are then found twice, but not missed.
         for folder in (self._run_dir / PARTIAL).glob("*"):
             markers = folder.glob(f"{SCRATCH}/{DONE}/*.json")
             parts = [_files_of_part(folder, marker) for marker in markers]
@@ -218,7 +220,8 @@ class PublishedRun:
         self._write_index(unit, index)
 
     def _put(self, unit: str, paths: Iterable[str], index: Index) -> None:
-        """Bring files to the place: copied where it has them as parts of unfinished work, the record last."""
+        """Copy files to the place. Files that it already has as parts of unfinished work are copied there. The record
+        comes last."""
         works = [work for work in self._indices if work.startswith(f"{PARTIAL}/{unit}-")]
         copied: dict[str, str] = {}
         for path in paths:
@@ -236,7 +239,7 @@ class PublishedRun:
         return any(index.get(path) == state for index in self._indices.values())
 
     def _put_growing(self, paths: Iterable[str], index: Index) -> None:
-        """Bring files to the place that may change while they are read: as long as they are when that begins."""
+        """Copy files to the place that may grow meanwhile. Each is copied up to its length at the beginning."""
         for path in paths:
             aside = self._run_dir / FETCHED / path
             aside.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +272,7 @@ def _state(path: Path) -> list[int] | None:
 
 
 def _is_soon(state: list[int], before: list[int]) -> bool:
-    """Say whether a file has changed so soon after it was published that it is left for later."""
+    """Return whether a file has changed so soon after it was published that it is left for later."""
     return state[1] - before[1] < GROWING_S * 10**9
 
 
@@ -278,6 +281,6 @@ def _is_marker(path: str) -> bool:
 
 
 def _files_of_part(folder: Path, marker: Path) -> list[Path]:
-    """Return the files of a finished part, and its marker."""
+    """Return the files of a finished part, with its marker."""
     tables = [folder / name for name in orjson.loads(marker.read_bytes())["files"]]
     return [*(table / f"part-{marker.stem}.parquet" if table.is_dir() else table for table in tables), marker]

@@ -1,9 +1,9 @@
-"""A Prefect API for the length of one run.
+"""Starts a Prefect API for one run.
 
-Where PREFECT_API_URL is set, that server is used. Otherwise one is started as a child (`python -m
-truegold.flows.server PARENT PORT`) that the kernel kills with this process, since Prefect's temporary server outlives a
-`kill -9` of its client. Its database lies in truegold's cache folder, so that `PREFECT_HOME=... prefect server start`
-shows past runs; runs at the same time have a folder each.
+If PREFECT_API_URL is set, that server is used. Otherwise a server is started as a child process (`python -m
+truegold.flows.server PARENT PORT`). The kernel kills it when this process ends, whereas Prefect's own temporary server
+survives a `kill -9` of its client. Its database is in truegold's cache folder, so that `PREFECT_HOME=... prefect server
+start` shows past runs. Runs at the same time use different folders.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.child_process import die_with_parent
 
 STARTUP_SECONDS = 180
-"""A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
+"""Seconds to wait for a server. A start takes about 20 CPU seconds, and several times that on a loaded machine."""
 
 HOMES = 32
-"""This many runs can each have a server at the same time."""
+"""Servers that can run at the same time."""
 
 SETTINGS = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "PREFECT_LOGGING_LEVEL": "CRITICAL",  # The command line reports errors itself, in one line.
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",  # The command line itself reports errors, in one line.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
-    # What a run says goes into its log in Prefect all the same, and is printed once.
+    # Lines of a run are still written to its log in Prefect, and printed once.
     "PREFECT_LOGGING_LOGGERS_PREFECT_FLOW_RUNS_LEVEL": "INFO",
     "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "INFO",
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
@@ -48,10 +48,10 @@ SETTINGS = {
 
 @contextmanager
 def prefect_api() -> Iterator[str]:
-    """Yield the URL of a Prefect API that answers, with this process's environment set for it.
+    """Yield the URL of a Prefect API that answers, and set this process's environment for it.
 
-    Call it before `prefect` is imported: Prefect reads its settings then. Raises SetupError if the server that
-    PREFECT_API_URL names does not answer, if none can be started, and where Prefect is not installed.
+    Call it before importing `prefect`, which reads its settings then. Raises SetupError if Prefect is not installed, if
+    the server of PREFECT_API_URL does not answer, or if no server can be started.
     """
     require("prefect")
     for name, value in SETTINGS.items():
@@ -71,20 +71,20 @@ def prefect_api() -> Iterator[str]:
         environment = {**os.environ, "PREFECT_HOME": str(home), "PREFECT_UI_ENABLED": "false"}
         log = stack.enter_context((home / "server.log").open("wb"))
         command = [sys.executable, "-P", "-m", "truegold.flows.server", str(os.getpid()), str(port)]
-        # A signal to the group (Ctrl-C, a preemption) leaves it up until the run has told how it ended.
+        # In its own session, the server survives signals to the group (Ctrl-C, preemption) until the run has ended.
         server = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
         stack.callback(_stop, server)
         _wait_until_ready(server, url, home)
-        # Prefect reads PREFECT_HOME once in a process, so that the variable stays; the URL goes with its server.
+        # Prefect reads PREFECT_HOME only once, so the variable stays. The URL is removed together with its server.
         os.environ.update(PREFECT_API_URL=url, PREFECT_HOME=str(home))
         stack.callback(os.environ.pop, "PREFECT_API_URL", None)
         yield url
 
 
 def prefect_home(index: int = 0) -> Path:
-    """Return the folder of one of the databases of the servers that truegold starts."""
+    """Return the folder of a database for servers that truegold starts."""
     return cache_folder("prefect") / f"home-{index}"
 
 
@@ -104,7 +104,7 @@ def _lock_home() -> Iterator[Path]:
 
 
 def api_answers(url: str) -> bool:
-    """Say whether a healthy Prefect API answers at `url`."""
+    """Return whether a healthy Prefect API answers at `url`."""
     try:
         return httpx.get(f"{url}/health", timeout=5).status_code == 200
     except httpx.TransportError:
@@ -132,9 +132,9 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def _serve() -> None:
-    """Become the server in the child process."""
+    """Replace this child process by the server."""
     parent, port = int(sys.argv[1]), sys.argv[2]
-    die_with_parent(parent)  # It survives the exec below.
+    die_with_parent(parent)  # The setting is kept by the exec below.
     factory = "prefect.server.api.server:create_app"
     arguments = ["-P", "-m", "uvicorn", "--factory", factory, "--host", "127.0.0.1", "--port", port]
     os.execv(sys.executable, [sys.executable, *arguments, "--timeout-keep-alive", "60", "--log-level", "warning"])

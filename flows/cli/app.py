@@ -1,8 +1,8 @@
 """The command line `truegold`.
 
-Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the command line is wrong; 3 the data is;
-4 the machine lacks something; 5 a training guard stopped the run; 6 a verifier breaks its contract;
-7 it errs more often than was allowed; 8 a data set fails its gate; 130 interrupted (SIGINT); 143 preempted (SIGTERM).
+Exit codes: 0 done; 1 a bug, with its traceback; 2 a mistake in the configuration or on the command line; 3 bad data;
+4 something that the machine lacks; 5 a training guard stopped the run; 6 a verifier breaks its contract; 7 a verifier
+or a judge errs more often than allowed; 8 a data set fails its gate; 130 interrupted (SIGINT); 143 preempted (SIGTERM).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from truegold.verifiers.sandbox.errors import Preempted
 
 
 class PlainGroup(TyperGroup):
-    """The commands; a mistake on the command line is told in plain words."""
+    """The group of all commands. It describes mistakes on the command line in plain words."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that is named."""
+        """Run the command that the command line names."""
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            if "pydantic" in sys.modules:  # Else the words are Typer's own.
+            if "pydantic" in sys.modules:  # Otherwise the words are Typer's own.
                 from truegold.pipeline.config.base import plain_words
 
                 error.message = plain_words(error.message)
@@ -60,13 +60,15 @@ class PlainGroup(TyperGroup):
 
 
 SAID_TWICE = re.compile(r"(?P<setting>--set data\.\S+=(?P<value>\S+)), or (?P<option>--[a-z-]+) (?P=value)")
+"""Advice with two spellings of one setting, of which a command understands one."""
 COLUMN_OPTION = re.compile(r"--([a-z]+)-column (?!COLUMN for)")
+"""Advice to name a column by an option."""
 
 
 def with_options_of(options: Collection[str], text: str) -> str:
-    """Return advice with what a command of these options understands: `--gold-column X` or `--set data.columns.gold=X`.
+    """Return advice in the spelling that a command with these options understands.
 
-    Advice stays as it is where the command has neither.
+    For example, `--gold-column X` or `--set data.columns.gold=X`. Advice is unchanged if the command has neither.
     """
     has_set = "--set" in options
 
@@ -83,16 +85,16 @@ def with_options_of(options: Collection[str], text: str) -> str:
 
 
 UsageError: Any = typer.BadParameter.__base__
-"""A mistake on the command line; the class has no public name."""
+"""The class of mistakes on the command line, which has no public name."""
 
 app = typer.Typer(cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
-"""The groups of commands in the help, in their order."""
+"""The groups of commands, in the order of the help."""
 
 INTERRUPTED, PREEMPTED = 130, 143
 RESUMED = ("train", "demo", "flag", "testcases", "part")
-"""The commands besides those of the phases whose finished stages are kept."""
+"""Commands that keep finished stages, in addition to those of the phases."""
 
 COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (RUN, (train, push, init, plan, demo, part)),
@@ -100,7 +102,7 @@ COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (FILES, (look, verify, flag, dedup, decontaminate, export, rescore, gate)),
     (SETUP, (doctor, serve_verifier)),
 )
-"""The commands of each group, in the order of the help, in addition to those of the phases and of two applications."""
+"""The commands of each group, in the order of the help. Those of the phases and of two subcommands are added."""
 
 
 def _print_version(is_asked: bool) -> None:
@@ -128,7 +130,7 @@ app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 
 
 def main() -> None:
-    """Run the command line: an error that the user can act on is one line, a bug has its traceback."""
+    """Run the command line. Errors that the user can act on are one line; bugs have a traceback."""
     is_preempted = Event()
 
     def interrupt(signum: int, frame: object) -> None:
@@ -136,7 +138,7 @@ def main() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
-    # A shell script starts what runs next to it (`&`) deaf to SIGINT.
+    # A shell script ignores SIGINT in the processes that it starts with `&`.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with disk_errors_reported(Path.cwd()):
@@ -160,7 +162,7 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    # A message may quote data, and data may hold what a terminal acts on.
+    # The message may quote data with control characters, which a terminal would obey.
     shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in message)
     errors.print(f"error: {shown}", markup=False, soft_wrap=True, style="red")
     sys.exit(code)

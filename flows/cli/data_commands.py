@@ -1,4 +1,4 @@
-r"""Commands that look at a data file: `truegold init` writes a configuration for it, `truegold look` writes nothing.
+r"""Commands on a data file: `truegold init` writes a configuration for it, `truegold look` only describes it.
 
 data      umfrage.csv: 20 records
 columns   prompt Aufgabe; gold Ergebnis; solution Lösungsweg; verifier math
@@ -38,22 +38,21 @@ if TYPE_CHECKING:
     from truegold.pipeline.tables.rows import Row
 
 STARTER = Path(__file__).parents[1] / "starter.yaml.txt"
-"""The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
+"""The configuration that `truegold init` writes: short, commented, and valid once its names are filled in."""
 TRAINING = "# ---- training\n"
-"""The line of the starter after which the sections of training stand."""
+"""The line of the starter before the sections of training."""
 SHOWN_ROWS, MAX_SHOWN, SUSPECTS = 3, 6, 10
-"""How many rows are shown as they are understood, also where they are of many kinds; and how many of the most
-suspicious ones."""
+"""Rows that are shown with their reading, the same if the rows are of many kinds, and the most suspicious rows."""
 CHARS = 160
-"""The characters of a text that are shown."""
+"""Characters of a text that are shown."""
 LOOKED_AT = 2_000
-"""The rows that `look` flags, unless --limit says otherwise."""
+"""Rows that `look` flags without --limit."""
 DEADLINE_S = 10.0
-"""The seconds that a verifier may take for the gold of a row that is shown."""
+"""Seconds that a verifier may take for the gold of a row that is shown."""
 
 DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="JSONL, Parquet or CSV; or a folder of them.")]
 VerifierName = Annotated[
-    str | None, typer.Option("--verifier", help="The verifier of all rows; by the golds where not given.")
+    str | None, typer.Option("--verifier", help="The verifier of all rows; found by the golds if not given.")
 ]
 
 
@@ -64,10 +63,10 @@ def init(
     gold_column: GoldColumn = None,
     verifier: VerifierName = None,
     last_turn_only: LastTurnOnly = False,
-    train: Annotated[bool, typer.Option("--train", help="Write the sections of profile and training as well.")] = False,
+    train: Annotated[bool, typer.Option("--train", help="Write the sections of profile and training too.")] = False,
     model: Annotated[str, typer.Option(help="With --train: a checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
 ) -> None:
-    """Read a data file, say how it is understood, and write a configuration for it."""
+    """Read a data file, show how it is understood, and write a configuration for it."""
     from truegold.flows.config import YAML, run_name
 
     if data.suffix in YAML:
@@ -77,7 +76,7 @@ def init(
     proposal = _propose(data, prompt_column, gold_column, verifier, last_turn_only)
     _show(proposal)
     starter, _, training = STARTER.read_text(encoding="utf-8").partition(TRAINING)
-    # JSON's texts are YAML's as well.
+    # JSON texts are valid YAML.
     name, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), model))
     settings = _yaml_section(_settings(proposal.source))
     text = (starter + training if train else starter).format(file=path, name=name, data=settings, model=model_text)
@@ -134,7 +133,7 @@ def _cuts(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _row_lines(row: Row) -> Iterator[str]:
-    """Yield a row as it is understood: prompt, gold, and what its verifier makes of the gold."""
+    """Yield the lines of a row: prompt, gold, and its verifier's reading of the gold."""
     from truegold.pipeline.tables.rows import row_place
 
     yield f"\n{row_place(row)}"
@@ -145,7 +144,7 @@ def _row_lines(row: Row) -> Iterator[str]:
 
 
 def _view(row: Row) -> str:
-    """Return what a row's verifier makes of its gold, or of the program that is its solution."""
+    """Return the verifier's reading of a row's gold, or its verdict on the program that is the row's solution."""
     from truegold.pipeline.verify.gold_stage import examine_gold
     from truegold.verifiers import gold_response, resolve
 
@@ -168,7 +167,7 @@ def _short(text: str) -> str:
 
 
 def _settings(source: FileSource) -> dict[str, Any]:
-    """Return the settings of a source as a person writes them."""
+    """Return the settings of a source in their shortest form."""
     settings = {"path": source.path} | source.model_dump(exclude_defaults=True, exclude_none=True)
     for role, spec in settings.get("columns", {}).items():
         settings["columns"][role] = spec["column"] if spec.keys() == {"column"} else spec
@@ -187,10 +186,10 @@ def look(
     prompt_column: PromptColumn = None,
     gold_column: GoldColumn = None,
     verifier: VerifierName = None,
-    limit: Annotated[int, typer.Option(min=1, help="Look at the first so many rows.")] = LOOKED_AT,
+    limit: Annotated[int, typer.Option(min=1, help="Take only this many rows, from the start.")] = LOOKED_AT,
     last_turn_only: LastTurnOnly = False,
 ) -> None:
-    """Say what a data file holds: kinds of golds, lengths, languages, and the most suspicious rows. Writes nothing."""
+    """Describe a data file: kinds of golds, lengths, languages, and the most suspicious rows. Writes nothing."""
     proposal = _propose(data, prompt_column, gold_column, verifier, last_turn_only)
     for line in proposal.lines():
         print_line(line)
@@ -202,9 +201,9 @@ def look(
 
 
 def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return the rows of a source, their flags and the rows that are dropped.
+    """Return the rows of a source, their flags, and the rows that are dropped.
 
-    Flags are of golds by their verifier, of rules, and of equal problems with other golds.
+    Flags come from verifiers (on golds), from rules, and from equal problems with different golds.
     """
     import polars as pl
 
@@ -227,7 +226,7 @@ def _flag(source: FileSource, run_dir: Path) -> tuple[pl.DataFrame, pl.DataFrame
 
 
 def _summary(rows: pl.DataFrame, flags: pl.DataFrame, dropped: pl.DataFrame) -> Iterator[str]:
-    """Yield lengths, languages, kinds of golds, flags and drops by their reason, and what only a run does."""
+    """Yield lines on lengths, languages, kinds of golds, flags and drops, and on checks that only a run makes."""
     notes = [json.loads(meta).get("truegold", {}) for meta in rows["meta"]]
     yield f"looked at {len(rows):,} rows"
     for name, column in (("prompts", "prompt"), ("solutions", "solution")):
@@ -252,7 +251,7 @@ def _counted(names: Any) -> str:
 
 
 def _suspects(rows: pl.DataFrame, flags: pl.DataFrame) -> Iterator[str]:
-    """Yield the rows whose flags are most often right, the surest first."""
+    """Yield the most suspicious rows: those whose flags are most often right come first."""
     key = ["source", "source_row"]
     texts: dict[Sequence[Any], tuple[str, str | None]] = {
         (source, row): (prompt, gold) for source, row, prompt, gold in rows.select(*key, "prompt", "gold").rows()

@@ -1,5 +1,7 @@
-"""The command `truegold doctor`. It lists the tools and packages that work on this machine, with commands that install
-the others. Given the log of a training, it says what went wrong."""
+"""The command `truegold doctor`: lists what works on this machine, and how to install what does not.
+
+Given the log of a training, it reports what went wrong there.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from truegold.verifiers import InputError
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
-"""The work that is not possible without a part of truegold, for lines of the report that are not OK."""
+"""The consequence of each line of the report that is not OK."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class MachineFact:
 
     name: str
     ok: bool | None
-    """None if the line is neither good nor bad."""
+    """None if the line is only information."""
     detail: str
     fix: str | None = None
     """The command that repairs it."""
@@ -42,7 +44,7 @@ class MachineFact:
 
     @property
     def loss(self) -> str:
-        """The work that is not possible without it, in a sentence."""
+        """The consequence of a line that is not OK, in a sentence."""
         return LOSSES.get(self.name, "Some commands will stop with a line that names it.")
 
 
@@ -74,7 +76,7 @@ def doctor(
     troubles = [finding for finding in findings if finding.ok is False]
     print_line("")
     if not troubles:
-        print_line("Everything that truegold can do will work here.")
+        print_line("Everything in truegold works here.")
     for finding in troubles:
         print_line(f"{finding.name}: {finding.detail}. {finding.loss}")
         if finding.fix:
@@ -122,7 +124,7 @@ def _gpu() -> Iterator[MachineFact]:
 def _packages() -> Iterator[MachineFact]:
     torch = _imported_version("torch")
     if torch is not None and not sys.modules["torch"].cuda.is_available():
-        # DeepSpeed warns on standard output when it has to find out by itself.
+        # Otherwise DeepSpeed prints a warning to standard output.
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     yield MachineFact("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
     vllm = _imported_version("vllm")

@@ -4,26 +4,26 @@
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
 find equal problems in one file or in two. The first writes clusters.parquet and flags.parquet
-(`truegold.pipeline.dedup.clusters`), the second matches.parquet (`truegold.pipeline.decontaminate.matches`). Both write
-the records that stay, and those that go, in the form of the file: kept.jsonl and dropped.jsonl.
+(`truegold.pipeline.dedup.clusters`), the second matches.parquet (`truegold.pipeline.decontaminate.matches`). Both split
+the records into kept.jsonl and dropped.jsonl, in the format of the file.
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
-reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id,
-suspicion, ill_posed and label_wrong in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer
-or response; `id` is the id column of the data, where it has one. Profiles of several models, and the completions of a
-training, are given as
+reads the file as `truegold run` does. It writes flags.parquet, with the findings of the rules, and suspicion.parquet,
+with id, suspicion, ill_posed and label_wrong in [0, 1], tier, evidence and suggestion. Samples are rows of id, system,
+and answer or response. `id` is the id column of the data, if there is one. Profiles of several models, and completions
+of a training, are given as
 
     --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
     --samples policy=runs/a/train/completions          a folder; its rows name their steps
 
-With `--model` a language model is asked whether each problem can be answered; its other settings are those of
-`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` takes what one
-has replied before, and `--known` measures it. The folder `work` is a run: its page has every row, `truegold review`
-opens it, and a second run can use it again.
+With `--model` a language model is asked whether each problem can be answered. Its other settings are those of
+`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. `--replies` reads earlier
+replies of a model, and `--known` measures the model. The folder `work` is a run: its page has every row, `truegold
+review` opens it, and a second run can use it again.
 
-`verify` judges a file of responses, `rescore` the rollouts that trainers have stored, by one verifier or two. Each
-command ends with a summary, which is kept in report.md.
+`verify` judges a file of responses, `rescore` the stored rollouts of trainers, with one verifier or two. Each command
+prints a summary and writes it to report.md.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def dedup(
     gold_column: GoldColumn = None,
     id_column: IdColumn = None,
     template_cap: Annotated[
-        int | None, typer.Option(min=1, help="Keep at most so many problems of one template; all where not given.")
+        int | None, typer.Option(min=1, help="Problems of one template to keep, at most; if not given, all.")
     ] = None,
     ray: Annotated[
         str | None,
         typer.Option(
-            help="Compare on a Ray cluster: its address, or local. The folder of --out has to be visible to all of it."
+            help="Compare on a Ray cluster: its address, or local. All its machines have to see the folder of --out."
         ),
     ] = None,
 ) -> None:
@@ -102,12 +102,12 @@ def decontaminate(
     prompt_column: PromptColumn = None,
     gold_column: GoldColumn = None,
     id_column: IdColumn = None,
-    against_prompt_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
-    against_gold_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
-    against_id_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_prompt_column: Annotated[str | None, typer.Option(help="--prompt-column of the evaluation sets.")] = None,
+    against_gold_column: Annotated[str | None, typer.Option(help="--gold-column of the evaluation sets.")] = None,
+    against_id_column: Annotated[str | None, typer.Option(help="--id-column of the evaluation sets.")] = None,
     embedder: Annotated[
         str | None,
-        typer.Option(help="An encoder on the hub or in a folder that proposes more pairs to compare; none by default."),
+        typer.Option(help="An encoder on the hub or in a folder that proposes further pairs; none if not given."),
     ] = None,
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
@@ -129,7 +129,7 @@ def decontaminate(
 
 @contextmanager
 def _gone_if_empty(folder: Path) -> Iterator[None]:
-    """Leave no empty folder behind if nothing could be read."""
+    """Remove the folder at the end if it is empty, because nothing could be read."""
     try:
         yield
     finally:
@@ -140,7 +140,7 @@ def _gone_if_empty(folder: Path) -> Iterator[None]:
 def _print_outcome(
     data: Path, out: Path, tables: tuple[str, ...], title: str, line: str, counts: Mapping[str, int]
 ) -> None:
-    """Write the summary, and say where it is, the tables, the records that stay and those that go."""
+    """Write the summary, and print its path and those of the tables, the kept and the dropped records."""
     from truegold.pipeline.sources.data_files import split_names
 
     report = write_summary(out, title, [line], {"Counts": (("what", "rows"), list(counts.items()))})
@@ -159,7 +159,7 @@ def flag(
         typer.Option(
             "--samples",
             metavar="[SYSTEM[@STEP]=]PATH",
-            help="Rows of id, system, and answer or response: a file, or a folder of them; several may be given.",
+            help="Rows of id, system, and answer or response: a file or a folder; may be repeated.",
         ),
     ] = None,
     model: Annotated[
@@ -168,11 +168,11 @@ def flag(
     ] = None,
     replies: Annotated[
         Path | None,
-        typer.Option("--replies", help="What a model has replied before, in place of one: id, model and reply."),
+        typer.Option("--replies", help="Earlier replies of a model, used instead of one: id, model and reply."),
     ] = None,
     known: Annotated[
         Path | None,
-        typer.Option("--known", help="Problems with `ill_posed`, true or false, by which the model is measured."),
+        typer.Option("--known", help="Problems with `ill_posed`, true or false, to measure the model."),
     ] = None,
     preset: Preset = None,
     limit: Limit = None,
@@ -182,7 +182,7 @@ def flag(
         typer.Option("--set", metavar="FIELD=VALUE", help="A setting of data or flag: data.columns={gold: label}."),
     ] = None,
 ) -> None:
-    """Say which rows are suspicious: rules, and the answers of one or several systems."""
+    """Find suspicious rows, by rules and by the answers of one or several systems."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.flows.plan import GROUP_SIZE, report_stage
@@ -197,7 +197,7 @@ def flag(
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
     settings: dict[str, Any] = {"model": _asked_model(model, replies)}
-    # After the other settings, one of which may be the whole of flag.model.
+    # --known comes after the other settings, one of which may replace the whole of flag.model.
     changes = [*(set_ or []), *([] if known is None else [f"flag.model.known={json.dumps(str(known))}"])]
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, changes)
     stages = flagging_stages(config, sample_files(samples or []))
@@ -225,11 +225,11 @@ def flag(
 
 
 def _asked_model(model: Path | None, replies: Path | None) -> dict[str, Any] | None:
-    """Return the settings of the model that is asked, if one is."""
+    """Return the settings of the model that is asked, or None."""
     from truegold.pipeline.engines.scripted import name_model
 
     if model is not None and replies is not None:
-        raise ConfigError("--model and --replies exclude each other: replies stand in place of a model.")
+        raise ConfigError("--model and --replies exclude each other: replies are used instead of a model.")
     if replies is not None:
         return {"name": name_model(replies), "engine": {"type": "replies", "path": str(replies)}}
     return {"name": model.name, "model": str(model)} if model is not None else None
@@ -246,12 +246,16 @@ def verify(
     ],
     verifier: Annotated[
         str | None,
-        typer.Option(help="The verifier of rows that name none.", show_default="math; code where a file has tests"),
+        typer.Option(help="The verifier of rows that name none.", show_default="math; code for a file with tests"),
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    deadline_s: Annotated[
+        float, typer.Option(help="Seconds for one verdict, after which it is a timeout.")
+    ] = DEADLINE_S,
     max_timeouts: Annotated[float, typer.Option(help="The share of timeouts that is allowed.")] = MAX_TIMEOUTS,
-    response_column: Annotated[str | None, typer.Option(help="The column with the response; else by its name.")] = None,
+    response_column: Annotated[
+        str | None, typer.Option(help="The column of the response; else found by its name.")
+    ] = None,
     gold_column: GoldColumn = None,
     prompt_column: PromptColumn = None,
     id_column: IdColumn = None,
@@ -298,29 +302,31 @@ def rescore(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="The set that was trained on: golds and verifiers by prompt.", show_default=False),
+        typer.Option(help="The set of the training: golds and verifiers by prompt.", show_default=False),
     ] = None,
     settled: Annotated[
         Path | None,
-        typer.Option(help="Responses with their truth (prompt or id, completion, correct), to measure J on."),
+        typer.Option(help="Responses with their truth (prompt or id, completion, correct), to measure J."),
     ] = None,
     decisions: Annotated[
         Path | None,
-        typer.Option(help="Reviewers' decisions to measure J by; of a run, those in its folder.", show_default=False),
+        typer.Option(help="Reviewers' decisions to measure J; for a run, those in its folder.", show_default=False),
     ] = None,
-    reward: Annotated[str | None, typer.Option(help="TRL's column of the reward, where there are several.")] = None,
+    reward: Annotated[str | None, typer.Option(help="The column of TRL's reward, if there are several.")] = None,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    deadline_s: Annotated[
+        float, typer.Option(help="Seconds for one verdict, after which it is a timeout.")
+    ] = DEADLINE_S,
     second_opinion: SecondOpinion = None,
 ) -> None:
-    """Judge stored rollouts again: which rewards were wrong, and what that cost."""
+    """Judge stored rollouts again, and report which rewards were wrong and what that cost."""
     from truegold.flows.config import read_opinion
     from truegold.pipeline.rescore import rescore as judge_again
     from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
 
     if decisions is not None and data is None:
-        raise ConfigError("--decisions needs the set that they are about.", "Name it: --data SET.")
+        raise ConfigError("--decisions needs the set whose rows were decided.", "Name it: --data SET.")
     names = verifier or ["row"]
     if len(names) > 2:
         raise ConfigError(f"There are {len(names)} verifiers.", "Name one, or two to compare.")

@@ -1,20 +1,20 @@
-"""Commands that look at a run or a model.
+"""Commands that inspect a run or a model.
 
-    report      writes a run's report again, a page on it to give away, or one that compares two runs
-    explain     tells a row's story
-    diff        tells what changed between two runs
-    clean       tells what a run holds on disk, and frees some of it
-    template    tries a model's chat template
+    report      writes a run's report again, a page on it for others, or a comparison of two runs
+    explain     shows the history of a row
+    diff        shows what changed between two runs
+    clean       shows what a run holds on disk, and frees some of it
+    template    tests a model's chat template
 
-`clean` tells what a run holds on disk, and frees what it needs no more:
+`clean` frees what a run no longer needs:
 
     runs/gsm8k
       profile        1.2 GB   a stage of the run
       .superseded    3.4 GB   stages of earlier settings
-      .partial       0.2 GB   work that is not finished; the same command goes on from it
+      .partial       0.2 GB   unfinished work; the same command continues it
     freed 3.4 GB
 
-Stages of earlier settings come back without being run where those settings come back; without them they run again.
+As long as stages of earlier settings are on disk, going back to these settings needs no new run of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from truegold.verifiers import ConfigError, InputError
 SUPERSEDED, UNFINISHED = ".superseded", ".partial"
 KINDS = {
     SUPERSEDED: "stages of earlier settings",
-    UNFINISHED: "work that is not finished; the same command goes on from it",
+    UNFINISHED: "unfinished work; the same command continues it",
 }
 KILO = 1000
 
@@ -63,17 +63,17 @@ def report(
     ] = None,
     texts: Annotated[
         str,
-        typer.Option(help="With --share: `none` leaves the texts of rows out, `redacted` names, addresses and keys."),
+        typer.Option(help="With --share: `none` leaves out the texts of rows, `redacted` names, addresses and keys."),
     ] = "none",
-    compare: Annotated[bool, typer.Option("--compare", help="One page on two runs.")] = False,
-    out: Annotated[Path, typer.Option("--out", help="Where the page of --compare is written.")] = Path("compare.html"),
+    compare: Annotated[bool, typer.Option("--compare", help="Write one page that compares two runs.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="The file for the page of --compare.")] = Path("compare.html"),
 ) -> None:
     """Write the report on the finished stages of a run, or a page that compares two runs."""
     if compare:
         _compare(runs, out)
         return
     if len(runs) != 1:
-        raise ConfigError(f"There is one report a run, and {len(runs)} are named.", "Two are compared with --compare.")
+        raise ConfigError(f"A report is about one run, not {len(runs)}.", "Add --compare to compare two runs.")
     if share is not None:
         _share(runs[0], share, texts)
         return
@@ -118,7 +118,7 @@ def explain(
         typer.Option("--run", help="The run's directory; the newest in `runs` that has the row if not given."),
     ] = None,
 ) -> None:
-    """Tell a row's whole story: every edit, flag, sample and decision."""
+    """Show a row's whole history: every edit, flag, sample and decision."""
     from truegold.pipeline.report import explain as explanations
 
     run_dirs = [run_dir] if run_dir is not None else runs_by_age()
@@ -132,7 +132,7 @@ def diff(
     json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
 ) -> None:
-    """Tell what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
+    """Show what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
     from truegold.pipeline.report.run_diff import diff_lines, diff_runs
 
     difference = diff_runs(run_a, run_b, examples)
@@ -145,10 +145,10 @@ def diff(
 
 def clean(
     run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
-    unfinished: Annotated[bool, typer.Option("--unfinished", help="Free unfinished work as well.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is, and free nothing.")] = False,
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Free unfinished work too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be freed.")] = False,
 ) -> None:
-    """Say what a run holds on disk, and free what later settings have superseded."""
+    """Show what a run holds on disk, and free stages that later settings have replaced."""
     from truegold.flows.execute import held_run
 
     if not (run_dir / "manifest.json").is_file() and not (run_dir / "config.resolved.json").is_file():
@@ -173,14 +173,14 @@ def clean(
 
 
 def _measure(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a folder; links are not followed."""
+    """Return the bytes of a file, or of all files in a folder. Links are not followed."""
     if path.is_symlink() or not path.is_dir():
         return path.lstat().st_size
     return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(path) for name in names)
 
 
 def describe_bytes(size: float) -> str:
-    """Return a size as a person says it: `812 B`, `3.4 GB`."""
+    """Return a size in words: `812 B`, `3.4 GB`."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < KILO:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -192,13 +192,13 @@ def template(
     model: Annotated[Path, typer.Argument(help="The folder of a checkpoint.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Try a model's chat template on earlier thoughts, tool calls and answers."""
+    """Test a model's chat template on earlier thoughts, tool calls and answers."""
     from truegold.pipeline.config.engines import ChatConfig
     from truegold.pipeline.engines.chat import load_encoder
     from truegold.train.turns.template import TurnTemplate
     from truegold.train.turns.template_profile import profile_template
 
-    # What the template does is found out below, also where it refuses the prompt that an encoder tries.
+    # The template is examined below. An encoder that uses it could refuse it here already.
     encoder = load_encoder(model, ChatConfig(use_template=False))
     profile = profile_template(TurnTemplate(encoder.tokenizer, encoder.stop_token_ids), model)
     if as_json:

@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from truegold.verifiers import ConfigError
 
 
 def _on_disk(folder: Path) -> Path:
-    """Return the folder; raise ConfigError if it is a URL."""
+    """Return the folder. Raises ConfigError if it is a URL."""
     from truegold.pipeline.sources.places import place_url
 
     if (url := place_url(folder)) is not None:
@@ -22,25 +22,25 @@ def _on_disk(folder: Path) -> Path:
 OutFolder = Annotated[
     Path, typer.Option("--out", help="The folder to write to.", show_default=False, callback=_on_disk)
 ]
-PromptColumn = Annotated[str | None, typer.Option(help="The column with the problem; by its name where not given.")]
-GoldColumn = Annotated[str | None, typer.Option(help="The column with the answer; by its name where not given.")]
-IdColumn = Annotated[str | None, typer.Option(help="The column with the id; by its name, else the record's number.")]
-Preset = Annotated[str | None, typer.Option(help="The shape of the file; by its columns where not given.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Take only the first so many rows.")]
+PromptColumn = Annotated[str | None, typer.Option(help="The column of the problem; found by its name if not given.")]
+GoldColumn = Annotated[str | None, typer.Option(help="The column of the answer; found by its name if not given.")]
+IdColumn = Annotated[str | None, typer.Option(help="The column of the id; else its name, or the row's number.")]
+Preset = Annotated[str | None, typer.Option(help="The shape of the file; found by its columns if not given.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Take only this many rows, from the start.")]
 VerifierColumn = Annotated[
     str | None,
     typer.Option(
-        help="The column that names each row's verifier; `verifier` where not given. Rows may name code by it."
+        help="The column that names each row's verifier; `verifier` if not given. Rows may then name code to run."
     ),
 ]
 SplitColumn = Annotated[
-    str | None, typer.Option(help="The column that says train, test, validation, ...; `split` where not given.")
+    str | None, typer.Option(help="The column of the split (train, test, ...); `split` if not given.")
 ]
 SecondOpinion = Annotated[
     str | None,
     typer.Option(
         metavar="WHO",
-        help="The second opinion where rules could not read an answer: a verifier such as math_verify, or a YAML file.",
+        help="A second opinion on answers that rules could not read: a verifier such as math_verify, or a YAML file.",
         show_default=False,
     ),
 ]
@@ -54,12 +54,12 @@ LastTurnOnly = Annotated[
 MaxRejected = Annotated[
     float | None,
     typer.Option(
-        "--max-rejected", min=0, max=1, metavar="SHARE", help="End with exit code 3 where more records are rejected."
+        "--max-rejected", min=0, max=1, metavar="SHARE", help="Exit code 3 if a larger share of records is rejected."
     ),
 ]
 MaxHeld = Annotated[
     float | None,
     typer.Option(
-        "--max-held", min=0, max=1, metavar="SHARE", help="End with exit code 3 where more rows are held for review."
+        "--max-held", min=0, max=1, metavar="SHARE", help="Exit code 3 if a larger share of rows is held for review."
     ),
 ]

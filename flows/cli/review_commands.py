@@ -1,16 +1,16 @@
-"""Commands that decide about the rows of a run: `truegold review` in a browser, `truegold decide` from a terminal.
+"""Commands to decide about the rows of a run: `truegold review` in a browser, `truegold decide` from a terminal.
 
     truegold review runs/gsm8k                        the most suspicious rows first
     truegold review runs/gsm8k --random 100 --seed 7  a random sample, which measures how often flags are right
-    truegold review runs/gsm8k --second ann           what ann has decided, without seeing how: Cohen's kappa
-    truegold review runs/gsm8k --status               what there is, in the terminal
+    truegold review runs/gsm8k --second ann           ann's rows without her decisions, for Cohen's kappa
+    truegold review runs/gsm8k --status               a summary in the terminal
 
     truegold decide 9f0c21 keep
     truegold decide train.jsonl:17 fix=16 --note "she keeps 3 eggs" --reviewer ann
     truegold decide 9f0c21 undo
 
-Each decision is a line of decisions/REVIEWER.jsonl, on the disk before the page goes on. The server may be killed at
-any time: the same command goes on. The next `truegold curate` of the run acts on what was decided.
+Each decision is a line of decisions/REVIEWER.jsonl, written to disk before the page shows the next row. So the server
+may be killed at any time, and the same command resumes the review. The next `truegold curate` applies the decisions.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
-"""The environment variable that sets the token, so that addresses stay the same over restarts."""
+"""The environment variable that sets the token, so that addresses are the same after a restart."""
 MIN_TOKEN = 16
-"""The shortest token that may be set: shorter ones can be guessed."""
+"""The shortest token that may be set. Shorter ones can be guessed."""
 PORT = 8620
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 GUIDELINES = "guidelines.md"
-"""The file that is shown next to the rows where the folder of decisions has it."""
+"""The file in the folder of decisions that is shown next to the rows."""
 
 RUNS = Path("runs")
 """The folder of runs that is searched if no run is named."""
 ACTIONS = ("keep", "drop", "fix", "unsure", "undo")
 
 Reviewer = Annotated[
-    str | None, typer.Option("--reviewer", help="Your name; git's user.name, or the login, where not given.")
+    str | None, typer.Option("--reviewer", help="Your name; if not given, git's user.name or the login.")
 ]
 DecisionsFolder = Annotated[
     Path | None,
-    typer.Option("--decisions", help="The folder of decisions; the one of the run's configuration where not given."),
+    typer.Option("--decisions", help="The folder of decisions; if not given, that of the run's configuration."),
 ]
 
 
@@ -64,25 +64,23 @@ def review(
     run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
     reviewer: Reviewer = None,
     random: Annotated[
-        int | None, typer.Option("--random", min=1, metavar="N", help="Read N rows at random; for --seed and --among.")
+        int | None, typer.Option("--random", min=1, metavar="N", help="Read N random rows; see --seed and --among.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Which rows, and in what order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The seed that selects and orders the rows.")] = 0,
     among: Annotated[str, typer.Option(help="Draw among `flagged` rows or `all`.")] = "flagged",
     second: Annotated[
-        str | None, typer.Option("--second", metavar="REVIEWER", help="Read blindly what this reviewer has decided.")
+        str | None, typer.Option("--second", metavar="REVIEWER", help="Read this reviewer's rows, decisions hidden.")
     ] = None,
     guidelines: Annotated[
-        Path | None, typer.Option(help="A text shown beside the rows; the decisions' guidelines.md if not given.")
+        Path | None, typer.Option(help="A text shown next to the rows; guidelines.md of the decisions if not given.")
     ] = None,
     decisions: DecisionsFolder = None,
-    host: Annotated[str, typer.Option(help="The address to listen on; 127.0.0.1 is open to nobody else.")] = LOOPBACK[
-        0
-    ],
+    host: Annotated[str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine alone.")] = LOOPBACK[0],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = PORT,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    status: Annotated[bool, typer.Option("--status", help="Print what was decided and what waits, and stop.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Print decisions and waiting rows, and stop.")] = False,
 ) -> None:
-    """Decide about rows in a browser: keep, drop, fix gold; by keyboard, the most suspicious first."""
+    """Decide about rows in a browser, by keyboard, the most suspicious first: keep, drop, or fix gold."""
     require("starlette")
     require("uvicorn")
     from truegold.pipeline.review.app import ReviewSession
@@ -144,7 +142,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise SetupError(
-            f"Port {port} of {host} cannot be had: {error.strerror}.", "--port 0 takes a free one."
+            f"Port {port} of {host} is not available: {error.strerror}.", "--port 0 takes a free one."
         ) from None
     listener.listen(128)
     return listener
@@ -176,7 +174,7 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
     if host not in LOOPBACK:
         hosts |= {f"{called}:{port}" for called in (shown, socket.gethostname(), socket.getfqdn())}
         errors.print(
-            f"warning: {host} is open to the network; whoever has the address below can decide.", style="yellow"
+            f"warning: {host} is open to the network; anyone with the address below can decide.", style="yellow"
         )
         shown = socket.getfqdn() if host in ("0.0.0.0", "::") else shown
     address = f"http://{shown}:{port}/?token={quote(token)}"
@@ -196,7 +194,7 @@ def _serve(session: ReviewSession, token: str, listener: socket.socket, host: st
 
 
 def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
-    """Return the page of a run with what the app needs."""
+    """Return the page of a run with the settings of the review."""
     from truegold.pipeline.report import ReviewSettings, open_page
 
     queue = session.queue
@@ -217,7 +215,7 @@ def decide(
     reviewer: Reviewer = None,
     decisions: DecisionsFolder = None,
 ) -> None:
-    """Settle a row: keep it, drop it, fix its gold, or take your last word on it back."""
+    """Decide about a row: keep it, drop it, fix its gold, or undo your last decision on it."""
     from truegold.pipeline.review.decisions import DecisionKind, reviewer_file
     from truegold.pipeline.review.gold_reading import read_gold
     from truegold.pipeline.tables.rows import row_key
@@ -252,7 +250,7 @@ def decide(
 
 
 def default_reviewer() -> str:
-    """Return the name of the user in git, else the login name."""
+    """Return the user's name in git, or else the login name."""
     try:
         answer = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
@@ -265,7 +263,7 @@ def _describe_decision(decision: str, gold: str | None) -> str:
 
 
 def find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[ReviewedRun, str]:
-    """Return the run that has the row, and the row's id."""
+    """Return the run that has a row, and the row's id."""
     from truegold.pipeline.review.reviewed_run import ReviewedRun
 
     if run is not None:
@@ -280,7 +278,7 @@ def find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[Review
 
 
 def runs_by_age() -> list[Path]:
-    """Return the folders of the runs, the newest first. InputError where there is none."""
+    """Return the folders of the runs, the newest first. Raises InputError if there are none."""
     manifests = sorted(RUNS.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)
     if not manifests:
         raise InputError("There is no run in `runs`.", "Name the run's folder: --run PATH.")
@@ -288,8 +286,10 @@ def runs_by_age() -> list[Path]:
 
 
 def first_that_has(run_dirs: Sequence[Path], look: Callable[[Path], T]) -> T:
-    """Return what `look` finds in the first of these runs. Where none has it, raise the error of the run that rejected
-    it, else of the first one."""
+    """Return the result of `look` for the first run that has the row.
+
+    If none has it, raise the error of the run that rejected the row, or else that of the first run.
+    """
     from truegold.pipeline.report.explain import RejectedError
 
     problems: list[InputError] = []

@@ -1,7 +1,7 @@
 """Commands of a run: `truegold plan`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
 
-They call the stages with Prefect or without. With `--dry-run` they call none and show how many rows there are, which
-stages would run, and how long that may take:
+They run the stages with or without Prefect. With `--dry-run` they run none and show the number of rows, the stages that
+would run, and the expected time:
 
     data      train.jsonl: 8 records
     columns   prompt question; gold answer (after ####); solution answer; id id; verifier math
@@ -12,11 +12,11 @@ stages would run, and how long that may take:
     clean          to run    2 s for 8 rows
     expected  about 3 s for 4 of 5 stages; no time is known of: profile
 
-Times are those of the same stages when they last ran in this folder. Stages of curation that have not are timed on some
-rows, if there are thousands of them; `--json` has the whole resolved configuration.
+Times are those of the last run of the same stages in this folder. Stages of curation without one are measured on some
+rows if there are thousands. `--json` prints the whole resolved configuration.
 
-    pip install 'truegold[run]'         truegold demo --quick    curation alone, in under a minute, on any machine
-    pip install 'truegold[train,cpu]'   truegold demo            profiling and training as well, on a CPU
+    pip install 'truegold[run]'         truegold demo --quick    only curation, in under a minute, on any machine
+    pip install 'truegold[train,cpu]'   truegold demo            also profiling and training, on a CPU
 """
 
 from __future__ import annotations
@@ -52,37 +52,37 @@ Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
 ]
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show rows, stages and expected time.")]
 AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
 
 FEWEST_PROBED = 2_000
-"""Rows from which on a dry run times stages that have not run: fewer take about as long as the probe."""
+"""Rows from which on a dry run measures stages that have not run. Fewer rows take no longer than the measurement."""
 
 DEMO = Path(__file__).parents[1] / "demo.yaml"
 """The demo's configuration."""
 HEAVY = ("torch", "vllm", "deepspeed", "transformers")
-"""The packages that the whole demo needs, and the quick one does not."""
+"""Packages that only the whole demo needs."""
 QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.problems=600", "data.sft_examples=64")
-"""The settings of the quick demo: curation alone, of fewer problems."""
+"""The settings of the quick demo: only curation, and fewer problems."""
 
 ConfigPath = Annotated[
     Path,
-    typer.Argument(help="The run's YAML file; or the data file, for the default of every setting.", show_default=False),
+    typer.Argument(help="The run's YAML file, or a data file with default settings.", show_default=False),
 ]
 Decisions = Annotated[
     list[Path] | None,
-    typer.Option("--decisions", help="A file or a folder of reviewers' decisions; several may be given."),
+    typer.Option("--decisions", help="A file or a folder of reviewers' decisions; may be repeated."),
 ]
 RunnerOption = Annotated[
     str | None,
     typer.Option(
         "--runner",
         metavar="local|ray|slurm|wait",
-        help="Where parts of tables are worked on; as configured where not given.",
+        help="Where parts of tables are processed; if not given, as configured.",
     ),
 ]
 PHASE_COMMANDS = {
-    "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
+    "run": (Phase.REPORT, "The main job: all stages of the configuration, from curation to training, and the report."),
     "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
     "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
     "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
@@ -101,7 +101,7 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
-    """Run a configuration up to a phase, or say what that would be; a run at a place is fetched, and published."""
+    """Run a configuration up to a phase, or show what would run. A run at a place is fetched first, then published."""
     from truegold.flows.published import published
 
     with nullcontext() if dry_run else published(config, lambda line: print_line(line, errors)) as url:
@@ -138,7 +138,7 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
             execution.execute(stages, run_dir, call, config.loss_bounds)
     else:
         with execution.open_run(config):
-            pass  # A directory that is in use is found out before a server is started.
+            pass  # If the directory is in use, this raises before a server is started.
         _run_as_flow(until, config)
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
     for line in execution.losses_in_words(run_dir):
@@ -149,7 +149,7 @@ def _run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: b
 
 
 def _preview(config: RunConfig, stages: Sequence[Stage], memory: Sequence[str], as_json: bool) -> None:
-    """Print what a run would be; where the hub cannot be reached, what it holds goes unchecked."""
+    """Print what would run. If the hub cannot be reached, its sets and models are reported as not checked."""
     from truegold.flows.execute import check_remote
     from truegold.pipeline.sources.hub import UnreachableHubError
 
@@ -166,7 +166,7 @@ def _preview(config: RunConfig, stages: Sequence[Stage], memory: Sequence[str], 
 
 
 def _hub_target(config: RunConfig, stages: Sequence[Stage]) -> PushConfig | None:
-    """Return where the model goes on the hub, or None if nothing is sent. Raises SetupError if it must not."""
+    """Return the model's target on the hub, or None if nothing is sent. Raises SetupError if sending would fail."""
     if config.push_to_hub is None or all(stage.name != "train" for stage in stages):
         return None
     from truegold.train.model.hub import check_push
@@ -187,12 +187,10 @@ def _push(run_dir: Path, config: PushConfig | None) -> None:
 def push(
     run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
     to: Annotated[
-        str | None, typer.Option(metavar="OWNER/NAME", help="Its name on the hub; the run's push_to_hub.")
+        str | None, typer.Option(metavar="OWNER/NAME", help="Its name on the hub; if not given, the run's push_to_hub.")
     ] = None,
-    public: Annotated[bool, typer.Option("--public", help="Let everybody see a model that is made.")] = False,
-    card: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the card into this file, and send nothing.")
-    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Make a new model public.")] = False,
+    card: Annotated[Path | None, typer.Option(metavar="FILE", help="Only write the card to this file.")] = None,
 ) -> None:
     """Send a run's trained model to the Hugging Face hub, with a card."""
     from pydantic import ValidationError
@@ -209,7 +207,7 @@ def push(
         return
     settings = {**configured, **({"repo": to} if to is not None else {}), **({"private": False} if public else {})}
     if "repo" not in settings:
-        raise ConfigError("There is no name to send it to.", f"truegold push {run} --to OWNER/NAME")
+        raise ConfigError("The model has no name on the hub.", f"truegold push {run} --to OWNER/NAME")
     try:
         target = PushConfig.model_validate(settings)
     except ValidationError as error:
@@ -218,9 +216,9 @@ def push(
 
 
 def _plan_memory(config: RunConfig, until: Phase, dry_run: bool) -> list[str]:
-    """Return what the run's training takes of its GPUs, a line each. A run that begins on a CPU is not planned.
+    """Return lines on the GPU memory that the run's training needs. A training on CPUs is not planned.
 
-    Raises ConfigError if it trains on GPUs that are not there, or does not fit.
+    Raises ConfigError if it needs GPUs that the machine lacks, or if it does not fit.
     """
     from truegold.train.model.machine_checks import check_gpus, free_for_checkpoints, gpu_sizes
     from truegold.train.model.memory_plan import memory_lines
@@ -248,12 +246,12 @@ def _run_as_flow(until: Phase, config: RunConfig) -> None:
         try:
             FLOWS[until](config)
         finally:
-            # Afterwards the server is gone, and with it the last lines of the log.
+            # The server ends afterwards, and unsent lines of the log would be lost.
             flush_logs()
 
 
 def preview_json(config: RunConfig, stages: Sequence[Stage]) -> dict[str, Any]:
-    """Return the resolved configuration and the stages for a program."""
+    """Return the resolved configuration and the stages as JSON values."""
     from truegold.flows.execute import with_states
 
     states = {stage.name: cached for stage, cached in with_states(stages, config.run_dir)}
@@ -299,7 +297,7 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
 
 
 def _probe(config: RunConfig, unknown: Sequence[str]) -> dict[str, float]:
-    """Return the expected seconds of those stages that a probe can time; none if there are few rows."""
+    """Return the expected seconds of stages that a measurement can time. Empty if there are few rows."""
     from truegold.flows.cost import measure
     from truegold.pipeline.config.sources import FileSource
     from truegold.pipeline.sources.proposal import count_records
@@ -328,7 +326,7 @@ def _describe_time(expected: float, timed: int, unknown: Sequence[str]) -> str:
 
 
 def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[str]:
-    """Yield how many rows a source has, and which columns of a file are read as what."""
+    """Yield how many rows a source has, and how its columns are read."""
     from truegold.pipeline.config.sources import DemoSource, HubSource
     from truegold.pipeline.sources.presets import choose_layout
     from truegold.pipeline.sources.proposal import describe_reading, describe_records, first_records, rows_over
@@ -350,16 +348,20 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> Iterator[st
 def plan(
     config: ConfigPath,
     rows: Annotated[str, typer.Option(help="Rows of the job, such as 10M.")] = "1M",
-    samples: Annotated[str, typer.Option(help="Completions sampled and judged in all, such as 1B.")] = "0",
-    cores: Annotated[int | None, typer.Option(min=1, help="Cores of all machines; this machine's.")] = None,
+    samples: Annotated[str, typer.Option(help="Completions sampled and judged in total, such as 1B.")] = "0",
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Cores of all machines; if not given, this machine's.")
+    ] = None,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of all machines.")] = 1,
-    sample_tokens: Annotated[float | None, typer.Option(min=1, help="Tokens a sample; the last profile's.")] = None,
+    sample_tokens: Annotated[
+        float | None, typer.Option(min=1, help="Tokens per sample; if not given, as in the last profile.")
+    ] = None,
     gpu_tokens: Annotated[
-        float | None, typer.Option(min=1, help="Tokens a second of a GPU; the last profile's.")
+        float | None, typer.Option(min=1, help="Tokens per second of a GPU; if not given, as in the last profile.")
     ] = None,
     set_: Overrides = None,
 ) -> None:
-    """Measure for ten seconds what curation costs here, and say what a job of any size needs."""
+    """Measure the cost of curation here for ten seconds, and estimate what a job of any size needs."""
     from truegold.flows.config import load_config
     from truegold.flows.cost import JobSize, describe_plan, last_sampling, measure
     from truegold.verifiers.sandbox.child_process import usable_cores
@@ -379,27 +381,27 @@ def plan(
 
 
 def read_count(text: str, option: str) -> int:
-    """Return the number that `10M`, `1.5B`, `500k` or `20,000` stands for. Raises ConfigError for anything else."""
+    """Return the number of `10M`, `1.5B`, `500k` or `20,000`. Raises ConfigError for other texts."""
     matched = re.fullmatch(r"(\d+(?:\.\d+)?)([kMB]?)", text.replace(",", "").replace("_", ""))
     if matched is None:
-        raise ConfigError(f"{option} {text}: this is not a number of things.", f"Such as {option} 10M, 500k or 20,000.")
+        raise ConfigError(f"{option} {text}: this is not a count.", f"Such as {option} 10M, 500k or 20,000.")
     return round(float(matched[1]) * {"": 1, "k": 1_000, "M": 1_000_000, "B": 1_000_000_000}[matched[2]])
 
 
 def demo(
-    quick: Annotated[bool, typer.Option("--quick", help="Curate alone: under a minute, no model needed.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only curate: under a minute, without a model.")] = False,
     set_: Overrides = None,
     engine: EngineOption = EngineChoice.PREFECT,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Try it: the main job on problems with planted defects, made on the spot."""
+    """Try truegold: run the main job on generated problems with planted defects."""
     from truegold.flows.config import load_config
 
     missing = [name for name in HEAVY if find_spec(name) is None]
     if missing and not quick:
         raise SetupError(
-            f"The whole demo samples and trains a model; {', '.join(missing)} is not installed.",
+            f"The whole demo samples and trains a model, and needs {', '.join(missing)}.",
             "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU); truegold demo --quick only curates.",
         )
     config = load_config(DEMO, [*(QUICK if quick else ()), *(set_ or ())])
@@ -424,15 +426,15 @@ def _overrides(
 def part(
     run: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
     stage: Annotated[
-        str | None, typer.Argument(help="The stage whose parts wait; every one, until the report, where not given.")
+        str | None, typer.Argument(help="The stage whose parts wait; if not given, every stage up to the report.")
     ] = None,
-    shares: Annotated[int, typer.Option("--of", min=1, help="How many processes share the parts.")] = 1,
-    share: Annotated[int, typer.Option("--at", min=0, help="The number of this one, from 0.")] = 0,
+    shares: Annotated[int, typer.Option("--of", min=1, help="The number of processes that share the parts.")] = 1,
+    share: Annotated[int, typer.Option("--at", min=0, help="The number of this process, from 0.")] = 0,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Its worker processes, 0: all cores; as configured where not given.")
+        int | None, typer.Option(min=0, help="Its worker processes; 0 takes all cores; if not given, as configured.")
     ] = None,
 ) -> None:
-    """Do a share of the parts that a run with --runner wait or slurm waits for, on any machine that sees its folder."""
+    """Process a share of the parts that a run with --runner wait or slurm waits for, on any machine with its folder."""
     from truegold.pipeline.running.waiting_parts import do_shares
 
     if share >= shares:
@@ -482,12 +484,12 @@ def train(
         typer.Option(
             "--doctor",
             metavar="LOG",
-            help="Train nothing: say what went wrong in a finished run, by its log (`truegold doctor LOG`).",
+            help="Train nothing: report what went wrong in a finished run, from its log (`truegold doctor LOG`).",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Everything up to and including GRPO."""
+    """Run everything up to and including GRPO."""
     if doctor is not None:
         from truegold.train.guards.doctor import examine_log
 
@@ -497,7 +499,7 @@ def train(
     from truegold.flows.config import load_config
 
     if config is None:
-        raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
+        raise ConfigError("Training needs a configuration.", "truegold train RUN.yaml")
     overrides = _overrides(set_, max_rejected, max_held, decisions, runner)
     loaded = load_config(config, overrides, last_turn_only=last_turn_only)
     run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)

@@ -1,14 +1,14 @@
 """Commands on a whole data set: `truegold gate`, `export` and `testcases vet`.
 
-`gate` lets a set pass, or fail for named reasons, as code does in CI. `export` writes a set in the format of a trainer
-and reads it back as the trainer will. `testcases vet` tells whether the tests of programs are fit to compute a reward
-with:
+`gate` checks a set as tests check code in CI: it passes, or fails with named reasons. `export` writes a set in the
+format of a trainer and reads it back as the trainer will. `testcases vet` checks whether the tests of programs are good
+enough for computing a reward:
 
     truegold testcases vet humaneval.jsonl --out vetted
 
-reads the file as `truegold run` would, vets the tests of every row, and writes rows.parquet (with repaired tests),
-dropped.parquet, ledger.parquet, suites.parquet and report.md. Killed and started again it goes on where it was, with
-what it keeps in the folder `work`.
+reads the file as `truegold run` does, vets the tests of every row, and writes rows.parquet (with repaired tests),
+dropped.parquet, ledger.parquet, suites.parquet and report.md. If it is killed, the same command resumes it from the
+folder `work`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ FormatName = StrEnum(
     "FormatName",
     "trl trl-sft trl-dpo verl openrlhf open-instruct verifiers inspect nemo-gym nemo-rl hf",
 )
-"""The formats of trainers, by the names of `pipeline.export.formats`, whose import takes a second."""
+"""The formats of trainers, named as in `pipeline.export.formats`, whose import takes a second."""
 
 WORK = "work"
 """The name of the run that does the work, and of its folder."""
 TABLES = ("rows.parquet", "dropped.parquet", "ledger.parquet", "suites.parquet")
-"""The tables of the stage that the command gives out."""
+"""The tables of the stage that are copied to the output."""
 
 testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -75,21 +75,21 @@ def gate(
         ),
     ] = None,
     against: Annotated[
-        list[str] | None, typer.Option(help="An evaluation set that no row may stand in: a name or a file.")
+        list[str] | None, typer.Option(help="An evaluation set that no row may come from: a name or a file.")
     ] = None,
-    card: Annotated[Path | None, typer.Option(help="The set's card; else README.md beside it.")] = None,
+    card: Annotated[Path | None, typer.Option(help="The set's card; else README.md next to it.")] = None,
     max_: Annotated[
         list[str] | None,
         typer.Option(
             "--max",
             metavar="KIND=N",
-            help="How many may fail a check or have a reason: 3 rows; or a share, 0.01 or 1%.",
+            help="How many rows may fail a check or have a reason: a number, 3, or a share, 0.01 or 1%.",
         ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
     skip_others: Annotated[
-        bool, typer.Option("--skip-others", help="Leave out files without a column of prompts, with a note.")
+        bool, typer.Option("--skip-others", help="Skip files without a column of prompts, with a note.")
     ] = False,
     verifier: Annotated[str | None, typer.Option(help="The verifier of all rows; else as the data says.")] = None,
     preset: Annotated[str | None, typer.Option(help="The shape of a file; else by its columns.")] = None,
@@ -98,9 +98,9 @@ def gate(
     verifier_column: VerifierColumn = None,
     last_turn_only: LastTurnOnly = False,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
-    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict, else a timeout.")] = DEADLINE_S,
 ) -> None:
-    """Check data sets as code is checked: exit code 8 where a check fails."""
+    """Check data sets as code is checked. Exit code 8 if a check fails."""
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.curation.gate import GateOptions, junit_xml, parse_bound, sarif_log
     from truegold.pipeline.curation.gate_questions import Check
@@ -144,7 +144,7 @@ def gate(
 
 
 def _gate_each(data: list[Path], options: GateOptions, skip_others: bool) -> list[Gated]:
-    """Gate each set and print its outcome; one that cannot be read has an outcome as well."""
+    """Gate each set and print its outcome. A set that cannot be read gets an outcome too."""
     from truegold.pipeline.curation.gate import Gated, why_no_problems
     from truegold.pipeline.curation.gate import gate as run_gate
 
@@ -173,7 +173,7 @@ def _print_outcome(gated: Gated) -> None:
         state, allowed = "FAILED" if gated.fails(check) else "ok", gated.allowance(check)
         tally = " ".join(filter(None, (gated.tally(check), allowed and f"({allowed})"))) if violations else ""
         print_line(f"{state:<8} {check:<9} {tally}".rstrip())
-        # One of each kind first: fifty rows of one kind would hide the others.
+        # One example of each kind comes first, so that fifty rows of one kind do not hide the others.
         by_kind = {violation.kind: violation for violation in reversed(violations)}
         for violation in list(dict.fromkeys([*reversed(by_kind.values()), *violations]))[:EXAMPLES_SHOWN]:
             print_line(f"           {violation.line}")
@@ -189,14 +189,14 @@ def export(
     form: Annotated[FormatName, typer.Option("--format", help="The trainer that reads it.", show_default=False)],
     out: Annotated[
         Path | None,
-        typer.Option(help="The folder to write, or its URL; none to --check a file as it is.", show_default=False),
+        typer.Option(help="The folder to write, or its URL; none to only --check a file.", show_default=False),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Read it back: by the target's own code where installed, and its schema.")
+        bool, typer.Option("--check", help="Read it back: with the target's own code if installed, and its schema.")
     ] = False,
     system: Annotated[str | None, typer.Option(help="A system message before every prompt.")] = None,
     license_: Annotated[str | None, typer.Option("--license", help="The licence of rows that state none.")] = None,
-    origin: Annotated[str | None, typer.Option(help="What rows were taken from, where they do not say.")] = None,
+    origin: Annotated[str | None, typer.Option(help="The origin of rows that do not state it.")] = None,
     preset: Annotated[str | None, typer.Option(help="The shape of a file; else by its columns.")] = None,
     prompt_column: PromptColumn = None,
     gold_column: GoldColumn = None,
@@ -207,12 +207,12 @@ def export(
     last_turn_only: LastTurnOnly = False,
     limit: Limit = None,
     per_row: Annotated[
-        int | None, typer.Option(min=1, help="Of trl-sft and trl-dpo: completions or pairs of a row; 1.")
+        int | None, typer.Option(min=1, help="For trl-sft and trl-dpo: completions or pairs per row; 1.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of trl-sft and trl-dpo: which completions are taken; 0.")] = None,
+    seed: Annotated[int | None, typer.Option(help="For trl-sft and trl-dpo: selects completions; 0.")] = None,
     completions: Annotated[
         list[str] | None,
-        typer.Option(help="Of trl-sft and trl-dpo: profile, synth, train, profile_after; the first two."),
+        typer.Option(help="For trl-sft and trl-dpo: profile, synth, train, profile_after; the first two."),
     ] = None,
     max_rejected: MaxRejected = None,
 ) -> None:
@@ -255,7 +255,7 @@ def export(
 
 
 def _check(paths: list[Path], target: Format) -> None:
-    """Read sets as their target does, and print the result; raise InputError for a mistake."""
+    """Read sets as their target does, and print the result. Raises InputError for a mistake."""
     from truegold.pipeline.export import convert as conversion
 
     mistakes = 0
@@ -266,11 +266,11 @@ def _check(paths: list[Path], target: Format) -> None:
             print_line(f"  {mistake}")
         mistakes += len(checked.mistakes)
     if mistakes:
-        raise InputError(f"The set is not what {target.title} reads.", "The lines above say where.")
+        raise InputError(f"The set is not in the format of {target.title}.", "The lines above name the mistakes.")
 
 
 def _choice(target: Format, per_row: int | None, seed: int | None, completions: list[str] | None) -> CompletionChoice:
-    """Return which completions are taken; ConfigError for settings of them where the format has none."""
+    """Return which completions are taken. Raises ConfigError if the format has none to choose."""
     from truegold.pipeline.export.completions import BEFORE_TRAINING, ORIGINS, CompletionChoice
 
     chooses = per_row is not None or seed is not None or bool(completions)
@@ -280,7 +280,7 @@ def _choice(target: Format, per_row: int | None, seed: int | None, completions: 
             "--per-row, --seed and --completions are settings of trl-sft and trl-dpo.",
         )
     if unknown := [name for name in completions or () if name not in ORIGINS]:
-        raise ConfigError(f"No stage {unknown[0]!r} draws completions.", f"There are: {', '.join(ORIGINS)}.")
+        raise ConfigError(f"The stage {unknown[0]!r} has no completions.", f"There are: {', '.join(ORIGINS)}.")
     return CompletionChoice(per_row or 1, seed or 0, completions or BEFORE_TRAINING)
 
 

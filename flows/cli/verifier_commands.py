@@ -1,14 +1,14 @@
 """Commands on verifiers: `truegold verifiers list`, `show`, `check`, `audit`, `audit-judge`, `propose`, and a service.
 
-The exit code of `check` and `audit` tells how the verifier keeps its contract:
+The exit code of `check` and `audit` says whether the verifier keeps its contract:
 
     6   a line of the contract is broken
     6   `audit` could not check some lines, because no gold answer of the data earns the full score
     2   `check` could not check some lines, because the verifier judges none of the answers that it was tried on
-    7   `audit-judge` saw a wrong response paid; `audit` measured more errors than `--max-fp` or `--max-fn` allow
+    7   `audit-judge` saw a wrong response accepted, or `audit` measured more errors than `--max-fp` or `--max-fn` allow
 
-A line that has no meaning for a verifier is skipped, which changes no exit code. `serve-verifier` gives verdicts and
-runs programs over HTTP.
+Lines that do not apply to a verifier are skipped and change no exit code. `serve-verifier` gives verdicts and runs
+programs over HTTP.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
 TELL_AFTER_S, LONG_S = 2.0, 300.0
-"""A measurement says after so long how long it will take, and from so long on what shortens it."""
+"""Seconds after which a measurement shows its expected time, and the time from which on it says what shortens it."""
 MEASURING_SHARE = 0.7
-"""The share of `--seconds` that the rates may take; the rest is for the contract."""
+"""The share of `--seconds` for measuring rates. The rest is for checking the contract."""
 MAX_NAMED = 20
-"""This many skipped rows are named one by one; the rest are counted."""
+"""Skipped rows that are listed one by one. Further ones are counted."""
 
 verifiers_app = typer.Typer(help="List, show, check and audit verifiers.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -98,12 +98,12 @@ def show(name: Name) -> None:
 @verifiers_app.command()
 def check(
     name: Name,
-    gold: Annotated[list[str] | None, typer.Option(help="A gold answer it is made for; may be repeated.")] = None,
+    gold: Annotated[list[str] | None, typer.Option(help="A gold answer that it can judge; may be repeated.")] = None,
     options_json: OptionsJson = "{}",
     cpu_s: Annotated[float, typer.Option(min=0.01, help="CPU seconds that one verdict may take.")] = 1.0,
     gold_response: GoldResponse = None,
 ) -> None:
-    """Try every line of a verifier's contract; exit code 6 where one is broken."""
+    """Check every line of a verifier's contract. Exit code 6 if one is broken."""
     from truegold.verifiers.audit import check as run_check
     from truegold.verifiers.audit.contract import find_unchecked
 
@@ -137,23 +137,23 @@ def audit_(
     data: Annotated[
         Path, typer.Option(help="JSONL, Parquet or CSV with a column of gold answers.", show_default=False)
     ],
-    gold_column: Annotated[str | None, typer.Option(help="The column of gold answers; else by its name.")] = None,
-    output_dir: Annotated[Path, typer.Option("--output", help="Where the verifier card is written.")] = Path(),
-    limit: Annotated[int, typer.Option(min=1, help="Of more distinct golds so many are drawn.")] = 500,
-    seed: Annotated[int, typer.Option(help="Which golds are drawn.")] = 0,
+    gold_column: Annotated[str | None, typer.Option(help="The column of gold answers; else found by its name.")] = None,
+    output_dir: Annotated[Path, typer.Option("--output", help="The folder for the verifier card.")] = Path(),
+    limit: Annotated[int, typer.Option(min=1, help="Distinct golds to measure; of more, a sample is drawn.")] = 500,
+    seed: Annotated[int, typer.Option(help="The seed of this sample.")] = 0,
     options_json: OptionsJson = "{}",
     gold_response: GoldResponse = None,
     seconds: Annotated[
         float | None,
-        typer.Option(min=1, help="Where it would take longer, fewer golds and answers are drawn.", show_default=False),
+        typer.Option(min=1, help="Draw fewer golds and answers if it would take longer.", show_default=False),
     ] = None,
     max_fp: MaxRate = None,
     max_fn: MaxRate = None,
 ) -> None:
     """Measure a verifier's errors on your gold answers and write its card.
 
-    Exit code 6 where its contract is broken or could not be checked, 7 where wrong answers or gaming are paid more
-    often than --max-fp, or golds or right answers refused more often than --max-fn.
+    Exit code 6 if its contract is broken or could not be checked. Exit code 7 if it accepts wrong answers or gaming
+    more often than --max-fp, or refuses golds or right answers more often than --max-fn.
     """
     import datetime
 
@@ -233,10 +233,10 @@ def propose(
     prompt_column: PromptColumn = None,
     gold_column: GoldColumn = None,
     output: Annotated[
-        Path | None, typer.Option(help="Where the proposal is written, with its reasons.", show_default=False)
+        Path | None, typer.Option(help="The file for the proposal and its reasons.", show_default=False)
     ] = None,
 ) -> None:
-    """Propose options of `math` for a set of golds: how measured ones are rounded. Prints them as JSON."""
+    """Propose options of `math` for a set of golds, such as how measured values are rounded. Prints JSON."""
     from truegold.pipeline.problems import ProblemColumns
     from truegold.pipeline.verify.measured_golds import propose_options
 
@@ -261,12 +261,12 @@ def audit_judge_(
     data: Annotated[
         Path, typer.Option(help="Responses of the policy: a profile's folder, or a file.", show_default=False)
     ],
-    output_dir: Annotated[Path, typer.Option("--output", help="Where audit.json is written.")] = Path("judge_audit"),
+    output_dir: Annotated[Path, typer.Option("--output", help="The folder for audit.json.")] = Path("judge_audit"),
 ) -> None:
-    """Audit a second opinion before a training pays by it (train.reward.second_opinion).
+    """Audit a second opinion before a training uses it as reward (train.reward.second_opinion).
 
-    It is asked about 200 unread responses of the policy with golds that they do not answer, and about hostile ones.
-    Exit code 7 if it accepts one.
+    It is asked about 200 unread responses of the policy next to golds that they do not answer, and about hostile
+    responses. Exit code 7 if it accepts one.
     """
     from truegold.flows.config import read_opinion
     from truegold.pipeline.judge.audit import audit_judge, read_unread, write_audit
@@ -294,7 +294,7 @@ def audit_judge_(
 
 
 class _Verdicts:
-    """Shows how far a measurement is; one that takes long says so, with a hint, in its first seconds."""
+    """Shows the progress of a measurement. After a few seconds it prints the expected time, with a hint if long."""
 
     def __init__(self, terminal: Terminal, label: str, hint: str | None = None) -> None:
         self._terminal, self._label, self._hint = terminal, label, hint
@@ -305,7 +305,7 @@ class _Verdicts:
         if total != self._total:
             self._total, self._so_far = total, 0
             self._terminal.start(self._label, total)
-        # The first verdict came when the process had started.
+        # The first verdict includes the start of the process.
         self._first = self._first or time.monotonic()
         elapsed, left = time.monotonic() - self._first, total - so_far
         if not self._is_told and elapsed > TELL_AFTER_S and total:
@@ -320,7 +320,7 @@ class _Verdicts:
 
 
 def _judge_contract(checked: Sequence[CheckResult]) -> tuple[bool, str]:
-    """Return whether all lines of the contract were checked and hold, and what is printed about them."""
+    """Return whether all lines of the contract were checked and hold, and the line to print."""
     from truegold.verifiers.audit.contract import NO_TIME, find_unchecked
 
     broken = [line.name for line in checked if line.ok is False]
@@ -334,64 +334,68 @@ def _judge_contract(checked: Sequence[CheckResult]) -> tuple[bool, str]:
 
 
 def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Iterator[str]:
-    """Yield a line for each rate above the limit, and for what was not judged at all."""
+    """Yield a line for each rate above the limit, and for each rate without any verdict."""
     if most is None:
         return
     for name, rate in rates.items():
         if rate.share is None:
-            yield f"{option}: {name}: none was judged"
+            yield f"{option}: {name}: nothing was judged"
         elif rate.share > most:
-            yield f"{option}: {name}: {100 * rate.share:.2f} % are more than {100 * most:g} %"
+            yield f"{option}: {name}: {100 * rate.share:.2f} % exceeds {100 * most:g} %"
 
 
 def _read_options(name: str, text: str) -> dict[str, Any]:
-    """Return the verifier's options out of `--args`."""
+    """Return the verifier's options in `--args`."""
     try:
         options = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"--args is not JSON: {error}.", """Such as --args '{"decimals": 2}'.""") from error
     if not isinstance(options, dict):
-        raise ConfigError(f"--args is no JSON object: {text[:40]}.", """Such as --args '{"decimals": 2}'.""")
+        raise ConfigError(f"--args is not a JSON object: {text[:40]}.", """Such as --args '{"decimals": 2}'.""")
     if mistakes := find_option_mistakes(name, options):
         raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
     return options
 
 
 def _first_line(verifier: Verifier) -> str:
-    """Return what a verifier does in a line: the first of its own docstring, else of its module's."""
+    """Return a description of a verifier: the first line of its docstring, or else of its module's."""
     inner = getattr(verifier, "inner", verifier)
     described = inspect.getdoc(inner) or next(iter(_documentation(verifier)), "")
     return described.partition("\n")[0]
 
 
 def _documentation(verifier: Verifier) -> list[str]:
-    """Return a verifier's docstring and that of its module, the more general one first.
+    """Return the docstrings of a verifier and its module, the more general one first.
 
-    A module of truegold is about one verifier; a user's may hold several.
+    A module of truegold is about one verifier, so its docstring comes first. A user's module may hold several.
     """
-    inner = getattr(verifier, "inner", verifier)  # The registry has wrapped an imported verifier.
+    inner = getattr(verifier, "inner", verifier)  # The registry wraps imported verifiers.
     module = inspect.getmodule(getattr(inner, "function", type(inner)))
     texts = [inspect.getdoc(inner), inspect.getdoc(module) if module else None]
     return [text for text in (texts if inner is not verifier else texts[::-1]) if text]
 
 
 def _printable(text: str) -> str:
-    """Return the text without what a terminal would obey or cannot write."""
+    """Return a text without characters that a terminal would obey or cannot print."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def serve_verifier(
     host: Annotated[
-        str, typer.Option(help="The address to listen on; beyond loopback with a token or --allow.")
+        str, typer.Option(help="The address to listen on; beyond loopback it needs a token or --allow.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")] = 0,
     queue: Annotated[
-        int, typer.Option(min=1, help="Responses and programs that may wait; more are refused (429).")
+        int, typer.Option(min=1, help="Responses and programs that may wait; further ones are refused (429).")
     ] = 4096,
     max_mb: Annotated[int, typer.Option(min=1, help="A larger request is refused (413).")] = 16,
-    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
-    request_s: Annotated[float, typer.Option(help="Seconds for a request, with its time in the queue (503).")] = 300.0,
+    deadline_s: Annotated[
+        float, typer.Option(help="Seconds for one verdict, after which it is a timeout.")
+    ] = DEADLINE_S,
+    request_s: Annotated[
+        float, typer.Option(help="Seconds for a request, including its wait in the queue (503).")
+    ] = 300.0,
     token_file: Annotated[
         Path | None, typer.Option(help=f"A file with the token that clients send; else {TOKEN} of the environment.")
     ] = None,
@@ -432,5 +436,5 @@ def serve_verifier(
     check_access(host, settings.token, settings.networks)
     admitted = ["with a token" if token else "without a token", *(f"from {each}" for each in settings.networks)]
     print_line(f"truegold serves verdicts on http://{host}:{port} ({', '.join(admitted)})", errors)
-    # Else a header could name the address that a client says it has.
+    # With proxy headers, a client could pretend to have another address.
     uvicorn.run(make_app(settings), host=host, port=port, log_level="warning", access_log=False, proxy_headers=False)

@@ -44,7 +44,7 @@ def test_the_quick_demo_curates_without_torch_in_under_a_minute(tmp_path: Path) 
 def test_the_whole_demo_names_what_is_missing_before_it_starts(tmp_path: Path) -> None:
     done = demo(tmp_path)
     assert done.returncode == 4
-    assert "torch, vllm, deepspeed, transformers is not installed" in done.stderr
+    assert "needs torch, vllm, deepspeed, transformers" in done.stderr
     assert "truegold demo --quick" in done.stderr
     assert not (tmp_path / "runs").exists()
 
