@@ -108,7 +108,7 @@ class ChildProcess:
         try:
             return json.loads(line)
         except ValueError as error:
-            raise ChildDied(f"answered with something that is not JSON: {line[:80]!r}") from error
+            raise ChildDied(f"answered with a line that is not JSON: {line[:80]!r}") from error
 
     def interrupt(self) -> None:
         """Send SIGKILL to the child, from any thread. A child inside a long C call reacts to no other signal."""

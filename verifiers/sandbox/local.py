@@ -287,7 +287,7 @@ def _compile_once(
     )
     execution = _with_command_end(sandbox(kind).run(Job("native", payload, compile_limits, native=True)))
     if not execution.ok and _NO_ROOM.search(execution.stderr):
-        raise SandboxError(f"the compiler needs more room than its folder has: {argv[0]}")
+        raise SandboxError(f"the compiler needs more space than its folder has: {argv[0]}")
     if not execution.ok:
         return execution, {}
     binaries = _unpack_files(execution.result)

@@ -160,7 +160,7 @@ class Stop:
         """Register a client that `set` ends. Raises SandboxError if `set` was called before."""
         with self._lock:
             if self.is_set:
-                raise SandboxError("the client of this job is gone")
+                raise SandboxError("the client of this job has disconnected")
             self._at_work.add(client)
         try:
             yield
@@ -551,7 +551,7 @@ def _tier_from_environment() -> Tier | None:
     """Return the tier that `TRUEGOLD_SANDBOX` selects, or None. Raises ConfigError for an unknown tier."""
     name = os.environ.get(VARIABLE, "").strip() or "auto"
     if name not in (*Tier, "auto"):
-        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.")
+        raise ConfigError(f"{VARIABLE}={name} is not a tier.", f"It may be {', '.join(Tier)} or auto.")
     return None if name == "auto" else Tier(name)
 
 
@@ -571,7 +571,7 @@ def _open(kind: Kind) -> Sandbox:
             return box
         reasons.append(f"{tier}: {obstacle}")
     raise SetupError(
-        f"this machine gives no sandbox for programs ({'; '.join(reasons)}).",
+        f"this machine allows no sandbox for programs ({'; '.join(reasons)}).",
         "See `truegold doctor`; a container may need `--security-opt seccomp=unconfined`. TRUEGOLD_SANDBOX=weak runs "
         "them with resource limits only: for programs that you trust.",
     )

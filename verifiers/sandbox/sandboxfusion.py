@@ -122,7 +122,8 @@ class SandboxFusion:
             fits = False
         if not fits:
             raise ConfigError(
-                f"{self.url.partition('@')[2] or self.url!r} is not an address of a service.", "http(s)://HOST:PORT is."
+                f"{self.url.partition('@')[2] or self.url!r} is not the address of a service.",
+                "http(s)://HOST:PORT is.",
             )
 
     @property
@@ -190,7 +191,7 @@ class RemoteProgram:
             raise SandboxError(f"{address} takes text for stdin, and this input is not UTF-8") from None
         compiled, ran = self.backend.ask(self.program, self.limits, text, _wall_s(self.limits.cpu_s))
         if compiled is not None and not compiled.ok:
-            raise SandboxError(f"{address}: a program that had compiled did not compile again ({compiled.end})")
+            raise SandboxError(f"{address}: a program that compiled before did not compile again ({compiled.end})")
         if ran is None:
             raise SandboxError(f"{address}: no object run_result in the reply")
         return ran
@@ -212,7 +213,7 @@ def _post(url: str, content: bytes, timeout_s: float) -> dict[str, object]:
                 body += piece
                 if len(body) > MAX_REPLY_BYTES:
                     most = MAX_REPLY_BYTES >> 20
-                    raise Trouble(f"the reply is longer than {most} MiB; bound the output of its programs")
+                    raise Trouble(f"the reply is longer than {most} MiB; limit the output of its programs")
     except httpx.ConnectTimeout as error:
         raise Trouble(f"no connection within {CONNECT_S:.0f} s", repeatable=True) from error
     except httpx.TimeoutException as error:
@@ -238,7 +239,7 @@ def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
     try:
         reply = json.loads(body)
     except (ValueError, RecursionError):
-        raise Trouble(f"the reply is no JSON, it begins {text!r}") from None
+        raise Trouble(f"the reply is not JSON, it begins with {text!r}") from None
     if not isinstance(reply, dict):
         raise Trouble(f"the reply is a JSON {type(reply).__name__}, not an object")
     return reply
@@ -294,7 +295,7 @@ def backend_of(spec: str, local: Local) -> SandboxFusion:
     if plus and kind == "sandboxfusion":
         return SandboxFusion(url, local=local)
     raise ConfigError(
-        f"{spec.partition('://')[0]!r} names no service that runs programs.",
+        f"{spec.partition('://')[0]!r} is not a service that runs programs.",
         "Known is sandboxfusion+http://HOST:PORT (or https).",
     )
 

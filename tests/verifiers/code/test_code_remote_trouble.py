@@ -65,7 +65,7 @@ def test_a_service_that_asks_for_a_pause_gets_it_unless_it_is_too_long(server, t
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Answer(b"<html>\n<title>Sign in</title></html>"), r"no JSON, it begins '<html> <title>Sign in"),
+        (Answer(b"<html>\n<title>Sign in</title></html>"), r"not JSON, it begins with '<html> <title>Sign in"),
         (Answer(b""), r"no JSON"),
         (Answer(b"[" * 100_000), r"no JSON"),
         (Answer([1]), r"a JSON list, not an object"),

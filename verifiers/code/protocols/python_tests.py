@@ -340,7 +340,7 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
                 # This was caused by a value from the program. The program must not get into one process with the tests
                 # by it.
                 judged = _run_in_two_processes(tests, source, run_all)
-                case = failed_case(1.0, error="what it returned cannot be passed on")
+                case = failed_case(1.0, error="its result cannot be passed on")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
     judged = _run_in_two_processes(tests, source, run_all) if needs_one_process(tests.code) is None else None
     return judged or _run_in_one_process(tests, source, run_all)

@@ -136,7 +136,7 @@ def _print_error(error: BaseException) -> None:
         below_execute = error.__traceback__.tb_next if error.__traceback__ else None
         traceback.print_exception(type(error), error, below_execute)
     except BaseException:
-        os.write(2, b"the program failed, and showing how failed as well\n")
+        os.write(2, b"the program failed, and so did printing its traceback\n")
 
 
 def _flush() -> bool:

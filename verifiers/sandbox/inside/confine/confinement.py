@@ -233,7 +233,7 @@ def _enter_shared(options: dict[str, Any]) -> Confinement:
 
 def _check_filter_possible() -> None:
     if sys.platform != "linux":
-        raise NotPossible(f"namespaces, Landlock and seccomp are Linux's, this is {sys.platform}")
+        raise NotPossible(f"namespaces, Landlock and seccomp exist only on Linux, this is {sys.platform}")
     if kernel.AUDIT_ARCH is None:
         raise NotPossible("seccomp: the system calls of this architecture are not known here")
 

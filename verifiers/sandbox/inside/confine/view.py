@@ -197,7 +197,7 @@ def _staging_folder(paths: list[str]) -> str:
         )
         if os.path.isdir(folder) and not os.path.islink(folder) and not clashes:
             return folder
-    raise OSError(f"no folder to build the sandbox's root over: tried {', '.join(_STAGING)}")
+    raise OSError(f"no folder over which to build the sandbox's root: tried {', '.join(_STAGING)}")
 
 
 def _expose(path: str, target: str) -> None:

@@ -175,7 +175,7 @@ class Zygote:
             _close_all(ends)
             self._clean(watched)
         if any(self._unlocked[: len(jobs)]):
-            return {"trouble": "a process could not lock itself in, and ran nothing"}
+            return {"trouble": "a process could not confine itself, and did not run its program"}
         return {"jobs": [job.report for job in watched]}
 
     def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
@@ -188,7 +188,7 @@ class Zygote:
             self._steps[key] = steps, filter_for(self._confinement.tier, native)
         steps, last = self._steps[key]
         if native and not self._confinement.native:
-            raise OSError("as root without the right to change user, programs that start others cannot be held")
+            raise OSError("root may not change its user here, so programs that start others cannot be confined")
         task_limit = self._confinement.task_limit(job["limits"]["threads"], native)
         set_limits(job["limits"], None if native else task_limit, native)
         role, size = self._roles[job["role"]], job["payload_bytes"]

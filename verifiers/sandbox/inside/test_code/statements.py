@@ -206,7 +206,7 @@ class _StatusCheck(ast.NodeTransformer):
             return super().generic_visit(node) if isinstance(node, ast.If) else node
         if isinstance(status.value, ast.Constant) and status.value.value in (0, None):
             return ast.copy_location(ast.Pass(), node)
-        message = ast.Constant("the tests end with the exit status of a failure")
+        message = ast.Constant("the tests exit with the status of a failure")
         failure = ast.Raise(ast.Call(ast.Name("AssertionError", ast.Load()), [message], []))
         return ast.fix_missing_locations(ast.copy_location(ast.If(status.value, [failure], []), node))
 

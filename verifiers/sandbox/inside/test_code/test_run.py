@@ -265,7 +265,7 @@ class _ReportingResult(unittest.TestResult):
         elif self._succeeded and self._trouble is None:
             self._report.add_success(name, self._plan.line_of(_method_of(test)))
         else:
-            self._report.add_failure(name, test.shortDescription() or name, self._trouble or "it broke off")
+            self._report.add_failure(name, test.shortDescription() or name, self._trouble or "it ended early")
 
     def addSuccess(self, test: Value) -> None:
         self._succeeded = True

@@ -154,7 +154,7 @@ class Operators:
             elif marked:
                 self._marked.add(answer._truegold_handle)
         elif marked:
-            raise TypeError("an object that a call returned makes no data of what it is compared with")
+            raise TypeError("an object that a call returned may not compute data from the value it is compared with")
         return answer
 
     def _compare_data(self, name: str, left: Value, right: Value) -> Value:

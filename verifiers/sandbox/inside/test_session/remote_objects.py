@@ -246,7 +246,7 @@ def _refuse_lies(remote: Value, name: str) -> None:
     else:
         is_tested = operators.names_class(kind)
     if not is_tested:
-        raise AttributeError(f"an object of the solution whose class the tests do not name is not asked {name!r}")
+        raise AttributeError(f"an object of the solution whose class the tests do not name may not answer {name!r}")
 
 
 @functools.cache

@@ -109,7 +109,7 @@ class RemoteValues:
     def function(self, index: Json) -> Callable[..., Value]:
         """Return the function that was sent under this number. Raises `Undecodable`."""
         if type(index) is not int or not 0 <= index < len(self._functions):
-            raise Undecodable("it calls a function that it was not given")
+            raise Undecodable("it calls a function that it did not receive")
         return self._functions[index]
 
     def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json, cause: Json) -> BaseException:
@@ -268,7 +268,7 @@ class _Decoder(Decoder):
     @property
     def asked(self) -> str:
         if self._asked is None:
-            raise Undecodable("it names what nobody asked for")
+            raise Undecodable("it names an object without being asked for one")
         return self._asked
 
     def numpy_module(self) -> Value:
@@ -316,7 +316,7 @@ def _own_object(function: Callable[..., Value]) -> Value:
 
 def _local_as_asked(asked: str, module: Json, name: Json) -> Value:
     if name != asked:
-        raise Undecodable("it names another thing than was asked for")
+        raise Undecodable("it names another object than the one asked for")
     return shared_objects.local_object(module, asked)
 
 
@@ -335,4 +335,4 @@ def _checked_text(value: Json) -> str:
 
 def _check(holds: bool) -> None:
     if not holds:
-        raise Undecodable("a description that makes no sense")
+        raise Undecodable("an invalid description")

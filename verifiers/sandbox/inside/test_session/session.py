@@ -109,7 +109,7 @@ class Session(SolutionWatch):
         if kind == "not loaded":
             raise NotLoaded([str(part)[:500] for part in rest[:2]])
         if kind != "loaded":
-            self._break_off(Undecodable("it does not say whether it is loaded"))
+            self._break_off(Undecodable("it does not report whether the program is loaded"))
 
     def look_up_entry(self, expression: str) -> Value:
         """Return the object of an entry point: `Solution().twoSum`. Raises `NoSuchName`."""
@@ -181,7 +181,7 @@ class Session(SolutionWatch):
         """Return the built-in data in an object whose class is derived from a built-in type."""
         data = self._ask(["data", handle])
         if isinstance(data, RemoteObject):
-            self._break_off(Undecodable("it has no data for an object of a built-in type"))
+            self._break_off(Undecodable("it sends no data for an object derived from a built-in type"))
         return data
 
     def refuse_isolation(self, reason: str) -> NoReturn:
@@ -205,10 +205,10 @@ class Session(SolutionWatch):
             return encode()
         except CannotIsolate as error:
             if error.maybe_from_solution:
-                self._break_off(Undecodable(f"what it returned cannot be passed on: {error}"))
+                self._break_off(Undecodable(f"its result cannot be passed on: {error}"))
             self.refuse_isolation(str(error))
         except ResultTooLarge as error:
-            self._break_off(Undecodable(f"what is passed on is too large to travel: {error}"))
+            self._break_off(Undecodable(f"a value is too large to be passed on: {error}"))
 
     def _ask(
         self,
@@ -259,7 +259,7 @@ class Session(SolutionWatch):
             _, after, *reply = reply
             printed, changed = after["printed"], after["changes"]
             if list(map(type, printed)) != [str, str]:
-                raise Undecodable("it does not say what it printed")
+                raise Undecodable("the printed text is missing")
             if self._surroundings.captures:
                 sys.stdout.write(printed[0])
                 sys.stderr.write(printed[1])
@@ -267,13 +267,13 @@ class Session(SolutionWatch):
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)
         if not reply:
-            self._break_off(Undecodable("it changes something and does not answer"))
+            self._break_off(Undecodable("it sends changes without an answer"))
         return reply
 
     def _restore_arguments(self, data: Json, objects: list[Value]) -> None:
         parts = self._values.decode(data, known=objects)
         if type(parts) is not list or len(parts) != len(objects):
-            raise Undecodable("not the contents of the arguments")
+            raise Undecodable("these are not the contents of the arguments")
         for value, contents in zip(objects, parts, strict=True):
             restore(value, contents, self.codecs)
 
@@ -294,7 +294,7 @@ class Session(SolutionWatch):
                 self._break_off(error)
             finally:
                 if not finished:
-                    self.broken_reason = self.broken_reason or "the test code broke off in the middle of a call"
+                    self.broken_reason = self.broken_reason or "the test code ended in the middle of a call"
             return reply
 
     def _answer_callback(self, index: int, args: Json, names: list[str]) -> list[Value]:

@@ -178,7 +178,7 @@ def restore(value: Value, parts: Value, fields_of: Mapping[str, Sequence[str]]) 
     """Replace the contents of an object by `parts`. Raises `Undecodable` or TypeError if it cannot contain them."""
     form = _form_of(value)
     if type(parts) is not (str if form is not None and form.is_text else list):
-        raise Undecodable("these are no contents of an argument")
+        raise Undecodable("these are not the contents of an argument")
     if form is not None and form.fill is not None:
         value.clear() if hasattr(value, "clear") else value.__delitem__(slice(None))
         form.fill(value, parts)
@@ -234,7 +234,7 @@ class _SharedContainers:
             raise Undecodable("changes are a list")
         for index, data in changed:
             if type(index) is not int or not 0 <= index < len(self.objects):
-                raise Undecodable("it changes what it has not lent")
+                raise Undecodable("it changes a container that it has not lent")
             restore(self.objects[index], self._decode(data, self.objects), {})
             self._last_texts[index] = b""
 
@@ -273,7 +273,7 @@ class Borrower(_SharedContainers):
         """Return a value with the test code's own objects for lent containers. Raises `Undecodable`."""
         for shell in self._decode(shells, ()):
             if type(shell) not in MUTABLE or len(self.objects) >= MAX_LENT:
-                raise Undecodable("what it lends is not a container")
+                raise Undecodable("it lends an object that is not a container")
             self.add(shell)
         self.take(changed)
         return self._decode(data, self.objects)

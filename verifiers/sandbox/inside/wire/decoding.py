@@ -178,7 +178,7 @@ class Decoder:
     def _decode_form(self, data: dict[str, Json], depth: int, form: TypeForm) -> Value:
         parts = data["v"]
         if form.is_text is not (type(parts) is str):
-            raise Undecodable(f"{form.kind.__name__} is not made of {type(parts).__name__}")
+            raise Undecodable(f"{form.kind.__name__} cannot be made of {type(parts).__name__}")
         made: Value = None
         if form.fill is not None:
             count = 1 if form.head else 0
@@ -230,12 +230,12 @@ class Decoder:
 
 def _bound_depth(depth: int) -> None:
     if depth > MAX_NESTED:
-        raise Undecodable(f"more than {MAX_NESTED} containers within each other")
+        raise Undecodable(f"containers nested more than {MAX_NESTED} levels deep")
 
 
 def _checked_index(index: Json, objects: Sequence[Value]) -> int:
     if type(index) is not int or not 0 <= index < len(objects):
-        raise Undecodable("it refers to an object that is not there")
+        raise Undecodable("it refers to a missing object")
     return index
 
 

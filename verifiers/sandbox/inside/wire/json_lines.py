@@ -42,7 +42,7 @@ _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
 def _no_form(value: object) -> NoReturn:
-    raise TypeError(f"{type(value).__name__} has no form in JSON: it has to be encoded first")
+    raise TypeError(f"{type(value).__name__} is not JSON: encode it first")
 
 
 def _few_digits(digits: str) -> int:
@@ -161,7 +161,7 @@ class PartnerLine:
             size += len(part)
             self._received += len(part)
             if size > MAX_LINE or self._received > MAX_RECEIVED:
-                raise Undecodable("it sends more than can be")
+                raise Undecodable("it sends too much")
             parts.append(part)
             end = part.find(b"\n")
             if end == len(part) - 1:
