@@ -46,6 +46,7 @@ YAML = (".yaml", ".yml")
 INIT = "`truegold init DATA` writes a configuration for a data file."
 NO_SETTINGS = "A configuration is a text in YAML; data are JSON Lines, Parquet or CSV, with a name that says so."
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""Control characters, which show that a file is not text."""
 
 
 class RunConfig(CurationConfig):

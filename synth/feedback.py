@@ -24,6 +24,7 @@ SHOWN_CHARS = 300
 
 
 Phrases = Mapping[str, Mapping[str, str]]
+"""Phrases of one language, by section and name."""
 PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
 """Phrases by language: the `sentences`, the `details` of a failing test, and the `kinds` of answers."""
 

@@ -32,6 +32,7 @@ MOST_GUESSED = 20
 CHANCE_LEVEL = 0.05
 """The probability below which right attempts are not put down to guessing."""
 _WHOLE = re.compile(r"\$?([-+]?\d{1,3})(?:\.0+)?\$?")
+"""A small whole number: `12`, `$-3$`, `5.0`."""
 MAX_SUSPICION = 0.9
 """Rows whose label is wrong with a higher probability are skipped: a positive would be wrong as well."""
 

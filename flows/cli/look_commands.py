@@ -38,6 +38,7 @@ KINDS = {
     SUPERSEDED: "stages of earlier settings",
     UNFINISHED: "unfinished work; the same command continues it",
 }
+"""Descriptions of folders in a run that are not stages."""
 KILO = 1000
 
 YES_NO = {True: "yes", False: "no", None: "-"}

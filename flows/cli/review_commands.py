@@ -44,6 +44,7 @@ MIN_TOKEN = 16
 """The shortest token that may be set. Shorter ones can be guessed."""
 PORT = 8620
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Addresses that only this machine can reach."""
 GUIDELINES = "guidelines.md"
 """The file in the folder of decisions that is shown next to the rows."""
 

@@ -36,6 +36,7 @@ MAX_DENIAL_CHARS = 160
 MAX_TOUCHING_CHARS = 2
 """Up to this many characters around a box, such as `$.`, hold no word that could deny it."""
 _UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
+r"""Signs before a box that deny it: `x \neq`."""
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
 CLOSING_MARKS = "$*)]\\"
 """Marks that may close the formula or the emphasis around a box."""
@@ -58,8 +59,10 @@ _OPENING = re.compile(
     r"\\(?:boxed|fbox|framebox)\s{0,3}"
     r"(?:(\{)|([-+]?\d[\d,]{0,40}(?:\.\d{1,40})?|(?<=\s)[A-Za-z](?![A-Za-z])))"
 )
+"""The opening of a box: with a brace, or with one number or letter."""
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _WHOLLY_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,3}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+"""A box around the whole content of another box."""
 _MARKUP = re.compile(
     r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
     r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
@@ -72,9 +75,12 @@ _CONNECTIVES = {
     **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
     **dict.fromkeys(["and", "et", "und", "и", "和", "及", "与"], "and"),
 }
+"""The kind of connection (`,`, `or`, `and`) for each sign or word between two boxes."""
 _GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
+"""A word or a sign between two boxes."""
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
 _CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
+"""Words between two boxes by which the second follows from the first: `so`."""
 
 
 class Boxed(NamedTuple):

@@ -64,6 +64,7 @@ _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
 """A marked option."""
 _MARKED = re.compile(rf"{_X}(.)")
+"""The letter of a marked option."""
 _LETTER = re.compile(
     r"(?<![A-Za-z0-9)])[(\[【]\s?(?:option\s|choice\s)?([A-Z])\s?[)\]】]"
     r"|(?<![A-Za-zÀ-ɏЀ-ӿ0-9_'’\\=+^<>|.-])(?<![=+]\s)(?<![A-Za-z0-9)][(\[])(?:([B-HJ-Z])|(A)(?!\s[a-zà-ÿ])|(A)(?=\s(?:"
@@ -83,6 +84,7 @@ _SMALL = re.compile(
 _SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
 """A small letter next to Japanese text."""
 HAN = re.compile(r"[一-鿿]{2}")
+"""Two Chinese characters."""
 _KANA = re.compile(r"[ぁ-ヶ]")
 _OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
 _CLAUSE_END = re.compile(
@@ -182,7 +184,9 @@ _SEVERAL_ORDINALS = re.compile(
 )
 """Two places joined by `or` or `and`."""
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
+"""Number words for places of options."""
 _ITEM = r"[(\[]?(?<![A-Za-z0-9])(?:[A-J]|[a-j](?=\W))(?![A-Za-z0-9'’])[)\]]?(?:选?项)?"
+"""An item of a list of letters."""
 _LIST = re.compile(
     rf"(?:\b(?:both|options?|choices?|statements?)\s)*{_ITEM}(?:\s?(?:(?:[,;、&+]|(?:,\s?)?\b(?:and|und|et|y)\b|[和及与과와と])\s?|(?=\()){_ITEM})+(?:\s(?:only|alone)\b)?(?P<plural>\s(?:are|were)\b(?:\s(?:both|all)\b)?)?"
     r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",

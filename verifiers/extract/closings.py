@@ -38,14 +38,18 @@ MAX_TAIL_CHARS = 4_000
 MAX_CHEER_WORDS = 6
 """Words of a sentence that cheers, such as `Happy solving!`."""
 MAX_ORNAMENTS = 80
+"""Symbols at the end of a text that are cut off."""
 
 _SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！？](?=[^\n。！？])|\n")
 _MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
+r"""A mark of the end of a proof in LaTeX: `\blacksquare`."""
 _RULE = re.compile(r"[-*_=~#>`\s.!…]*")
+"""A line without words: `---`."""
 _CODE = re.compile(r"```(?!(?:text|plaintext|math|latex|tex|markdown|md|answer)?[ \t]*\n)")
 """The opening fence of a program. The fence that ends a program is not cut off."""
 _QED = re.compile(r"\W{0,3}Q\.?\s?E\.?\s?[DF]\.?\W{0,3}")
 _SIGN_OFF = re.compile(r"[*_]{0,3}(?:[^\W\d_]+\s?){1,3},[*_]{0,3}")
+"""A greeting before a signature: `Best regards,`"""
 _NAME = re.compile(r"[-—–*_\s]{0,4}(?:[^\W\d_]+\.?\s?){1,3}[*_]{0,3}")
 _PERSON = re.compile(ANY_OF["persons"], re.IGNORECASE)
 _COURTESY = re.compile(ANY_OF["courtesies"], re.IGNORECASE)
@@ -53,6 +57,7 @@ _GREETING = re.compile(rf"\W*(?:{ANY_OF['greetings']})", re.IGNORECASE)
 _CONFIRMATION = re.compile(ANY_OF["confirmations"], re.IGNORECASE)
 _OBJECTION = re.compile(ANY_OF["objections"], re.IGNORECASE)
 _IF_UNCLEAR = re.compile(r"\b(?:let me know|feel free|hesitate|if (?:you|any(?:thing)?|something))\b", re.IGNORECASE)
+"""Polite offers, which may contain words that otherwise deny an answer: `if anything is wrong`."""
 _NUMBER_WORD = re.compile(PYTHON_RUN, re.IGNORECASE)
 _NO_ORNAMENT = ((0x2460, 0x24FF), (0x3200, 0x33FF), (0x1F100, 0x1F1FF))
 """Ranges of symbols that are letters, digits or units, and no ornaments: Ⓒ, ㎏, 🅱."""

@@ -65,10 +65,15 @@ MAX_BARE_WORDS = 1
 MAX_TRIED = 8
 """Announcements that are read, counted from the end. Stops hundreds of announcements without an answer."""
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
+"""An announcement that replaces a box before it: `Answer:` or `####` at the beginning of a line."""
 _JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
+"""A sign of several values in one answer."""
 _PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("[[", "]]"), ("<<", ">>"))
+"""Quotes and brackets that may enclose an answer."""
 _WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
+"""First characters of an answer that is enclosed or begins with an arrow."""
 _NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
+"""Characters that may not be inside such an enclosure."""
 MAX_HASHES = 16
 """Occurrences of `####` that are examined, counted from the end. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
@@ -83,7 +88,9 @@ _LIST_NUMBER = re.compile(r"(?:\d{1,2}[.):]\s|[^\W\d_]+ \d{1,2}(?:\W|$))")
 """The beginning of a numbered heading: `2. Area`, `Step 2`."""
 _FIGURES = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
 MAX_VALUE_WORDS = 3
+"""Words of an answer after `####` that is not on the last line."""
 MAX_TAIL_CHARS = 4_000
+"""Characters below such an answer that are searched for another value."""
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 _JSON_MARKS = ('":', "':", '" :')
 """A quick test: each JSON object contains one of these marks."""
@@ -92,13 +99,16 @@ _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
     rf"(?:answer|ans|result|solution|output|response|final|{ANY_OF['answer_words']})"
 )
+"""Names of an answer: `final_answer`, `result`, `respuesta`."""
 _IS_ANSWER = re.compile(rf"[*_\s]*(?:{_NAMED}|(?:grand )?total|sum|最?终?答案|合计|总计)[*_:：\s]*", re.IGNORECASE)
 """A name that marks the answer, as a tag or as the head of a table's row or column: `answer`, `Total`."""
 _RULER = re.compile(r"\|?[\s:|-]*")
+"""The line between the head and the rows of a table."""
 MAX_TAG_CHARS = 40
 _PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(\S.{0,80})")
 """The line of one part of an answer: `(a) 900`, `**1.** 900`."""
 _PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
+"""Possible numberings of the parts of an answer."""
 MAX_PART_LINES_CHARS = 1_000
 """Characters at the end of a text that are searched for numbered parts."""
 

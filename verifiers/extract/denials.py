@@ -64,6 +64,7 @@ def _folded(alternatives: str, behind: str = "") -> re.Pattern[str]:
 
 
 _NEGATED = rf"(?:{_ANY_OF['negations']})(?:[\s*_]{{1,3}}(?:{_ANY_OF['light_words']}|(?!only)[a-z]{{2,15}}ly)\b){{0,7}}"
+"""A negation with the light words after it: `is not equal to`."""
 _DENIED_BEFORE = _folded(rf"{_NEGATED}|{_ANY_OF['denied_before']}", behind=rf"{_MARKUP}$")
 _NEGATED_BEFORE = _folded(_NEGATED, behind=rf"{_MARKUP}$")
 _ASIDE_BEFORE = re.compile(r",[^,.;\d]{1,30},\s*$")
@@ -98,6 +99,7 @@ for _cues, _, _frame in (frame.partition(" :: ") for frame in PATTERNS["frames"]
 _FRAME_WORD = re.compile(r"[^\W\d_]+")
 _ANY = frozenset("*")
 _VALUE_MARK = "§"
+"""Stands for the value in the patterns of `_FRAMES`."""
 _FRAME_MARKUP, _CLOSING_MARKUP = re.compile(r"[$\\(*_{]{1,6}$"), re.compile(r"^[$\\)*_}]{1,6}")
 _AFFIRMING = _any_of("affirming")
 _BOUND = _any_of("bound", behind=rf"{_MARKUP}$", start=_WORD_START)
@@ -114,6 +116,7 @@ _SUBCLAUSE = re.compile(r"\b(?:and|because|since)\b")
 _RELATIVE = re.compile(
     r"\b(?:who|which|that|whose|whom|if|when|where|die|der|das|que|qui|che|które|który|котор\w+)\b", re.IGNORECASE
 )
+"""Words that begin a relative clause or a condition."""
 _PRONOUN_SUBJECT = re.compile(
     r"\W*(?:(?:and|so|now|clearly|however|actually|please|here|also) )?"
     r"(?:I|we|one|you|it|this|that|there|they|he|she|do|does|did|is|are|was|has|have|had|can|ca|could|should|would|will"
@@ -126,11 +129,13 @@ _NO_MORE = re.compile(
     r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
 )
 _SUPPOSING = r"if|whether|unless|lest|granted|as though|given that|(?<=^)provided"
+"""Words that begin a supposition."""
 _HYPOTHESIS = re.compile(rf"\b(?:{_SUPPOSING})\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE)
 """A condition that is still open at the end of a clause: `if the answer is`."""
 _FINITE = re.compile(
     rf"{SPEECH['copulas']}|[<>≤≥≠]|\b(?:get|gets|gives|yields|has|have|holds|follows)\b", re.IGNORECASE
 )
+"""A verb or a relation, by which a clause is complete."""
 _SUBJECT = re.compile(r"\b(?:the|it|we|you|he|she|they|I|this|there|its|his|her|their|our|my)\b", re.IGNORECASE)
 _AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?)\b.*\bunless\W*$", re.IGNORECASE)
 """Words before a condition that affirm the value: `only if`, `impossible unless`."""
@@ -165,8 +170,10 @@ _TURNED_DOWN = re.compile(
 )
 """The beginning of a value that is turned down: `15 | rather than 14`, `5 | , not 7`."""
 _FRACTION = r"\\[dt]?(?:frac|sqrt|binom)\{[^{}]{0,40}\}(?:\{[^{}]{0,40}\})?"
+"""A fraction, root or binomial in LaTeX."""
 _FIGURES = re.compile(rf"{_FRACTION}|(?<![\d.,])[-−]?\d[\d.,/]{{0,40}}")
 _ITEM_BREAK = re.compile(r"[,;]\s(?:(?:and|but|only|so|while)\s)*")
+"""The break between the items of a sentence: `4 fails, | 5 works`."""
 _DENIES_ITEM = re.compile(rf"(?:{_ANY_OF['negations']}|\bfail(?:s|ed)?\b)", re.IGNORECASE)
 WORDS_BEFORE = re.compile(r"(?:[a-z]{1,20} ){1,6}(?=[-−$\d])")
 """Words at the beginning of a value that are not its unit: `cell 5` of `stored in cell 5`."""
@@ -180,6 +187,7 @@ _ANSWER = re.compile(r"\b(?:answer|solution)\b", re.IGNORECASE)
 _IN_OTHER_PROBLEM = re.compile(rf"\W*(?:{_ANY_OF['other_problems']})", re.IGNORECASE)
 _CONDITION = _any_of("conditions", start=_WORD_START)
 _DEPENDS = re.compile(r"\bdepend(?:s|ing) on\b|取决于|\bhängt\b.*\bab\b", re.IGNORECASE)
+"""A statement that the answer depends on something."""
 _CASES = re.compile(
     rf"[,;，；]|\bthen\b|\b(?:and|or|but|while|whereas|und|et|y|e|и)\s"
     rf"(?=(?:{_ANY_OF['conditions']}|it\b|the answer|[$\\(]{{0,3}}-?\d))",
@@ -206,6 +214,7 @@ _MAIN_VALUE = re.compile(
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 """A question mark after a value, and the words after it, which may confirm the value."""
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
+"""Words after a question by which it confirms its value."""
 _NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
 """Words before a letter that call it only near the answer: `close to B`."""
 _STRUCK = _any_of("struck")

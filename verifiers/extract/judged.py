@@ -56,6 +56,7 @@ _PREDICATE = re.compile(
 )
 """A verdict as the predicate of an option: `C is wrong`."""
 _NO_CLAUSE = r"(?:(?!\b(?:if|when|that|who|where|because|since|reason|why)\b)[^,;:.?!\n]){0,80}?"
+"""Words of a question up to `not`, without a subordinate clause."""
 _ASKS_WRONG = re.compile(
     rf"\b(?i:which|what)\b{_NO_CLAUSE}\b(?:(?i:not|cannot|incorrect|incorrectly|false|wrong|untrue|inaccurate|least)\b|\w+n['’]t\b)"
     r"|\b(?i:select|choose|identify|pick|find|mark)\s(?i:the|an?)\s(?:\w+\s)?(?i:incorrect|false|wrong|untrue|inaccurate)\b"

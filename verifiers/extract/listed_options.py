@@ -27,6 +27,7 @@ MAX_LABELS = 400
 """Labels of a prompt that are examined. Stops a prompt that consists of labels."""
 
 _FONT = r"(?:\\(?:textbf|textrm|textup|text|mathrm|mathbf|bf|rm)\s{0,2}\{?\s{0,2})"
+"""A LaTeX command that sets a label in another font."""
 _PATTERNS = (
     # The labels are (A)   \textbf{(A)}   (\mathrm{A})   \mathrm{\textbf{(A)} \ }.
     re.compile(
@@ -38,9 +39,12 @@ _PATTERNS = (
     # The labels are (a)   a)   each on a line of its own, where parts of a question stand as well.
     re.compile(r"^\s{0,8}\(?([a-j])[.)](?=\s)", re.MULTILINE),
 )
+"""Patterns of labels, the clearest first."""
 _DRAWING = re.compile(r"\[asy\].*?\[/asy\]", re.DOTALL)
+"""A drawing in the language Asymptote."""
 _GAP = r"\s|\\[ ,;:!]|~|\\(?:qquad|quad|indent|newline|hfill|hspace\{[^{}]{0,20}\})(?![A-Za-z])|\\\\"
 _EDGES = re.compile(rf"\A(?:{_GAP}|\$\$|[,;，；](?=\s))+|(?:{_GAP}|[,;，；])+\Z")
+"""Layout and separators at the ends of an option."""
 
 MAX_LISTED_CHARS = 4_000
 """Characters at the end of a prompt that are searched for a list without letters."""

@@ -32,9 +32,11 @@ Value: TypeAlias = "str | list[Value] | dict[str, Value] | bool | None"
 """A value of an object: numbers stay texts, and None is `null`."""
 
 _FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
+"""An object in a Markdown fence."""
 _OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
 """The beginning of an object: a brace and its first field."""
 _START = re.compile(rf"(?:^|(?<=[\s`\[,])){_OBJECT.pattern}")
+"""An object within a text."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'"
     r"|(?P<bare>[^\s{}\[\],:\"'][^{}\[\],:\"'\n]{0,200}))",
@@ -42,7 +44,9 @@ _TOKEN = re.compile(
 )
 """A brace, bracket, comma or colon; a quoted string; or bare words."""
 _ESCAPE = re.compile(r"\\(?:([\\\"'/])|(n)(?![a-z]))")
+"""An escaped quote, slash or backslash, or a line break; other backslashes are LaTeX."""
 _FIELD = re.compile(rf"\{{?{_OBJECT.pattern[2:]}")
+"""The first field of an object, with or without the brace before it."""
 _LAYOUT = re.compile(
     r"\\(?:begin|end)\{(?:aligned|array|gathered|cases|matrix|split)\}(?:\{[lcr|]{1,9}\})?|\\\\(?=\s|$)|&"
 )

@@ -36,6 +36,7 @@ MAX_PROBLEMS = 64
 """Problems that a response is cut into at most. Stops a response with a million lines `Question:`."""
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
+"""The opening and closing tag of each kind of thinking."""
 _THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
 """A quick test: each thinking tag contains one of these marks."""
 SPECIAL_END = ANY_OF["special_ends"]
@@ -51,13 +52,16 @@ _NEXT_PROBLEM = re.compile(
     r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
     r"))"
 )
+"""The beginning of another problem or of another speaker's turn: `Question:`, `<|im_end|>`."""
 _CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
               "Human", "问", "题目")  # fmt: skip
 """A quick test: each match of `_NEXT_PROBLEM` contains one of these marks."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
 _HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
+"""A heading of another problem."""
 _NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
+"""The number of a later problem: `2.`"""
 _ANSWER_MARKS = ("\\boxed", "nswer", "####")
 _IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
 _SELF_TALK = re.compile(ANY_OF["self_talk"])
@@ -70,13 +74,16 @@ MIN_POSED_WORDS = 5
 """A question with fewer words belongs to the solution."""
 
 EMPHASIS = "*_` \t"
+"""Marks of emphasis and blanks, which are stripped from answers."""
 
 _ANSWER_LINE = "\nAnswer: "
 """The mark that replaces all bracketed words for answer."""
 _OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
 _EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
+"""Words for answer in Chinese, Japanese and Korean."""
 _WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
 _LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
+"""The sign or verb between a word for answer and the answer."""
 _BOLD = r"[*_]{0,3}"
 _WITH_VALUE = re.compile(
     rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
@@ -85,7 +92,9 @@ _WITH_VALUE = re.compile(
 )
 """A mark that holds the value: 【答案：36】."""
 _CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]|\[/[ ]?{_WORD}\]", re.IGNORECASE)
+"""The closing mark of an answer: `</答案>`."""
 _SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
+"""The heading of a section that is not an answer: 【解析】."""
 _PREDICATE = re.compile(
     r"(?:^|(?<=\n)|(?<=[.!] )|(?<=[。！]))"
     r"(?:(?:따라서|그러므로|그래서|결국|즉|아니|よって|したがって|だから|つまり|いや)[,、]?\s?)?"
@@ -96,11 +105,13 @@ _PREDICATE = re.compile(
 MAX_PREDICATE_TAIL = 4_000
 """Characters at the end of a response that are searched for such a sentence."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
+"""A quick test: each East Asian mark contains one of these."""
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
 """A quick test: each English announcement in brackets contains one of these marks."""
 _NAMED_LETTER = re.compile(r"\b(choice|option|answer)_([A-Z])(?![A-Za-z0-9_])", re.IGNORECASE)
 """An option written with an underscore: `Choice_A`."""
 _LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
+"""A box whose backslash was lost: `boxed{`."""
 
 
 def final_part(response: str) -> str:
@@ -167,6 +178,7 @@ def _mark(opening: str, word: str) -> str:
 
 
 _LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
+"""A bracketed word for answer at the beginning of a line."""
 _EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
 """East Asian words for answer may stand in brackets within a line. English `[answer]` counts only at its beginning."""
 

@@ -52,16 +52,19 @@ _ASKED = re.compile(rf"(?:^|[.!?:：]\s*|\n\s*)({_AUXILIARIES})\s([^?\n]{{3,400}
 """A question that asks for yes or no: its auxiliary and the words after it."""
 _ASKING = re.compile(rf"\W*(?:{_AUXILIARIES})\b", re.IGNORECASE)
 _DENIED_VERB = re.compile(rf"\b({_AUXILIARIES})(?:\snot\b|n['’]t\b)", re.IGNORECASE)
+"""An auxiliary with a negation: `is not`."""
 _LEAD = re.compile(r"(?:(?:so|thus|hence|therefore|overall|in conclusion|consequently)\b[,\s]*)?", re.IGNORECASE)
 _BECAUSE = re.compile(r",?\s(?:because|since|according to|based on|given)\b|,\s(?:as|which)\b", re.IGNORECASE)
 _SECOND_THOUGHT = re.compile(
     r"\b(?:but|however|wait|actually|although|though|if|suppose|assume|imagine|maybe|perhaps|unclear|not sure)\b",
     re.IGNORECASE,
 )
+"""Words by which a response is not a plain answer: `but`, `maybe`."""
 _IDLE = frozenset(("the", "a", "an", "this", "that", "is", "are", "does", "do", "there"))
 """Words that are not compared with the question."""
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈))", re.IGNORECASE | re.DOTALL)
+"""The beginning of a sentence that explains the value before it."""
 _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1,300}[.!?*]{0,3}$")
 _QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'t)?")

@@ -59,9 +59,11 @@ CURRENCY = rf"(?:(?:(?<![A-Za-z])(?:{PREFIXED}))?\\?[{LONE_SIGNS}￥][ ]?|(?<![A
 _TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?{CURRENCY}{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
 """A number or a term of numbers: `-5`, `3/4`, `$12`, `2:3`."""
 _BRACKET = r"[(\[{][^()\[\]{}\n]{0,30}\d[^()\[\]{}\n]{0,60}[)\]}]"
+"""A bracket with numbers: `(1, 2)`."""
 _RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈]|\\(?:neq?|[gl]eq?|[gl]t)(?![a-z]))[ ]?(?:{_TERM}|{_BRACKET})"
 """A relation of a letter and a number: `x > 5`, `x ∈ [1, 2]`."""
 _LATEX = r"[^\s，。,]{0,40}\\(?:[A-Za-z]{2,20})[^\s，。]{0,200}"
+"""A term with a LaTeX command outside of dollars."""
 _COPULA = ANY_OF["copulas"]
 _TOKEN = re.compile(
     rf"(?P<bold>\*\*[^*\n]{{1,200}}\*\*)|(?P<copula>{_COPULA})|(?P<formula>{FORMULA})"
@@ -104,6 +106,7 @@ _FORMULA = re.compile(FORMULA)
 _WORD = re.compile(r"[^\W\d_一-鿿぀-ヿ가-힯]{3,}")
 _CJK_WORDS = re.compile(r"[一-鿿぀-ヿ가-힯]{4}")
 _PROSE = re.compile(ANY_OF["prose_words"], re.IGNORECASE)
+"""Words that occur only in sentences."""
 _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 
 _CUES = frozenset(PATTERNS["cue_words"])

@@ -88,6 +88,7 @@ _DENIED_AT_ONCE = ("not ", "n't", "不")
 MAX_RETRACTION_CHARS = 400
 """Characters after an announcement that are searched for a retraction."""
 _STRONG, _WEAK = stated_values.ANY_OF["retracted"], stated_values.ANY_OF["doubted"]
+"""Words that take an answer back in any case, and words that do so only before another value."""
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -99,6 +100,7 @@ _WITHDRAWN = re.compile(
 )
 """Words right after an answer that withdraw it."""
 _EITHER_IN_JAPANESE = re.compile(r"(?<=\d)か(?=\d)")
+"""The Japanese `or` between two numbers: 5か6."""
 _WORDS_AROUND = re.compile(r"[^\W\d_]{2,}\s[^\W\d_]+|[一-鿿]")
 _ENDING = " \t\r\n$.。\\)]}*_!"
 """Marks that may stand between an answer and the end of a response."""
@@ -130,6 +132,7 @@ _DOUBTED = re.compile(
 )
 """A doubt with the other value after it: `? Hmm, or 16`."""
 _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
+"""A value at the beginning of a text."""
 MAX_SCANNED_LINES = 200
 """Lines that are searched, counted from the end. Stops a response of a million lines `Answer:`."""
 MAX_ANNOUNCED_CHARS = 20_000
@@ -162,6 +165,7 @@ _FOREIGN = re.compile(
 _FIRST_WORD = re.compile(r"^\W*[^\s,;(（，。]*")
 _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
 _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
+"""Headings above an answer."""
 _EMPHASIS = "*_` \t"
 _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
 """Remainders of a line after an announcement whose answer is on the next line."""
@@ -173,8 +177,11 @@ MAX_TAIL_CHARS = 4_000
 MAX_DISPLAY_LINES = 12
 """Lines of a displayed formula."""
 _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
+"""Lines of code and of tables."""
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
+"""The end of a sentence that is cut off: `and`, `=`."""
 _PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF['plans']})", re.IGNORECASE)
+"""The beginning of a sentence that announces a next step: `next, we compute`."""
 _CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
 """A sentence with a clause that concludes: `x = -3 fails, hence | x = 8`."""
 _WE_GET = re.compile(

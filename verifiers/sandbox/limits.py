@@ -38,6 +38,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "output_mb": (1e-6, 1_024.0),  # The output is held in memory while it is compared.
     "threads": (1, 4_096),
 }
+"""The lowest and the highest value of each limit."""
 _WHOLE = ("memory_mb", "threads")
 
 

@@ -70,6 +70,7 @@ JOBS_PER_CORE = 4
 """Zygotes for each core, so that other jobs can run while some wait."""
 
 _FAILURES = (ChildDied, DeadlinePassed, OSError, ValueError)
+"""Errors by which the process of a zygote fails."""
 _FILES_PER_JOB = 5
 """Descriptors of a job: payload, stdin, stdout, stderr, result."""
 
@@ -89,6 +90,7 @@ from {_PACKAGE}.confine.zygote import main
 from {_PACKAGE}.roles import roles_of
 main(json.loads(sys.argv[2]), roles_of)
 """
+"""The program of a zygote: loads the folder `inside` as a package and starts it."""
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",

@@ -38,6 +38,7 @@ from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
 
 Stages = tuple[Execution | None, Execution | None]
+"""The runs of the compiler and of the program."""
 Field = TypeVar("Field", dict[str, object], str, int)
 _KIND_NAMES: Mapping[type, str] = {dict: "object", str: "text", int: "whole number"}
 
@@ -60,6 +61,7 @@ CAPTURED_BYTES = 2**20
 """Bytes of an output that the service keeps."""
 
 WALL_FACTOR, WALL_EXTRA_S = 3.0, 2.0
+"""The wall time of a program: a multiple of its CPU limit, and seconds more."""
 
 CHECK_S = 0.1
 """Seconds that a program runs when it is only meant to be compiled."""

@@ -66,8 +66,8 @@ def test_a_service_that_asks_for_a_pause_gets_it_unless_it_is_too_long(server, t
     ("answer", "message"),
     [
         (Answer(b"<html>\n<title>Sign in</title></html>"), r"not JSON, it begins with '<html> <title>Sign in"),
-        (Answer(b""), r"no JSON"),
-        (Answer(b"[" * 100_000), r"no JSON"),
+        (Answer(b""), r"not JSON"),
+        (Answer(b"[" * 100_000), r"not JSON"),
         (Answer([1]), r"a JSON list, not an object"),
         (Answer({"status": 3}), r"no text status in the reply"),
         (Answer({"status": "Success"}), r"no object run_result in the reply"),

@@ -97,17 +97,22 @@ _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
+"""Kinds of tokens between items: commas, wide gaps and ends of rows."""
 _SCRIPTS = frozenset("^_")
 _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_[\d/]{1,5})?|[np]")
 """A chemical element, or the symbol of an atomic state: `P_{3/2}`."""
 _DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
+"""Kinds of tokens that occur only in formulas."""
 _WORDED = frozenset({"word", "money"})
+"""Kinds of tokens that are words."""
 _CONNECTIVES = frozenset({"and", "or"})
 _IDLE_RELATIONS = frozenset({"~", "=", "sim", "cong"})
+"""Relations before an item that say nothing: `= 5`."""
 _GIVING = frozenset({"=", "~", "sim", "cong"})
 """Relations between a label and its value."""
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
+r"""Commands before an item that say nothing: `\therefore`."""
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
 """A gold with remains of a response around it: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
@@ -141,6 +146,7 @@ class Unread(NamedTuple):
 
 
 MixedNumbers: TypeAlias = Literal["sum", "product"]
+"""The meaning of `3 1/2`: 3 + 1/2, or 3 times 1/2."""
 
 
 @remembered(CACHED_READINGS)

@@ -15,6 +15,7 @@ MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
+"""Returns the tree of tokens that are one expression."""
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:

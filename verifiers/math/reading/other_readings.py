@@ -66,24 +66,34 @@ from truegold.verifiers.math.tree import (
 )
 
 _STEM = re.compile(r"[_'].*")
+"""The index or prime of a letter."""
 _SIGNED = frozenset(
     {"x", "y", "z", "t", "s", "u", "q", "Q", "n", "theta", "phi", "psi", "chi", "alpha", "beta", "delta"}
 )
 """Letters that usually stand for coordinates, times, charges or angles, which may be negative."""
 _POINTS = re.compile(rf"([A-Z][_\d']{{0,4}})([A-Z][_\d']{{0,4}}){VECTOR_MARK}")
+r"""A vector between two points: `\vec{AB}`."""
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
+"""A number with a decimal comma: `1,5`, `12 345,6`."""
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
+"""A number in scientific notation: `2e+3`."""
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
+"""A decimal whose digits in brackets repeat: `0.1(6)`."""
 _AXIS = "([xyzrnts]|theta|phi|rho)"
 _UNIT_VECTOR = re.compile(rf"e[{HAT}{VECTOR_MARK}]?_{_AXIS}|{_AXIS}{HAT}")
+"""A unit vector: e_x or a letter with a hat."""
 _MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A-Za-z])")
+"""A command that marks a letter as a vector."""
 _OF_AXES = {"x": "i", "y": "j", "z": "k"}
+"""The usual unit vector of each axis."""
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
 """A power of ten without the caret, lost when it was copied: `1.6 x 10-19`."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
 _DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}
+"""The dots over a letter for its first and second derivative by time."""
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
+"""A harmonic number: `H_n`, `H_{10}`."""
 _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
 """A blank between a number and a letter: `5 T` may be 5 tesla, `5T` is usually a product."""
 _USUAL_UNIT = re.compile(r"(?<![A-Za-z\\])(?:[mgshLlNJWVA]|[A-Za-z]{2,3})(?:\^?\W?\d\W?)?$|/")
@@ -94,6 +104,7 @@ _MAY_HOLD_UNIT = re.compile(
 )
 """A quick test: each text with a unit matches. It finds a letter that may be a unit, two letters, or a command."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
+"""A comma that may group digits: `1,234`."""
 
 
 def other_readings(

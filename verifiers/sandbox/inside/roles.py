@@ -285,6 +285,7 @@ def _read(name: str) -> bytes:
 
 
 Role = Callable[[bytes], None]
+"""Handles a payload in a forked process."""
 
 _OWN_ROLES: Mapping[str, Role] = {"main": run_main, "script": run_script, "native": run_native, "calls": run_calls}
 """Roles that need no further modules."""

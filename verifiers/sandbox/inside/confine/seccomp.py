@@ -37,11 +37,14 @@ _EVICTIONS = (20, 21)
 same reason `posix_fadvise` does nothing, and `mincore` and reading with flags (RWF_NOWAIT) are denied."""
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+"""Results of a filter (linux/seccomp.h)."""
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+"""Operations of classic BPF (linux/bpf_common.h)."""
 _FARTHEST = 255
 """Instructions that a conditional jump can skip."""
 
 _NUMBER_AT, _ARCH_AT = 0, 4
+"""Positions of the call number and the architecture in the filter's input."""
 _X32_BIT = 0x40000000
 _SECCOMP_SET_MODE_FILTER = 1
 

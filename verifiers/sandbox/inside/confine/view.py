@@ -29,6 +29,7 @@ from . import kernel
 BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
+"""Paths of the box and its parent folder, and of the second box, in the new root."""
 STDIN_FILE = ".stdin"
 """The file in the box that holds the input of a program that opens its stdin by a path."""
 
@@ -39,6 +40,7 @@ BOX_ENTRIES = 1000
 """Files and folders in a box. Stops millions of empty files, which take kernel memory but no space."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+"""Folders of the system's programs and libraries."""
 _SETTINGS = tuple(
     f"/etc/{name}" for name in "ld.so.cache ld.so.conf ld.so.conf.d alternatives localtime ssl/openssl.cnf".split()
 )
@@ -47,6 +49,7 @@ _MADE_UP = {
     "/etc/group": "solution:x:1000:\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
+"""Files of settings with made-up content."""
 MADE_UP_PATHS = tuple(_MADE_UP)
 
 _STAGING = ("/mnt", "/media", "/srv", "/run", "/var/tmp", "/tmp", "/opt", "/home", "/var", "/sys")

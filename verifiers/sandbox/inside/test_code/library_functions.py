@@ -39,6 +39,7 @@ SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
 
 _NUMPY_NAMES = [name for name, module in LIBRARY_OF.items() if module.startswith("numpy")]
 _VARIABLES = (ast.Name, ast.Attribute)
+"""Nodes that may hold an object."""
 _BUILTINS = frozenset(dir(builtins))
 _RUNNING = frozenset({"eval", "exec", "__import__"})
 """Builtins by which test code may use names of the solution that its source does not show."""

@@ -50,6 +50,7 @@ _SUBTRACTIONS = ("sub", "isub")
 _UNLIKELY = "a word that no object has been given"
 """A value to which only objects that equal everything are equal."""
 _COMPARISON = opmap["COMPARE_OP"]
+"""The bytecode instruction of a comparison."""
 
 
 class _Asking(Protocol):

@@ -319,6 +319,7 @@ _SPECIAL_METHODS: dict[str, Callable[..., Value]] = {
     "__contains__": _contains,
     "__exit__": _exit,
 }
+"""Special methods of proxies, by name."""
 
 
 def make_remote_class(

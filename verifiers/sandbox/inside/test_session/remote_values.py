@@ -56,6 +56,7 @@ _CALLBACK_TYPES = (
     *(FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len))),
     *(operator.itemgetter, operator.attrgetter, operator.methodcaller),
 )
+"""Types of functions that are sent as numbers."""
 
 
 class RemoteValues:

@@ -48,6 +48,7 @@ _getcwd, _chdir = os.getcwd, os.chdir
 """The functions of `os` before tests replace them."""
 
 _MISSING = object()
+"""Stands for an attribute that does not exist."""
 
 
 class StandIn:

@@ -35,8 +35,10 @@ MAX_DIGITS = 4300
 
 _NUMBERS = {int, float}
 _FLAT = {*_NUMBERS, bool, type(None), str}
+"""Types of JSON values without parts."""
 _JSON = {*_FLAT, list, dict}
 _DATA = {*_JSON, tuple}
+"""Types of JSON values, and tuples."""
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 """A text or a bracket."""
 

@@ -205,6 +205,7 @@ def _make_records(numpy: Value, part: _Part, kinds: Json, shape: Json, is_by_att
 
 
 _RECORD_DTYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|<U\d{1,6}|\|S\d{1,6}")
+"""The dtypes of fields in records that can be encoded."""
 
 
 def _sparse(value: Value, part: _Part) -> Json:
@@ -304,5 +305,6 @@ _KINDS: Mapping[Json, tuple[str, Callable[[Value, _Part], Json], Callable[..., V
 """Maps the name of a class to its module, to the function that encodes its values, and to the one that decodes them."""
 
 _ROOTS = frozenset(module.partition(".")[0] for module, _, _ in _KINDS.values()) - {"numpy"}
+"""Packages whose values are recognised by the module of their class."""
 _OF_ARRAYS = frozenset({"numpy", "pandas", "scipy.sparse", "torch"})
 """Modules whose values are decoded only if numpy is used."""
