@@ -128,8 +128,9 @@ class HardRow:
     def is_beyond_chance(self, attempt: Attempt) -> bool:
         """Return whether an answer that can be guessed was right more often than guessing explains.
 
-        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. If each
-        attempt were right at the row's pass rate, the probability of so many right ones has to be below CHANCE_LEVEL.
+        Other answers always count. An answer that can be guessed needs two right attempts on the bare prompt. And
+        suppose that each attempt were right at the row's pass rate: at least that number of right attempts must then
+        have a probability of at most CHANCE_LEVEL.
         """
         if not self.is_guessable:
             return True

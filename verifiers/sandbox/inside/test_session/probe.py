@@ -7,7 +7,7 @@
     def test_on(path): assert add(1, 2) == 3       "failed", "the fixture path is not there"
     def test_one(): assert add(1, 0) == 1          (nothing)
 
-Each name of the solution stands for an object that ends the test as soon as it is used. Whatever happens before that
+Each name of the solution stands for an object that ends the test as soon as it is used. What happens before that
 does not depend on the program.
 """
 
