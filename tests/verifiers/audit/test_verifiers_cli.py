@@ -52,7 +52,7 @@ def test_check_ends_with_6_and_the_findings_where_it_is_broken(tmp_path: Path) -
         (["check", "mat"], 2, "Did you mean 'math'?"),
         (["show", "nope.py:x"], 2, "there is no file"),
         (["check", "math", "--args", "{"], 2, "--args is not JSON"),
-        (["check", "math", "--args", "[1]"], 2, "no JSON object"),
+        (["check", "math", "--args", "[1]"], 2, "not a JSON object"),
         (["audit", "math", "--data", "none.jsonl"], 3, "does not exist"),
         (
             ["audit", "math", "--data", "rows.jsonl", "--gold-column", "answer"],
