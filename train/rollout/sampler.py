@@ -25,7 +25,7 @@ from truegold.verifiers import GuardError, SetupError
 MARGIN_S = 5.0
 """Seconds that a sampler may take to see that it is to end."""
 LONGEST_SILENCE_S = 1800.0
-"""A sampler with work that sends nothing for so many seconds hangs: it sends a sign of life each minute."""
+"""A sampler with work that sends nothing for this many seconds hangs: it sends a sign of life each minute."""
 GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
 
 
