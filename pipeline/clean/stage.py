@@ -65,7 +65,7 @@ _Fault = tuple[str, dict[str, Any]]
 
 @stage_function(version=5, tunable=("workers",), aims=("workers",))
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Clean every row in chunks, and drop rows without a usable prompt or gold."""
+    """Clean every row, part by part, and drop rows without a usable prompt or gold."""
     # The language model takes 80 MB, and only the workers need it.
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
@@ -97,7 +97,7 @@ def describe_cuts(edits: pl.LazyFrame, rows: int) -> list[str]:
 
 
 def clean_part(part: Part, config: CleanConfig, shared: None, progress: Progress) -> StageReport:
-    """Clean the rows of one chunk."""
+    """Clean the rows of one part of the table."""
     cleaner = Cleaner(config)
     rows_in = 0
     with Ledger(part.output, "clean") as ledger, TableWriter(part.output(ROWS_FILE), ROW_SCHEMA) as rows:

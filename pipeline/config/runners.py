@@ -1,4 +1,4 @@
-"""Settings of the machines that process chunks of tables. Results do not depend on them."""
+"""Settings of the machines that process parts of tables. Results do not depend on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from truegold.pipeline.config.base import StageConfig
 
 
 class RayConfig(StageConfig):
-    """A Ray cluster, which processes each chunk as a task on any node.
+    """A Ray cluster, which processes each part of a table as a task on any node.
 
     Every node needs the same truegold, and the run's folder, the working directory and code files under the same paths.
     """
@@ -24,21 +24,21 @@ class RayConfig(StageConfig):
 
 
 class SlurmConfig(StageConfig):
-    """A Slurm cluster, which processes chunks in a job array.
+    """A Slurm cluster, which processes parts of tables in a job array.
 
     Every node needs the run's folder, the working directory and the Python environment under the same paths.
     """
 
     tasks: int = Field(default=64, ge=1, le=1_000)
-    """The largest number of tasks in an array; the chunks are divided among them."""
+    """The largest number of tasks in an array; the parts of tables are divided among them."""
     options: tuple[str, ...] = ()
     """More options for sbatch, such as `--partition=cpu`, `--mem=4G` or `--cpus-per-task=4`."""
     submissions: int = Field(default=3, ge=1)
-    """The number of times that unfinished chunks are submitted before the run stops."""
+    """The number of times that unfinished parts are submitted before the run stops."""
 
 
 class RunnerConfig(StageConfig):
-    """The machines that process chunks of tables."""
+    """The machines that process parts of tables."""
 
     runner: Literal["local", "ray", "slurm", "wait"] = "local"
     """`local`: processes of this machine; `ray`: a Ray cluster; `slurm`: job arrays; `wait`: calls of `truegold part`,

@@ -599,12 +599,12 @@ class SelectConfig(StageConfig):
 
 
 class PartsConfig(StageConfig):
-    """The division of tables into chunks, which are processed in parallel. Results do not depend on it, and finished
+    """The division of tables into parts, which are processed in parallel. Results do not depend on it, and finished
     stages
     remain valid if it changes."""
 
     rows: int = Field(default=5_000, ge=1)
-    """The number of rows in a chunk. A table with fewer is one file."""
+    """The number of rows in a part. A table with fewer is one file."""
 
 
 class CurationConfig(StageConfig):
@@ -631,7 +631,7 @@ class CurationConfig(StageConfig):
     folder
     `decisions` of the run is used as well, unless another folder is named."""
     parts: PartsConfig = PartsConfig()
-    """The division of tables into chunks."""
+    """The division of tables into parts."""
     max_rejected: float | None = Field(default=None, ge=0, le=1)
     """The largest share of records that may be rejected; above it the run ends with an error. By default one accepted
     record is enough."""

@@ -63,7 +63,7 @@ def decontaminate(
 
 
 def drop_part(part: Part, config: DecontaminateConfig, starts: Sequence[int], progress: Progress) -> StageReport:
-    """Write the kept and the dropped rows of a chunk; `starts` has the number of rows before each chunk."""
+    """Write the kept and the dropped rows of one part; `starts` has the number of rows before each part."""
     first, last = starts[part.index] + 1, starts[part.index + 1]
     part_matches = pl.scan_parquet(part.out_dir / MATCHES_FILE).filter(pl.col("row").is_between(first, last)).collect()
     by_row = part_matches.rows_by_key("row", named=True, include_key=True)
