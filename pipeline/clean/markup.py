@@ -3,18 +3,16 @@ r"""Repairs HTML and damaged LaTeX in a text, where only one reading makes sense
     "AB&nbsp;&lt; 5"                             "AB\u00a0< 5"
     "the following:<br/>① (x-1)<sup>2</sup>"     "the following:\n① (x-1)^{2}"
     "<tr><td>a</td><td>1</td></tr>"              "| a | 1 |\n"
-        "if a<b and c>d"                             unchanged: not a tag
-        "<img src=...>"                              unchanged: the rule `missing_figure` reads it
-        <form feed>rac{1}{2}, <tab>imes              \frac{1}{2}, \times      escapes were read as control characters
-        \\frac{1}{2} \\cdot x                        \frac{1}{2} \cdot x      backslashes were escaped twice
-        $\frac{r}{s}=frac{BC}{AD}$                   ... =\frac{BC}{AD}$      a backslash was lost
-        such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as backslash and
-        n
-        What is $x$? $                               What is $x$?             the last dollar sign opens nothing
+    "if a<b and c>d"                             unchanged: not a tag
+    "<img src=...>"                              unchanged: the rule `missing_figure` reads it
+    <form feed>rac{1}{2}, <tab>imes              \frac{1}{2}, \times      escapes were read as control characters
+    \\frac{1}{2} \\cdot x                        \frac{1}{2} \cdot x      backslashes were escaped twice
+    $\frac{r}{s}=frac{BC}{AD}$                   ... =\frac{BC}{AD}$      a backslash was lost
+    such that:\n(A) 5\n(B) 7                     line breaks              line breaks were written as `\n`
+    What is $x$? $                               What is $x$?             the last dollar sign opens nothing
 
 A tag of one letter counts only together with its closing tag, since `a<b>c` may be an inequality. Row ends (`\\`), `\(`
-and
-`\)` stay, like everything with more than one reading. Every function takes time linear in the text.
+and `\)` stay, like everything with more than one reading. Every function takes time linear in the text.
 """
 
 from __future__ import annotations

@@ -77,8 +77,7 @@ class StageConfig(BaseModel):
 
     moved: ClassVar[Mapping[str, str]] = {}
     """Maps old settings of this section to their new spelling. A new spelling is relative to the section; with a
-    leading
-    slash, it is relative to the whole configuration."""
+    leading slash, it is relative to the whole configuration."""
     in_list: ClassVar[bool] = False
     """True for a section that is an element of a list."""
 
@@ -136,8 +135,7 @@ class LaunchConfig(StageConfig):
     """The number of processes on this machine."""
     hostfile: str | None = None
     """DeepSpeed's list of machines (`worker-1 slots=8`). If given, its launcher starts the ranks over ssh. Every
-    machine
-    needs the run's folder and the same installation, under the same paths."""
+    machine needs the run's folder and the same installation, under the same paths."""
     gpu_gb: float | None = Field(default=None, gt=0)
     """The memory of each GPU in GB, for the memory plan; needed if the GPUs are not this machine's."""
 

@@ -64,18 +64,15 @@ class VllmEngineConfig(StageConfig):
     """Run without CUDA graphs: vLLM starts sooner and decodes more slowly. By default only on CPUs."""
     sleep: bool | None = None
     """Take turns with the trainer on a shared GPU. vLLM drops weights and cache while the trainer updates; the
-    optimizer's
-    states wait in host memory while vLLM samples. By default on, if both share a GPU."""
+    optimizer's states wait in host memory while vLLM samples. By default on, if both share a GPU."""
     tensor_parallel_size: int = Field(default=1, ge=1)
     """The number of GPUs that the model is spread over."""
     data_parallel_size: int = Field(default=1, ge=1)
     """The number of engines in parallel, each with its own GPUs, started through Ray. In training it needs
-    `asynchronous`;
-    otherwise each rank has one engine next to the trainer."""
+    `asynchronous`; otherwise each rank has one engine next to the trainer."""
     ray_address: str | None = None
     """The address of the Ray cluster for the engines; `auto` for the cluster of this machine. By default only this
-    machine
-    is used."""
+    machine is used."""
     weights_dir: str | None = None
     """A folder that this process and all nodes of `ray_address` share. Training passes new weights through it."""
 
@@ -113,14 +110,12 @@ class ServerEngineConfig(StageConfig):
     """The time limit of one request."""
     late_seconds: float | None = Field(default=None, gt=0)
     """Seconds after which a request is also sent to a second server. By default three times the time in which the
-    fastest
-    server answers almost all requests."""
+    fastest server answers almost all requests."""
     retries: int = Field(default=3, ge=0)
     """The number of retries of a failed request."""
     resume_tokens: int | None = Field(default=None, ge=1)
     """Stream replies, and continue an interrupted completion of at least this many tokens on another server. Shorter
-    ones
-    are sampled anew. Not available in training."""
+    ones are sampled anew. Not available in training."""
     outage_seconds: float = Field(default=60, ge=0)
     """Seconds that a run waits for a server to return if none is available."""
     weights_dir: str | None = None

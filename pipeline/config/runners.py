@@ -17,8 +17,7 @@ class RayConfig(StageConfig):
 
     address: str | None = None
     """The cluster's address, such as `head:6379`. By default RAY_ADDRESS, or the cluster that this machine belongs to,
-    or a
-    new one for the run."""
+    or a new one for the run."""
     memory_gb: float | None = Field(default=None, gt=0)
     """The memory in GB that Ray reserves for each task; by default it counts only CPUs."""
 
@@ -42,8 +41,7 @@ class RunnerConfig(StageConfig):
 
     runner: Literal["local", "ray", "slurm", "wait"] = "local"
     """`local`: processes of this machine; `ray`: a Ray cluster; `slurm`: job arrays; `wait`: calls of `truegold part`,
-    by
-    hand or by another scheduler."""
+    by hand or by another scheduler."""
     ray: RayConfig = RayConfig()
     """The cluster of `ray`."""
     slurm: SlurmConfig = SlurmConfig()

@@ -76,8 +76,7 @@ class CleanConfig(StageConfig):
     """Rows with a longer gold are dropped."""
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = ()
     """ISO 639-1 codes such as `en` and `zh`. Rows with prompts in other languages are dropped; by default all are kept.
-    A
-    prompt with too few words is always kept."""
+    A prompt with too few words is always kept."""
     skip: tuple[EditName, ...] = ()
     """Edits that are not made, by reason: `multiple_choice`, `html_tags`, ..."""
     boilerplate: tuple[str, ...] = _boilerplate("start")
@@ -128,8 +127,7 @@ class AskedModelConfig(StageConfig):
     """The model's name in the evidence, such as `Qwen3-8B`."""
     model: str | None = None
     """The folder of the checkpoint, or of the tokenizer if the model is served. Not needed for engines of the type
-    `chat`
-    or `scripted`."""
+    `chat` or `scripted`."""
     engine: AskedEngineConfig = VllmEngineConfig()
     chat: ChatConfig = ChatConfig()
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
@@ -190,8 +188,7 @@ class AuditedOpinionConfig(OpinionConfig):
 
     audit: str
     """The audit.json of `truegold verifiers audit-judge`. It must be about this opinion and the current verifiers, and
-    no
-    wrong response may have been called right in it."""
+    no wrong response may have been called right in it."""
 
 
 class VerifyGoldConfig(VerdictConfig):
@@ -255,8 +252,7 @@ class Fault(StrEnum):
 
 class WellPosedConfig(AskedModelConfig):
     """A language model that judges whether each problem can be answered. A row takes one prompt, and a second one if
-    the
-    model finds a fault."""
+    the model finds a fault."""
 
     moved: ClassVar[Mapping[str, str]] = {"steps": "kinds"}
 
@@ -277,8 +273,7 @@ class FlagConfig(StageConfig):
 
     detectors: tuple[str, ...] = ("default",)
     """The detectors to run, by name or import string: `["default", "proof", "checks.py:shouting"]`. `all` stands for
-    every
-    built-in detector, `default` for those with enough precision on corpora that they were not written for."""
+    every built-in detector, `default` for those with enough precision on corpora that they were not written for."""
     advise_only: tuple[str, ...] = ()
     """Reasons that are only reported and hold no row back for review."""
     model: WellPosedConfig | None = None
@@ -348,9 +343,8 @@ class ProfileConfig(VerdictConfig):
     """The largest number of completions per problem."""
     first_samples: int | None = Field(default=4, ge=1, le=MOST_TOKENS)
     """The number of completions that every problem gets. It gets more only if they could change the selection, or if
-    the
-    first ones agree on another answer than its gold. If null, each problem gets all `samples`; held-out problems always
-    do."""
+    the first ones agree on another answer than its gold. If null, each problem gets all `samples`; held-out problems
+    always do."""
     group_size: int = Field(default=8, ge=2)
     """The number of samples in a training group; by default `train.group_size`."""
     rows_to_select: int | None = Field(default=None, ge=1)
@@ -363,8 +357,7 @@ class ProfileConfig(VerdictConfig):
     """The largest share of selected rows without a right sample; by default `select.zero_share`."""
     budget_tokens: int | None = Field(default=None, ge=1)
     """The budget of sampled tokens. After it, running samples are finished and no new one starts. Rows without a sample
-    are
-    dropped as `not_sampled`."""
+    are dropped as `not_sampled`."""
     temperature: float = Field(default=1.0, ge=0)
     """The sampling temperature; use that of training."""
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -380,18 +373,15 @@ class ProfileConfig(VerdictConfig):
     """Store the log-probability of each token in samples.parquet. truegold does not use them."""
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
     """A problem without a right sample is flagged `suspect_gold` if at least this share of its samples agrees on
-    another
-    answer. The flag is for review and drops no row."""
+    another answer. The flag is for review and drops no row."""
     unread: Literal["wrong", "left_out"] = "wrong"
     """How completions count whose answer cannot be read: as `wrong`, like in training, or `left_out` of pass rates.
-    Reports
-    show them as `unread` in both cases."""
+    Reports show them as `unread` in both cases."""
     workers: int = Field(default=1, ge=0)
     """The number of processes that verify; 0 means one per core. More than one helps only with slow verifiers."""
     judge: JudgeConfig | None = None
     """A language model for samples that the verifier could not judge. It should be served, since two models in one
-    process
-    need the memory of both."""
+    process need the memory of both."""
     second_opinion: OpinionConfig | None = None
     """A second verifier or a model for samples with unread answers. Verdicts do not change."""
 
@@ -465,8 +455,7 @@ class EvalSetConfig(StageConfig):
 
 class DecontaminateConfig(StageConfig):
     """The comparison with evaluation sets. Matching training rows are dropped. Held-out rows are kept, since they are
-    not
-    trained on."""
+    not trained on."""
 
     against: tuple[EvalSetConfig, ...] = Field(min_length=1)
     """The evaluation sets."""
@@ -531,8 +520,7 @@ class SelectConfig(StageConfig):
     """The least expected share of teaching groups in the whole selection. A selection below it raises an error."""
     may_be_empty: bool = False
     """Accept a selection that is empty or teaches little. A run with a section `synth` sets it, since synthesis may
-    make
-    rows trainable that hardly ever pass."""
+    make rows trainable that hardly ever pass."""
     min_pass_rate: float = Field(default=0.0, ge=0, le=1)
     """The lowest expected pass rate of a selected row."""
     max_pass_rate: float = Field(default=1.0, ge=0, le=1)
@@ -541,8 +529,7 @@ class SelectConfig(StageConfig):
     """The least number of right samples of a selected row; set 1 to train on right samples."""
     zero_share: float = Field(default=0.1, ge=0, le=1)
     """The largest share of selected rows without a right sample; the best of them are taken. Wrong labels and broken
-    texts
-    are more frequent among them."""
+    texts are more frequent among them."""
     target: TargetName | tuple[TargetBand, ...] | None = None
     """The histogram of expected pass rates: a name, or bands. By default `balanced`, as far as there are rows, if
     `max_rows` requires a choice; otherwise all rows."""
@@ -600,8 +587,7 @@ class SelectConfig(StageConfig):
 
 class PartsConfig(StageConfig):
     """The division of tables into parts, which are processed in parallel. Results do not depend on it, and finished
-    stages
-    remain valid if it changes."""
+    stages remain valid if it changes."""
 
     rows: int = Field(default=5_000, ge=1)
     """The number of rows in a part. A table with fewer is one file."""
@@ -628,8 +614,7 @@ class CurationConfig(StageConfig):
     """The application of reviewers' decisions."""
     decisions: tuple[str, ...] = ()
     """The reviewers' decisions: a folder (JSON Lines, one file for each reviewer), a file, or a list of them. The
-    folder
-    `decisions` of the run is used as well, unless another folder is named."""
+    folder `decisions` of the run is used as well, unless another folder is named."""
     parts: PartsConfig = PartsConfig()
     """The division of tables into parts."""
     max_rejected: float | None = Field(default=None, ge=0, le=1)

@@ -5,19 +5,17 @@
 
 `compare_rows` takes the outcome of the first half (exact copies) and returns an outcome for all rows. Dropped rows get
 their relation and evidence. Code rows are skipped, since they often differ only in a few words of long boilerplate, and
-in their tests. Choice questions with common options, such as "(A) True, True (B) False, False ...",
-are skipped too.
+in their tests. Choice questions with common options, such as "(A) True, True (B)
+False, False ...", are skipped too.
 
 If a run has several sources, those listed earlier in the configuration are better:
 
-        maths.parquet:3   "What is 6*7?"  gold 42   kept      flag conflicting_labels, for advice
-        scraped.jsonl:9   "What is 6*7?"  gold 48   dropped   drop conflict_with_better_source
+    maths.parquet:3   "What is 6*7?"  gold 42   kept      flag conflicting_labels, for advice
+    scraped.jsonl:9   "What is 6*7?"  gold 48   dropped   drop conflict_with_better_source
 
-    The row of the better source is kept (`near.row_quality`), even if copies have different golds (`overrule`). A
-    training
-    row that contradicts a held-out row is dropped as `leaked_heldout`. Contradictory copies within one source are held
-    for
-    review. Rewordings with different golds are mostly different problems, so both are kept.
+The row of the better source is kept (`near.row_quality`), even if copies have different golds (`overrule`). A training
+row that contradicts a held-out row is dropped as `leaked_heldout`. Contradictory copies within one source are held for
+review. Rewordings with different golds are mostly different problems, so both are kept.
 """
 
 from __future__ import annotations
@@ -96,8 +94,7 @@ class DedupOutcome:
     @property
     def kept_translations(self) -> list[Translation]:
         """The translations among the kept rows. A dropped row is replaced by its kept row, unless that is another
-        instance
-        of its template."""
+        instance of its template."""
         kept: list[Translation] = []
         for pair in self.translations:
             row, other = sorted((int(self.winner[pair.row]), int(self.winner[pair.other])))

@@ -4,9 +4,9 @@ It writes four files:
 
     raw.jsonl       {"question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does
                      Tom have now?", "solution": "12+9=21-5=16 \\boxed{16}", "answer": "16", "planted": null}
-        heldout.jsonl   the same columns, all clean; its calculations occur in neither of the other two files
+    heldout.jsonl   the same columns, all clean; its calculations occur in neither of the other two files
     sft.jsonl       {"prompt": "Tom has 12 apples. ...", "completion": "12+9=21-5=16 \\boxed{16}"}
-        planted.json    the number of planted rows of each kind in raw.jsonl
+    planted.json    the number of planted rows of each kind in raw.jsonl
 
 `planted` names the defect of a row. Detectors never read it; the report scores them by it. A copy always comes after
 the row that it repeats. The last tenth of sft.jsonl is contaminated: half of its final values are wrong by 1 to 3. A
