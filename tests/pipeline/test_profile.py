@@ -259,7 +259,7 @@ def test_a_profile_by_a_verifier_that_cannot_tell_right_from_wrong_is_refused(
 def test_a_profile_by_a_verifier_that_pays_wrong_answers_is_warned_of(tmp_path: Path) -> None:
     notes = Notes()
     report = profile_by(tmp_path, "loose", notes)
-    assert [line for line in notes.lines if "fails its audit: it pays 100% of the right answers and 100%" in line]
+    assert [line for line in notes.lines if "fails its audit: it accepts 100% of the right answers and 100%" in line]
     (youden,) = report.facts["audits"].values()
     assert youden == 0.0
 
