@@ -53,8 +53,8 @@ def audit_own_verifiers(rows: Path, progress: Progress) -> dict[str, float | Non
             )
         if youden is not None and youden.low < NEAR_ZERO_J:
             progress.note(
-                f"the verifier {name} fails its audit: it accepts {_share(1 - (report.false_negatives.share or 0.0))} of "
-                f"the right answers and {_share(report.false_positives.share)} of the wrong ones that are made of "
+                f"the verifier {name} fails its audit: it accepts {_share(1 - (report.false_negatives.share or 0.0))} "
+                f"of the right answers and {_share(report.false_positives.share)} of the wrong ones that are made of "
                 f"{report.audited} golds; truegold verifiers audit {name} --data DATA shows them"
             )
         if report.gamed.share is not None and report.gamed.share > MOST_GAMED:
