@@ -240,7 +240,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(arguments, code, line, tru
 
 def test_a_gold_that_no_answer_could_match_is_said_at_once_and_held(truegold, project):
     told = truegold("decide", PROBLEM_ID, "fix=see the picture", "--reviewer", "ann")[1]
-    assert "could pay no answer for this gold" in told
+    assert "accepts no answer for this gold" in told
     truegold("curate", "run.yaml", "--engine", "local")
     assert ledger(project / "runs" / "small")[PROBLEM_ID][0] == "fix_unpayable"
 
