@@ -69,8 +69,7 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
     # The language model takes 80 MB, and only the workers need it.
     if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
-            f"clean.languages: {', '.join(unknown)} cannot be recognised.",
-            "Give ISO 639-1 codes, such as en, zh, de.",
+            f"clean.languages: unknown: {', '.join(unknown)}.", "Give ISO 639-1 codes, such as en, zh, de."
         )
     work = PartWork(f"{__name__}:clean_part", config)
     report = sum_reports(run_parts(work, split_inputs(inputs, out_dir), progress, "cleaning"))

@@ -17,9 +17,7 @@ MOST_TOKENS = 2**31 - 1
 def _check_variable(name: str) -> str:
     """Return the name of an environment variable. An invalid name may be the key itself, so errors never show it."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
-        raise PydanticCustomError(
-            SECRET, "must be the name of an environment variable; put the key itself into that variable"
-        )
+        raise PydanticCustomError(SECRET, "must be an environment variable's name; the key itself belongs in it")
     return name
 
 

@@ -63,7 +63,7 @@ _NO_ANSWER = re.compile(
     r"|无$|没有答案|无法(?:确定|回答|求)|不能确定|不确定).*",
     re.IGNORECASE,
 )
-"""An answer that is none: `cannot be determined`."""
+"""A reply in place of an answer: `cannot be determined`."""
 _ABSENT = re.compile(
     r"\W*(?:none|no|nothing|n/?a|null|false|ok|not (?:found|present|applicable)|无|没有|否)?\W*$", re.IGNORECASE
 )
