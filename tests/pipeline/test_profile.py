@@ -246,7 +246,7 @@ def profile_by(folder: Path, name: str, notes: Progress | None = None) -> StageR
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("swapped", "prefers wrong answers"), ("nothing", "none of 10 golds is right")]
+    ("name", "why"), [("swapped", "prefers wrong answers"), ("nothing", "accepts none of 10 golds")]
 )
 def test_a_profile_by_a_verifier_that_cannot_tell_right_from_wrong_is_refused(
     tmp_path: Path, name: str, why: str
