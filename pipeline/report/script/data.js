@@ -67,6 +67,12 @@
     return { decision: "keep" };
   };
 
-  /** Whether a row can be decided about: not if it was rejected as a record, or left before the last rules. */
-  truegold.isReviewable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+  /** Whether a row can be decided about. A rejected record has no id; `seen` is null if a copy is decided instead. */
+  truegold.isDecidable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+
+  /** Whether a stage before review dropped the row. It is not in the queue; keep or fix brings it back. */
+  truegold.isDropped = (row) => row.outcome === "dropped" && truegold.index.dropping_stages.includes(row.stage);
+
+  /** Whether the row waits for review or passed it. */
+  truegold.isReviewable = (row) => truegold.isDecidable(row) && !truegold.isDropped(row);
 })();
