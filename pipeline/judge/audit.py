@@ -1,4 +1,4 @@
-"""Audits a second opinion before it may raise scores in training: with 200 unread responses and 100 hostile ones.
+"""Audits a second opinion before it may raise scores in training: with at least 200 unread and 100 hostile responses.
 
     truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
         judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
