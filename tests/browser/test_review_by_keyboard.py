@@ -209,7 +209,7 @@ def test_all_rows_of_a_filter_are_decided_and_undone_as_one(server: Server, visi
     assert page.inner_text("#bulk h2") == "29 open rows"
     page.keyboard.press("k")
     assert len(server.lines()) == 1
-    page.get_by_role("button", name="Accept what is suggested: 23 fixed, 6 dropped").click()
+    page.get_by_role("button", name="Accept the suggestions: 23 fixed, 6 dropped").click()
     status(page, "29 of 29 rows decided together")
     lines = server.lines()
     assert len(lines) == 30 and {line["drawn"] for line in lines} == {"suspicious"}
