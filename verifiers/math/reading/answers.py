@@ -5,19 +5,8 @@ r"""Parses a normalised answer into a tree: a list, or one item that is mathemat
     k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`wording`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-Raises UnreadableAnswer for other texts, and TooLarge beyond a limit.
-
-Ambiguous notation has less usual readings. They are tried if the usual one does not match (`other_readings`):
-
-    1,234      a list of two, where the other side is a list
-    1,5        one and a half, where the other side is one number
-    5m         five metres, where the other side knows no m
-    1/2x       1/(2x)
-    2e+3       twice e and three, where the other side has an e
-    0.1(6)     a repeating decimal
-    12C5       a binomial coefficient, and C(12, 5), where the other side is a value
-    h(a+b)     a product, where the other side uses h as a variable
-    log 2      to the base ten, as well as natural
+Raises UnreadableAnswer for other texts, and TooLarge beyond a limit. Less usual readings of the same texts are in
+`other_readings`.
 """
 
 from __future__ import annotations
@@ -33,28 +22,22 @@ from truegold.verifiers.math.measures import BARE_UNITS, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.chemistry import has_protons
 from truegold.verifiers.math.reading.congruences import MODULUS_MARKS, read_congruences
+from truegold.verifiers.math.reading.days_and_times import may_name_day, read_clock_text, read_day
 from truegold.verifiers.math.reading.grammar import chain_of
-from truegold.verifiers.math.reading.lexer import (
+from truegold.verifiers.math.reading.lexemes import (
     NESTING,
     USUAL,
     Lexeme,
     Notation,
     kind_of,
-    lex,
     nesting,
     split_at,
     text_of,
 )
+from truegold.verifiers.math.reading.lexer import lex
 from truegold.verifiers.math.reading.normal import normal_text
 from truegold.verifiers.math.reading.operands import ExpressionReader
-from truegold.verifiers.math.reading.quantities import (
-    may_name_day,
-    read_clock_text,
-    read_day,
-    read_letter_units,
-    read_quantity,
-    spelled_out,
-)
+from truegold.verifiers.math.reading.quantities import read_letter_units, read_quantity, spelled_out
 from truegold.verifiers.math.reading.wording import (
     conclusion,
     integers_of_condition,
@@ -90,24 +73,26 @@ _SIMPLE = re.compile(
     r"|([1-9]\d{0,2}(?:(?:,|\{,\}|,\\!|\\,)\d{3}){1,20}))",
     re.ASCII,
 )
+r"""A plain number: -3, 2.5, 3/4, \frac{3}{4}, 1,234."""
 REMEMBERED_TEXTS = 4_096
-"""Texts that are remembered: the ladder asks for a number before the reader does."""
+"""The number of texts whose value is cached. The ladder asks for the value first, and the reader asks again."""
 MAX_ITEMS = 100
-"""The longest list. Stops an answer that lists every number there is."""
+"""The most items of a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""The name of an index, `n_{x}`, is shorter."""
+"""The name of an index, such as `n_{x}`, has fewer tokens and characters."""
 MAX_PRODUCT = 3
-"""A longer run of letters among formulas is a word."""
+"""The longest run of letters that is a product within a formula. Longer runs are words."""
 MAX_LABEL_TOKENS = 12
 """The most tokens before the `=` of a quantity."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
-"""A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
+"""A numeral of a base from 10 on: `1A_{16}`. It has a digit, because `A_{12}` is a letter with a subscript."""
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
+"""A numeral with the prefix of programs: `0x1A`."""
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
 _SCRIPTS = frozenset("^_")
 _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_[\d/]{1,5})?|[np]")
-"""An element, or the term of a state of an atom."""
+"""A symbol after the mass number of a nuclide: an element, n, p, or the term of a state (`P_{3/2}`)."""
 _DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
 _WORDED = frozenset({"word", "money"})
@@ -118,14 +103,14 @@ _GIVING = frozenset({"=", "~", "sim", "cong"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
-"""Golds with remains of a response: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
+"""A gold with remains of a response: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
-"""The words of a sentence that says something of a formula: `odd` of `The function $f(x+1)-1$ is odd`."""
+"""The predicate of a sentence about a formula: the `odd` of `The function $f(x+1)-1$ is odd`."""
 
 
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def simple_number(text: str) -> Num | None:
-    """Return the number that a normal text is as a whole; None for all other texts and for a division by zero."""
+    """Return the number of a normalised text that is a plain number. Return None for 1/0 and for other texts."""
     if (match := _SIMPLE.fullmatch(text)) is None:
         return None
     sign, whole, decimals, divisor, above, below, grouped = match.groups()
@@ -141,10 +126,10 @@ def simple_number(text: str) -> Num | None:
 
 
 class Unread(NamedTuple):
-    """Why a text has no tree."""
+    """The reason why a text has no tree."""
 
     too_large: bool
-    """The text is beyond a budget; else it is not an answer that the reader knows."""
+    """Whether the text exceeds a budget. If it does not, the reader does not know such answers."""
     why: str
 
 
@@ -153,7 +138,7 @@ MixedNumbers: TypeAlias = Literal["sum", "product"]
 
 @remembered(CACHED_READINGS)
 def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normal text."""
+    """Return the tree of a normalised text, or the reason why it has none."""
     try:
         return read(text, _NOTATIONS[mixed])
     except TooLarge as error:
@@ -164,8 +149,7 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 @remembered(CACHED_READINGS)
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
-    """Return the tree of a normalised gold. If it is a worked solution, its box is read, and if it is a sentence, the
-    value that it states."""
+    """Return the tree of a normalised gold. Of a worked solution, the box is read; of a sentence, the stated value."""
     first_reading = reading = read_text(text, mixed)
     is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
     if is_stated and (committed := committed_answer(text, several=1)) is not None:
@@ -176,7 +160,7 @@ def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
 
 
 def read(text: str, notation: Notation = USUAL) -> Node:
-    """Return the tree of a normal text."""
+    """Return the tree of a normalised text. Raises UnreadableAnswer and TooLarge."""
     charge(1 + len(text) // 10)
     if (simple := simple_number(text)) is not None:
         return simple
@@ -189,7 +173,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
 
 
 def _read_numeral(text: str) -> BaseN | None:
-    """Read a numeral whose digits are letters too, `1A_{16}`, and one with the prefix of programs, `0x1A`."""
+    """Read a numeral with letters among its digits, `1A_{16}`, or with the prefix of programs, `0x1A`."""
     if (prefixed := _PREFIXED.fullmatch(text)) is not None:
         base, digits = _BASES[prefixed[1].lower()], prefixed[2].upper()
         return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
@@ -200,12 +184,12 @@ def _read_numeral(text: str) -> BaseN | None:
 
 
 def _read_tokens(tokens: list[Lexeme], notation: Notation, depth: int) -> Node:
-    """Return the tree of an answer that is nested `depth` levels inside another one."""
+    """Return the tree of an answer that is nested `depth` levels deep in another answer."""
     return _AnswerReader(notation, depth).read(tokens)
 
 
 class _AnswerReader:
-    """Parses one answer, and collects the conditions on its letters."""
+    """Parses one answer and collects the conditions on its letters."""
 
     __slots__ = ("conditions", "depth", "notation", "parameters")
 
@@ -261,7 +245,7 @@ class _AnswerReader:
         return self._read_list(tokens)
 
     def _read_group(self, tokens: list[Lexeme]) -> Node:
-        """Read one of several lists, with its own conditions."""
+        """Read one of several lists, with the conditions on it alone."""
         before, self.conditions = self.conditions, []
         node = self._read_list(tokens)
         node = Family(node, frozenset(), tuple(self.conditions)) if self.conditions else node
@@ -299,9 +283,9 @@ class _AnswerReader:
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _without_range(self, slices: list[list[Lexeme]]) -> list[list[Lexeme]]:
-        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does, or else all of them.
+        r"""Return the items before a range such as `n = 1, 2, 3, \dots`, or all items if there is no range.
 
-        That n is any integer, `0, \pm 1, \dots`, is understood.
+        The range becomes the condition `n >= 1`. The range of all integers, `0, \pm 1, \dots`, adds no condition.
         """
         if len(slices) > 1 and slices[-1][0].kind == "open" and slices[-1][-1].kind == "close":
             inside = split_at(slices[-1][1:-1], ",")
@@ -324,6 +308,7 @@ class _AnswerReader:
         return slices
 
     def _add_range(self, name: str, values: list[list[Lexeme]]) -> None:
+        """Add the condition of a range: `n >= 1` for 1, 2, 3, and the tuple (n, 1, 3) for 1, 3, 5."""
         if not any(token.text in "±∓" for value in values for token in value):
             first, second = map(self._read_expression, values)
             is_even = isinstance(first, Num) and isinstance(second, Num) and second.value - first.value == 1
@@ -334,7 +319,7 @@ class _AnswerReader:
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
         """Read one item as mathematics if possible, else as a quantity, else as words."""
         if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in _IDLE_RELATIONS:
-            # An idle sign, as in `\\approx 1.47 km`.
+            # The relation has no left side, as in `\\approx 1.47 km`.
             tokens = tokens[1:]
         charge(3 * len(tokens))
         if tokens[0].text in _SCRIPTS and (nuclide := _nuclide(tokens)) is not None:
@@ -414,7 +399,7 @@ class _AnswerReader:
         return words_of(tokens)
 
     def _read_repaired(self, tokens: list[Lexeme]) -> Node:
-        """Read the tokens after a superfluous `=` or mark of a conclusion, and `2 3 5` as three numbers."""
+        """Read an item without the `=` or `\\therefore` before it, or `2 3 5` as three numbers."""
         first = tokens[0]
         is_idle = first.text in _IDLE_RELATIONS if first.kind == "rel" else first.text in _IDLE_COMMANDS
         if is_idle and first.kind in ("rel", "cmd") and len(tokens) > 1:
@@ -428,7 +413,7 @@ class _AnswerReader:
 
 
 def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return \\frac{13.6}{n^2} eV for \\frac{13.6 eV}{n^2} at the end of an item that is one product."""
+    r"""Return the tokens of \frac{13.6}{n^2} eV for \frac{13.6 eV}{n^2}. Only at the end of an item without a sum."""
     words = [index for index, token in enumerate(tokens) if token.kind == "word"]
     word = words[0] if len(words) == 1 and tokens[words[0] - 1].kind == "num" else 0
     opening, depth = word, 0
@@ -451,9 +436,9 @@ def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _nuclide(tokens: list[Lexeme]) -> Sym | None:
-    r"""Return ^{14}C for ^{14}_6\text{C}: the element says how many protons it has; and the term ^2P_{3/2}.
+    r"""Return a nuclide or a term as one name: ^{14}C for ^{14}_6\text{C}, and ^2P_{3/2}.
 
-    Another number of protons, as in ^{14}_7C, stays: there is no such nuclide.
+    The element implies the 6 protons. A wrong number, as in ^{14}_7C, stays in the name.
     """
     scripts: dict[str, str] = {}
     texts = [token.text for token in tokens if token.kind not in ("brace", "unbrace")]
@@ -473,12 +458,12 @@ def _are_statements(tokens: list[Lexeme]) -> bool:
 
 
 def _may_be_statement(premise: list[Lexeme]) -> bool:
-    r"""Tell whether a premise without a relation is a statement such as `p \land q`, and not words or a value."""
+    r"""Tell whether a premise without a relation is a statement such as `p \land q`, rather than words or a value."""
     return all(token.kind in ("name", "logic", "open", "close", "brace", "unbrace", "sep") for token in premise)
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
-    """Return the `at` of `e^{at}` as a product of two letters, or None if there are other words, or no formula."""
+    """Return the tokens with the `at` of `e^{at}` as two letters, or None if there are other words or no formula."""
     if not any(token.kind in _FORMULA_KINDS for token in tokens):
         return None
     letters: list[Lexeme] = []
@@ -498,7 +483,7 @@ def _begins_number(tokens: list[Lexeme], index: int, token: Lexeme) -> bool:
 
 
 def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) -> list[Node]:
-    """Return values with their own conditions: 0 and 1/r of `0, r < a, 1/r, r > a`."""
+    """Return each value with the conditions on it: `0, r < a, 1/r, r > a` has two values with a condition each."""
     pieces: list[Node] = []
     for index, node in enumerate(nodes):
         held = tuple(condition for piece, condition in conditions if piece == index)
@@ -507,7 +492,7 @@ def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) 
 
 
 def _regrouped(nodes: list[Node], joined: str) -> Node:
-    """Return a list with repeated labels as a list of lists: p=5, q=2, p=7, q=2 become two pairs."""
+    """Return the nodes as a list, or as a list of lists if labels repeat: p=5, q=2, p=7, q=2 are two pairs."""
     labels = [label_of(node) for node in nodes]
     if None not in labels:
         size = len(set(labels))
@@ -518,7 +503,10 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
 
 
 def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
-    """Cut at commas, connectives and wide gaps outside of all brackets; return how the last items are joined, too."""
+    """Split the tokens at commas, connectives and wide blanks outside of all brackets.
+
+    Return the items, and `or`, `and` or a comma by which the last two are joined.
+    """
     parts: list[list[Lexeme]] = [[]]
     joined = ","
     depth = 0
@@ -532,7 +520,7 @@ def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
             parts.append([])
     merged: list[list[Lexeme]] = []
     for part in parts:
-        # A gap before a relation separates nothing.
+        # A wide blank before a relation separates nothing.
         if part and merged and part[0].kind == "rel":
             merged[-1].extend(part)
         elif part:

@@ -1,4 +1,4 @@
-"""X"""
+r"""Parses congruences: `x \equiv 3 \pmod 7`, `3 mod 7`, `x \equiv 1, 5 \pmod 6`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from truegold.verifiers.math.reading.lexer import NESTING, Lexeme, split_at
+from truegold.verifiers.math.reading.lexemes import NESTING, Lexeme, split_at
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Node, Residues, Sign, facts, mapped
 
 MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
@@ -17,7 +17,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
-    """Return the node of an answer that consists of congruences, else None."""
+    """Return the tree of an answer that consists of congruences, or None for other answers."""
     nodes: list[Node] = []
     start = 0
     joined = ","
@@ -42,7 +42,7 @@ def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> N
 
 
 def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
-    """Return the end of the modulus after the mark at `index`, including the bracket around the mark."""
+    """Return the end of the modulus after the `mod` at `index`, including the closing bracket of `(mod 7)`."""
     depth, end = 0, index + 1
     while end < len(tokens):
         if depth == 0 and tokens[end].kind in ("sep", "gap"):
@@ -53,7 +53,7 @@ def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
 
 
 def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadExpression) -> Residues | None:
-    """Read `x \\equiv 3 (` and `7 )`."""
+    """Read one congruence from the tokens before its `mod`, `x \\equiv 3 (`, and after it, `7 )`."""
     while before and before[-1].kind in ("open", "brace", "gap"):
         before = before[:-1]
     modulus = [token for token in behind if token.kind not in _BRACKETS]
@@ -73,7 +73,7 @@ def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadE
 
 
 def _both_signs(node: Node) -> list[Node]:
-    r"""Return 1 and -1 for `\pm 1`."""
+    r"""Return 1 and -1 for `\pm 1`, and any other value alone."""
     if facts(node).sign_count != 1:
         return [node]
     return [mapped(node, partial(_with_sign, sign)) for sign in (PLUS_ONE, MINUS_ONE)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.grammar import END, Grammar
-from truegold.verifiers.math.reading.lexer import Lexeme, Notation, split_at
+from truegold.verifiers.math.reading.lexemes import Lexeme, Notation, split_at
 from truegold.verifiers.math.vocabulary import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 
 _BOUNDING = frozenset({"<", ">", "<=", ">="})

@@ -12,7 +12,8 @@ from typing import ClassVar, TypeAlias
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer, charge
 from truegold.verifiers.math.reading import ellipses
-from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Lexeme, Notation
+from truegold.verifiers.math.reading.lexemes import Lexeme, Notation
+from truegold.verifiers.math.reading.lexer import MAX_DEPTH
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
     MINUS_ONE,

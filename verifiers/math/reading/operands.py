@@ -23,7 +23,7 @@ from truegold.verifiers.math.reading.brackets import read_arguments, read_bars, 
 from truegold.verifiers.math.reading.environments import read_environment
 from truegold.verifiers.math.reading.functions import read_big_operator, read_function
 from truegold.verifiers.math.reading.grammar import END, Grammar, without_group
-from truegold.verifiers.math.reading.lexer import Lexeme
+from truegold.verifiers.math.reading.lexemes import Lexeme
 
 APPLIED = frozenset("fghFGH")
 """Letters that are functions before a bracket: f(x)."""
