@@ -160,5 +160,5 @@ def letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -
 
 @lru_cache(maxsize=1_024)
 def _normal_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the key and the normalised text of each option. Cached, because a group's completions share the options."""
+    """Return the key and the normalised text of each option. Cached, because the completions of a group share them."""
     return [(key_of(text).casefold(), text) for text in map(normal, options)]
