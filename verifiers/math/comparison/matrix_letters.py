@@ -1,12 +1,12 @@
-r"""Compares products whose factors do not commute, by putting matrices of random numbers for the letters.
+r"""Compares products whose factors do not commute. Letters are replaced by matrices of pseudorandom numbers.
 
     A^{-1}B^{-1}    (BA)^{-1}       the same
     P^{-1}AP        PAP^{-1}        different
     AB - BA         -(BA - AB)      the same
-    |0\rangle|1\rangle              not |1\rangle|0\rangle
+    |0\rangle|1\rangle    |1\rangle|0\rangle        different
 
-Capital letters are matrices where an inverse, a transpose or the problem says so; operators (`\hat{A}`) and kets always
-do not commute. Other letters are numbers.
+Operators (`\hat{A}`) and kets never commute. Capital letters are matrices if a side has an inverse or a transpose, or
+if the problem is about matrices. Other letters are numbers.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _MATRIX_STEPS = 20
 _MAX_POWER = 20
 _TOLERANCE = 1e-9
 _DIMENSIONS = frozenset("MLT")
-"""MLT^{-2} is a force, and its letters commute."""
+"""Letters of physical dimensions, which commute: MLT^{-2} is a force."""
 _Matrix: TypeAlias = tuple[mpc, mpc, mpc, mpc]
-"""Two rows."""
+"""A matrix of two rows and two columns, row by row."""
 _IDENTITY: _Matrix = (mpc(1), mpc(0), mpc(0), mpc(1))
 
 
 class _NoMatrixError(Exception):
-    """The expression is more than sums, products, whole powers and transposes, or is not defined."""
+    """The expression does not consist of sums, products, whole powers and transposes, or is undefined."""
 
 
 def is_spelled_alike(gold: Node, answer: Node) -> bool:
@@ -57,10 +57,11 @@ def is_spelled_alike(gold: Node, answer: Node) -> bool:
 
 
 def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | None:
-    """Compare two expressions with matrices in them, or None if there are none.
+    """Tell whether two expressions with matrices are equal. Return None if they have no matrices.
 
-    `all_capitals` tells that the problem speaks of matrices, so that all capital letters are some. What is more than
-    matrices can do here has to be spelled alike.
+    Expressions that cannot be evaluated with matrices are compared as text.
+
+    all_capitals: all capital letters are matrices, because the problem is about matrices.
     """
     names = {name.removesuffix(TRANSPOSED) for name in symbols(gold) | symbols(answer)}
     matrices = {name for name in names if HAT in name or name[0] in "|⟨" or "†" in name or f"{name}†" in names}
@@ -81,7 +82,7 @@ def _stem(name: str) -> str:
 
 
 def _show_matrices(*sides: Node) -> bool:
-    """Tell whether a capital letter has the exponent -1 or T, and none is divided by."""
+    """Tell whether a capital letter has the exponent -1 or T, and no capital letter is a divisor."""
     marked = {name[0] for side in sides for name in symbols(side) if name.endswith(TRANSPOSED)}
     for part in chain.from_iterable(map(walk, sides)):
         if isinstance(part, Pow) and isinstance(part.base, Sym) and part.base.name[0].isupper():
