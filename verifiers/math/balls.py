@@ -1,8 +1,8 @@
 """Ball arithmetic: real and complex numbers of any precision, each with a bound on its error.
 
 MPFR and MPC calculate at a fixed precision. Each number has a running bound on its error, a power of two (after Higham,
-Accuracy and Stability of Numerical Algorithms, section 3.3). So a difference is known to be real or to come from
-rounding, and `10^{-200}` is not 0. Arguments for which a library function would be slow are refused before the call.
+Accuracy and Stability of Numerical Algorithms, section 3.3). So a nonzero difference is distinguished from a rounding
+error, and `10^{-200}` from 0. Arguments for which a library function would be slow are refused before the call.
 
 There is no global state: every operation uses the context of its object. The operations raise Undefined if there is no
 value, NeedsComplex if there is no real value, TooLarge beyond a limit, and Unsupported if the error has no known bound.

@@ -174,7 +174,7 @@ def _call(node: FunctionCall) -> mpq | None:
 def _over_primes(value: mpq, part: Callable[[int, int], int]) -> mpq | None:
     """Return the value of a multiplicative function at a whole number.
 
-    part: the function at the power of a prime, of which the arguments are the prime and the exponent.
+    part: returns the value at the power of a prime, given the prime and the exponent.
     """
     if not _is_count(value, MAX_FACTORED) or value == 0:
         return None

@@ -75,12 +75,13 @@ _COMPLEX_LETTERS = frozenset("zw")
 _GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
 """Names of growth, as in O(n^2)."""
 _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m", "N"})
-"""Names that are also frequencies, and the variables before which they are names of growth."""
+"""Greek names that may also be frequencies, and the only variables with which they are names of growth."""
 _SIZES = (10**5, 10**9)
 """The values of n at which growth is compared."""
 _SAME_GROWTH = 0.06
-"""The largest relative change of a ratio between the two sizes. (n log n + n)/(n log n) changes by 4 %, log log n by
-24 %."""
+"""The largest relative change of a ratio from the first size to the second.
+
+(n log n + n)/(n log n) changes by 4 %, and log log n by 24 %."""
 _PAIR_STEPS = 10
 """The steps of comparing two values, without their evaluation."""
 

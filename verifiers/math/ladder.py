@@ -1,7 +1,7 @@
 r"""Decides whether an answer equals gold, in steps (rungs) from the cheapest to the most expensive.
 
     rung        gold and answer are                          decided in
-    text        the same characters, once normal             this module
+    text        the same characters, once normalised         this module
     words       a choice's letter, yes and true, a phrase    `choice_letters`, `comparison.single_values`
     exact       the same rational number or function         this module (plain numbers), `identity`
     structure   the same list, set, interval, matrix, ...    `comparison`
@@ -62,7 +62,7 @@ from truegold.verifiers.verdict import Reason, Verdict
 from truegold.verifiers.written_numbers import roman_number
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
-"""Words of doubt. If the end of an answer has one, no value is taken out of its prose."""
+"""Words of doubt. If one is near the end of an answer in prose, no value of the prose counts."""
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
 MIN_PROSE_CHARS = 200
@@ -128,7 +128,7 @@ def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy
 def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool = False) -> Verdict:
     """Return the verdict on an extracted answer.
 
-    boxed: the answer was in a box. From prose in a box only an announced value is taken.
+    boxed: the answer was in a box. If the box contains prose, only an announced value in it counts.
     """
     if gold is None or not gold.strip():
         return Verdict(None, Reason.GOLD_MISSING)
@@ -157,7 +157,7 @@ def _compare_with_commas(answer: str, gold: str, policy: Policy, boxed: bool) ->
 
 
 def with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
-    """Return gold with points in place of decimal commas if the policy is `comma: decimal`, and the policy for it."""
+    """Return gold and its policy. Under `comma: decimal`, gold gets points in place of its decimal commas."""
     return (with_points(gold), replace(policy, comma="answers")) if policy.comma == "decimal" else (gold, policy)
 
 
@@ -208,9 +208,9 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 
 
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
-    """Tell whether two numerals are the same, one of them Roman: XIV equals 14 and xiv, but not XVI.
+    """Tell whether a Roman numeral equals the other side: XIV equals 14 and xiv, but not XVI.
 
-    Return None if neither side is Roman, and for letters that may name segments: CD and DC.
+    Return None if neither side is a Roman numeral, and for letters that may name segments, such as CD and DC.
     """
     gold, answer = roman_number(gold_text), roman_number(answer_text)
     if gold is None and answer is None:
@@ -350,9 +350,10 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 
 
 def _loose_key(text: str) -> str:
-    """Return a key that is the same for two spellings of a statement. For golds without a tree, such as quantifiers.
+    """Return a key that is the same for two spellings of a statement.
 
-    Everything that may have a meaning stays: case (Co is not CO), decimal points, primes.
+    Used for golds that have no tree, such as statements with quantifiers. Everything that may have a meaning stays in
+    the key: case (Co is not CO), decimal points, primes.
     """
     text = _TEXT_COMMAND.sub(r"\1", text) if "{" in text else text
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])

@@ -58,7 +58,7 @@ _LETTER = re.compile(
 _NUMERIC_COMMAND = re.compile(
     r"\\(?:pi|[dt]?frac|sqrt|ln|cdot|times|left|right)(?![A-Za-z])|(?<![A-Za-z])e(?![A-Za-z])"
 )
-"""Letters that may be in a number."""
+"""Commands, and the letter e, that may be part of a number."""
 _WHOLE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*(?:\\right\s?)?")
 """A plain number in brackets, with the `\\right` before the closing bracket."""
 

@@ -507,7 +507,7 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
     if isinstance(node, (Mul, Ratio)):
         return bool(symbols(node)) and all(map(_is_part_of_segments, walk(node)))
     if isinstance(node, Pow) and isinstance(node.base, FunctionCall) and node.base.name == "abs":
-        # |\\psi|^2 is a density.
+        # |\\psi|^2 is the name of a density.
         return _is_label(node.base) and isinstance(node.exponent, Num)
     if isinstance(node, Pow):
         return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"

@@ -166,7 +166,7 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
 
 @lru_cache(maxsize=REMEMBERED_GOLDS)
 def count_answers(gold: str | None) -> int:
-    """Return the number of items if gold is a list or a set, else 0. An answer may spread them over that many boxes."""
+    """Return the number of items if gold is a list or a set, else 0. An answer may give each item in its own box."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return 0
     with StepBudget(separate=True):
@@ -187,9 +187,9 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
 
 
 def _repeats_the_other_name(gold: str, answer: str, problem: str) -> bool:
-    """Tell whether the answer repeats the problem's name of a substance, where the problem asks for its formula.
+    """Tell whether the answer only repeats the problem's name of a substance, although its formula is asked for.
 
-    The same for a formula that is repeated where the problem asks for the name.
+    Also tell so of an answer that repeats the formula, although the name is asked for.
     """
     if _ASKS_NAME.search(problem) is None:
         return False
@@ -301,7 +301,7 @@ def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     if verdict.reason is not Reason.MISMATCH:
         return False
     if verdict.evidence["form"] in GUESSED:
-        # Several values may be on several lines.
+        # The values of a list may be on several lines.
         line = response if gold and several_values(gold) else last_line(response)
         if names_gold(line, gold):
             return True

@@ -74,7 +74,7 @@ def conditions_agree(comparer: Comparison, gold: Node, answer: Node) -> bool:
 
 
 def _is_agreed(comparer: Comparison, condition: Node, others: tuple[Node, ...]) -> bool:
-    """Tell whether one of the others may be the same as `condition`, or none of them is about the same letters."""
+    """Tell whether the other side has the same condition, or has no condition on the same letters."""
     rivals = [other for other in others if symbols(other) == symbols(condition)]
     return not rivals or any(comparer.same(condition, rival).same is not False for rival in rivals)
 
@@ -97,7 +97,7 @@ def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node,
 
 
 def renamings(gold: Node, answer: Node) -> Iterator[Node]:
-    """Yield the answer with gold's names for its letters with arbitrary names, in every order of the names."""
+    """Yield the answer with its free letters renamed to gold's, once for each order of gold's letters."""
     if symbols(gold) == symbols(answer):
         return
     gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)

@@ -27,7 +27,7 @@ def contradict(gold: tree.Node, answer: tree.Node) -> bool:
     \frac{dy}{dx}, y(x)                                   a function and its derivative
     """
     if isinstance(gold, tree.Pow) != isinstance(answer, tree.Pow):
-        # |\\psi|^2, \\psi
+        # A density and its amplitude: |\\psi|^2 and \\psi.
         return not tree.symbols(gold).isdisjoint(tree.symbols(answer))
     if isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         names, others = ([tree.show(part).rstrip(tree.HAT) for part in side.elements] for side in (gold, answer))
@@ -52,8 +52,10 @@ def _are_exclusive(name: str, other_name: str) -> bool:
 
 
 def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> bool:
-    r"""Tell whether a label must differ from a derivative: x, x(t), \frac{dy}{dt} and \frac{d^2x}{dt^2} from
-    \frac{dx}{dt}."""
+    r"""Tell whether a label must mean something other than a derivative.
+
+    x, x(t), \frac{dy}{dt} and \frac{d^2x}{dt^2} are other than \frac{dx}{dt}.
+    """
     derived, variable = derivative
     if (second := tree.derivative_of(other)) is not None:
         return variable != second[1] if derived == second[0] else {derived, second[0]} <= tree.COORDINATES

@@ -256,7 +256,7 @@ def matched(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts:
         else:
             return Sameness(None if undecided else False, "structure")
     if comparer.policy.rounding == "measured" and _says_twice(answer_parts) and not _says_twice(gold_parts):
-        # 2.51, 2.51 must not match 2.50, 2.51.
+        # The answer 2.51, 2.51 must not match 2.50, 2.51, although each value is close enough.
         return OTHER_STRUCTURE
     return SAME_STRUCTURE
 
@@ -299,7 +299,7 @@ def _is_set(node: tree.Node) -> bool:
 
 
 def _elements_of(node: tree.Node) -> list[tree.Node] | None:
-    """Return the elements of a list, or a bare value as the only element. Return None for sets without listed elements."""
+    """Return the elements of a list, or a bare value as the only element. Return None for sets without a list."""
     if isinstance(node, tree.BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
         return list(lone.elements if isinstance(lone, tree.BareList) and node.joined != ";" else node.elements)

@@ -116,7 +116,7 @@ def _same_relation_and_value(comparer: Comparison, gold: tree.Chain, answer: tre
         if _is_solution(gold, answer):
             return Sameness(True, "sampled")
         return OTHER_STRUCTURE if tree.symbols(right) else comparer.same(right, answer)
-    # The left side of `AB : CD = 2 : 3` is not a label, but it may be left out. So may an integral that was asked for.
+    # The left side of `AB : CD = 2 : 3` may be left out although it is not a label, and so may an integral.
     return comparer.same(right, answer) if isinstance(left, (tree.Ratio, tree.Big)) else OTHER_STRUCTURE
 
 

@@ -236,7 +236,7 @@ def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
 
 
 def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
-    """Return the numbers x for which ax^2 + bx + c < 0, or has another relation to 0."""
+    """Return the solutions of ax^2 + bx + c < 0, or of the same with another relation."""
     c, b, a = coefficients
     roots = _roots(c, b, a)
     closed = operator not in _STRICT
@@ -404,7 +404,7 @@ _OPERATIONS = {"cup": union, "cap": common, "minus": without}
 
 
 def same_sets(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
-    """Compare two sides of which at least one is a set of numbers or a condition. Raises TooLarge."""
+    """Compare two sides, at least one of which is a set of numbers or a condition. Raises TooLarge."""
     answer_set = tree.Group("{", "}", (answer,)) if isinstance(answer, tree.VALUES) else answer
     try:
         gold_pieces, answer_pieces = pieces_of(gold), pieces_of(answer_set)

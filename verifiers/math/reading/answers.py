@@ -79,7 +79,7 @@ REMEMBERED_TEXTS = 4_096
 MAX_ITEMS = 100
 """The most items of a list. Stops an answer that lists every possible number."""
 MAX_NAME = 5
-"""The name of an index, such as `n_{x}`, has fewer tokens and characters."""
+"""The name of an index, such as `n_{x}`, has fewer tokens, and fewer characters."""
 MAX_PRODUCT = 3
 """The longest run of letters that is a product within a formula. Longer runs are words."""
 MAX_LABEL_TOKENS = 12
@@ -129,7 +129,7 @@ class Unread(NamedTuple):
     """The reason why a text has no tree."""
 
     too_large: bool
-    """Whether the text exceeds a budget. If it does not, the reader does not know such answers."""
+    """Whether the text exceeds a limit. If not, it is not an answer that the reader knows."""
     why: str
 
 
@@ -296,7 +296,7 @@ class _AnswerReader:
             equals = [*map(text_of, slices[start])].index("=") if start else 0
             name = "".join(map(text_of, slices[start][:equals]))
             while start > 1 and slices[start - 1][0].kind == "name" and len(slices[start - 1]) < MAX_NAME:
-                # n, l = 0, 1, 2, ...
+                # The range is for n as well in `n, l = 0, 1, 2, ...`.
                 slices, start = [*slices[: start - 1], *slices[start:]], start - 1
             values = [slices[start][equals + 1 :], *slices[start + 1 : -1]]
             before = "".join(token.text for part in slices[:start] for token in part)
@@ -372,7 +372,7 @@ class _AnswerReader:
         try:
             label = self._read_expression(tokens[:equals])
         except UnreadableAnswer:
-            # 5 kg = 5000 g
+            # The left side may be a quantity: 5 kg = 5000 g.
             label = read_quantity(tokens[:equals], self._read_expression) if tokens[0].kind == "num" else None
         if label is None:
             return None
@@ -413,7 +413,10 @@ class _AnswerReader:
 
 
 def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
-    r"""Return the tokens of \frac{13.6}{n^2} eV for \frac{13.6 eV}{n^2}. Only at the end of an item without a sum."""
+    r"""Move a unit out of a numerator: return the tokens of \frac{13.6}{n^2} eV for \frac{13.6 eV}{n^2}.
+
+    Return the tokens unchanged if the item is a sum, or goes on after the fraction.
+    """
     words = [index for index, token in enumerate(tokens) if token.kind == "word"]
     word = words[0] if len(words) == 1 and tokens[words[0] - 1].kind == "num" else 0
     opening, depth = word, 0

@@ -53,7 +53,7 @@ def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
 
 
 def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadExpression) -> Residues | None:
-    """Read one congruence from the tokens before its `mod`, `x \\equiv 3 (`, and after it, `7 )`."""
+    """Read one congruence from the tokens before its `mod` (`x \\equiv 3 (`) and the tokens after it (`7 )`)."""
     while before and before[-1].kind in ("open", "brace", "gap"):
         before = before[:-1]
     modulus = [token for token in behind if token.kind not in _BRACKETS]

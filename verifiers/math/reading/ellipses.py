@@ -45,7 +45,7 @@ def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:
 
 
 def _by_last_term(first: list[tree.Node], last: tree.Node, is_sum: bool) -> tree.Node | None:
-    """Return the sum or product over a letter of the last term, if this gives the first terms, or else None."""
+    """Return the sum or product whose general term is `last`, or None if it does not begin with the terms `first`."""
     for letter in sorted(tree.symbols(last) - tree.symbols_of(first)):
         for start in _STARTS:
             terms = [tree.substituted(last, {letter: tree.Num(mpq(start + i))}) for i in range(len(first))]

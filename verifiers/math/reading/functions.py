@@ -46,7 +46,7 @@ def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tr
     if not fewest <= len(args) <= most:
         raise UnreadableAnswer(f"{name} of {len(args)} arguments")
     if len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
-        # \\max\\{1, 2\\}, \\exp\\{x\\}
+        # The braces of \\max\\{1, 2\\} and \\exp\\{x\\} are brackets.
         args = args[0].elements if name in ("max", "min") or len(args[0].elements) == 1 else args
     if name == "sinc":
         return tree.Mul((tree.FunctionCall("sin", args), tree.Pow(args[0], tree.MINUS_ONE)))
@@ -80,7 +80,7 @@ def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
         if reader.next_is("open") and not isinstance(factors[-1], (tree.Num, tree.Const)):
             break
         if tree.symbols_of(factors) and reader.peek().text == "e" and reader.peek(1).text == "^":
-            # \\sin\\frac{x}{L} e^{-t}
+            # The e^{-t} of \\sin\\frac{x}{L} e^{-t} is not part of the argument.
             break
         factors.append(reader.read_power())
     return (tree.product_of(factors),)
@@ -105,7 +105,7 @@ def read_big_operator(reader: Grammar, kind: str) -> tree.Node:
 
 
 def _read_integral(reader: Grammar, low: tree.Node | None, high: tree.Node | None) -> tree.Node:
-    """Read the body of an integral, which ends before a `d` with its variable that is outside of all brackets."""
+    """Read the body of an integral, up to the first `dx` (with any variable) outside of all brackets."""
     depth, start, index = 0, reader.position, reader.position
     while (token := reader.tokens[index]) is not END:
         depth += (token.kind in ("open", "brace")) - (token.kind in ("close", "unbrace"))

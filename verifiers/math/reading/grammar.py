@@ -143,7 +143,7 @@ class Grammar(Cursor):
         return node
 
     def read_separately(self, tokens: list[Lexeme], depth: int) -> Node:
-        """Read all of other tokens as one relation."""
+        """Read a different list of tokens as one relation."""
         return type(self)(tokens, self.notation, depth, self.read_answer).read_whole()
 
     def read_relation(self) -> Node:
@@ -160,7 +160,7 @@ class Grammar(Cursor):
         return chain_of(parts, operators)
 
     def _read_formula(self) -> Node:
-        """Read statements joined by `and`, `xor` or `or`. Most answers are one statement, which is returned at once."""
+        """Read statements joined by `and`, `xor` or `or`, of which `and` binds most tightly."""
         first = self._read_statement()
         if self.tokens[self.position][0] != "logic":
             return first
@@ -230,7 +230,7 @@ class Grammar(Cursor):
         return self._read_below(total) if self.next_is("op") else total
 
     def _read_below(self, above: Node) -> Node:
-        """Read the part after `\\over` or `\\choose`, whose upper part is all that precedes it in its group."""
+        """Read the part below `\\over` or `\\choose`. The part above is everything before it in the group."""
         if self.take_if("op", "over"):
             self.enter()
             node: Node = Mul((above, Pow(self.read_sum(), MINUS_ONE)))
@@ -393,7 +393,7 @@ class Grammar(Cursor):
         return None
 
     def _read_charge(self, name: str, sign: str, past: int) -> Sym | None:
-        """Read the charge of e^+ or \\pi^-. Return None if more follows, as in e^+2, where it is a sign."""
+        """Read the charge of e^+ or \\pi^-. Return None if the item goes on, as in e^+2, where the + is a sign."""
         if self.tokens[past][0] not in _ITEM_ENDS:
             return None
         self.position = past

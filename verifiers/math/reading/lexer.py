@@ -128,7 +128,7 @@ r"""The {pmatrix} after \begin."""
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
 """Kinds of tokens that separate or connect, so that a wide blank next to them has no meaning."""
 _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
-"""Kinds of tokens that are not next to the inside of a bracket such as `]0`. `start` is the start of the text."""
+"""Kinds of tokens that may precede an opening bracket or follow a closing one. `start` is the start of the text."""
 _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 """Kinds of tokens after which a tilde may mean `not`."""
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
@@ -281,7 +281,7 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
 
 
 def with_bold_vectors(text: str) -> str:
-    r"""Return \vec{F} for \mathbf{F}."""
+    r"""Return the text with \vec{F} for \mathbf{F}."""
     return _VECTOR.sub(lambda match: rf"\vec{{{match[1] or match[2]}}}", text)
 
 

@@ -179,7 +179,7 @@ def _with_period_marked(match: re.Match[str]) -> str:
 
 
 def _with_usual_statements(text: str) -> str:
-    """Return `x \ne 1, 2`, `3 | n` or `x | 1 < x < 4` in the usual notation, if it is the whole text."""
+    r"""Return `x \ne 1, 2`, `3 | n` or `x | 1 < x < 4` in the usual notation, if it is the whole text."""
     if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
         return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
     if (divisible := _DIVISIBLE.fullmatch(text)) is not None:

@@ -32,7 +32,7 @@ NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 """Relations that define a function: `W(x) = x^2`."""
 _LEAST_ARGUMENT = _LEAST_TOTAL = 3
-"""The smallest n of \\phi(n) and of C_n^k that is read as a function of n rather than as a product or a power."""
+"""The smallest n for which \\phi(n) is read as a function, and C_n^k as a binomial coefficient."""
 _OF_VACUUM = frozenset({"epsilon", "mu"})
 """Letters with a zero for the subscript o: \\epsilon_o is \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
@@ -106,7 +106,7 @@ def _read_fraction_part(reader: Grammar) -> mpq | None:
 def _read_fraction_command(reader: Grammar) -> mpq | None:
     start, tokens = reader.position, reader.tokens
     charge(len(tokens) // 50)
-    # Reading `\frac12` splits a token. The copy allows to undo this.
+    # Reading `\frac12` splits a token. With a copy of the tokens, this can be undone.
     reader.tokens = tokens.copy()
     reader.take()
     above, below = read_argument(reader), read_argument(reader)

@@ -183,7 +183,7 @@ def _with_positive(node: Node, names: set[str]) -> Node:
         first, *rest = node.parts[0], *(_with_positive(part, names) for part in node.parts[1:])
         is_power = isinstance(first, Pow) and isinstance(first.base, Sym) and first.base.name in names
         if is_power and isinstance(first, Pow) and len(rest) == 1 and rational(first.exponent):
-            # \\omega^2 = k/m
+            # Solve \\omega^2 = k/m for \\omega.
             return Chain((first.base, Pow(rest[0], Pow(first.exponent, MINUS_ONE))), node.operators)
         return Chain((first, *rest), node.operators)
     sizes: dict[str, Node] = {name: FunctionCall("abs", (Sym(name),)) for name in names}
@@ -297,7 +297,7 @@ def _as_whole_part(part: Node) -> Node:
 def _may_be_vector(node: Node, text: str) -> bool:
     r"""Tell whether a side may be a vector: an array, or a text with marked letters such as `2\hat x + 3\hat y`.
 
-    `-gk` has no marked letter, and the product \hat x \hat p is one of operators.
+    `-gk` is not a vector, because it has no marked letter. The product \hat x \hat p is one of operators.
     """
     if isinstance(node, (Group, Matrix)):
         return True

@@ -168,7 +168,7 @@ class _UnitReader:
         """The number of words read so far that are labels."""
 
     def read(self, sign: int) -> Unit | None:
-        """Read up to the end or a closing bracket. Return None, at the first token that is not part of a unit."""
+        """Read up to the end or a closing bracket. Return None if a token is not part of a unit."""
         unit: Unit | None = None
         prefix = 1
         while self.position < len(self.tokens):
@@ -198,7 +198,7 @@ class _UnitReader:
         return None if self.tokens and self.tokens[-1].text == "/" else unit
 
     def _read_factor(self, power: int, follows_unit: bool) -> Unit | None:
-        """Read one unit or a product in brackets, with the exponent after it, to the power of `power`."""
+        """Read one unit or a product in brackets with its exponent, and raise it to `power`."""
         if self.tokens[self.position].kind in _OPENING_KINDS:
             self.position += 1
             factor = self.read(sign=1)
@@ -422,7 +422,7 @@ def _in_exponent(tokens: list[Lexeme], index: int) -> bool:
         and tokens[before].kind in ("word", "name")
         and not (tokens[index].spaced or tokens[before + 1].spaced)
     ):
-        # m/s2, s-1
+        # The exponents of m/s2 and s-1 have one digit.
         return len(tokens[index].text) == 1
     return tokens[before].text == "^" or (tokens[before].kind == "brace" and tokens[before - 1].text == "^")
 
@@ -440,7 +440,7 @@ def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
     if not (isinstance(value, Num) and isinstance(rest, Measure) and isinstance(rest.value, Num)):
         return None
     if unit == DEGREE and rest.unit.dimension == TIME:
-        # 5 degrees 30 minutes
+        # In `5 degrees 30 minutes` the minutes are parts of a degree.
         return Measure(Num(value.value + rest.value.value * rest.unit.factor / _SECONDS_OF_HOUR), DEGREE)
     if rest.unit.dimension != unit.dimension or unit.is_label:
         return None
