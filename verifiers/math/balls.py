@@ -310,7 +310,9 @@ class Arithmetic:
 
 
 OneArgument: TypeAlias = Callable[[Arithmetic, Ball], Ball]
+"""A function of one ball."""
 SeveralArguments: TypeAlias = Callable[[Arithmetic, list[Ball]], Ball]
+"""A function of several balls."""
 
 
 def _with_name(method: Callable[[Arithmetic, str, Ball], Ball], name: str) -> OneArgument:
@@ -418,13 +420,16 @@ ONE_ARGUMENT: dict[str, OneArgument] = {
     "arcsech": _at_reciprocal(_arccosh), "arccsch": _at_reciprocal(_ARCSINH), "arccosh": _arccosh,
     "Gamma": _GAMMA, "zeta": _ZETA, "erf": _ERF, "erfc": _ERFC,
 }  # fmt: skip
+"""Maps the name of a function of one argument to its evaluation."""
 SEVERAL_ARGUMENTS: dict[str, SeveralArguments] = {
     "root": _root, "log": _log, "max": _extreme(max), "min": _extreme(min), "binom": _binomial,
     "beta": _beta,
 }  # fmt: skip
+"""Maps the name of a function of several arguments to its evaluation."""
 
 
 Join: TypeAlias = Callable[[Ball, Ball], Ball]
+"""A sum or a product of two balls."""
 
 
 class Evaluator(Arithmetic):

@@ -27,6 +27,7 @@ SameText: TypeAlias = Callable[[str, str], bool]
 _LETTERS = "ABCDEFGHIJ"
 """The letters of options."""
 _TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
+"""The start of a text command: `\\text{`."""
 _LONE_LETTER = re.compile(
     rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?"
 )

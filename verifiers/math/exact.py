@@ -30,6 +30,7 @@ MAX_FACTORED = 10**8
 """The largest number that is factored, for functions such as Euler's phi."""
 
 PRIME = mpz(2) ** 127 - 1
+"""The modulus of residues, a Mersenne prime."""
 
 _POWER_STEPS = 5
 _CALL_STEPS = 5
@@ -203,6 +204,7 @@ _ONE_ARGUMENT: dict[str, Callable[[mpq], mpq | None]] = {
     "sigma": lambda value: _over_primes(value, lambda p, k: (p ** (k + 1) - 1) // (p - 1)),
     "tau": lambda value: _over_primes(value, lambda _, k: k + 1),
 }
+"""Maps a function of one argument to its exact value, which is None if it is too large or irrational."""
 
 
 def _call_with_two(name: str, first: mpq, second: mpq) -> mpq | None:
@@ -239,6 +241,7 @@ _TWO_ARGUMENTS: dict[str, Callable[[mpz, mpz], mpq | None]] = {
     "gcd": lambda a, b: mpq(gmpy2.gcd(a, b)),
     "lcm": lambda a, b: mpq(gmpy2.lcm(a, b)),
 }
+"""Maps a function of two whole numbers to its exact value."""
 
 
 def _is_count(value: mpq, most: int) -> bool:

@@ -72,6 +72,7 @@ _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd"
 _PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
 """Functions whose variables are complex numbers."""
 _COMPLEX_LETTERS = frozenset("zw")
+"""Letters of complex variables."""
 _GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
 """Names of growth, as in O(n^2)."""
 _FREQUENCIES, _SIZE_LETTERS = frozenset({"omega", "Omega"}), frozenset({"n", "m", "N"})
@@ -89,8 +90,10 @@ _COORDINATE_STEPS = 6
 """The steps of choosing one coordinate of a point."""
 
 _LOCAL = threading.local()
+"""The evaluators of each thread."""
 
 Point: TypeAlias = dict[str, mpq | complex]
+"""Maps each variable to its value."""
 Calculated = TypeVar("Calculated")
 
 

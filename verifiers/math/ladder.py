@@ -169,7 +169,7 @@ def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) 
             return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
         except Spent:
             side = "gold" if _is_too_dear(gold, policy) else "answer"
-            return _limit(side, answer, f"more work than the {MAX_STEPS} steps of a verdict", rung="budget")
+            return _limit(side, answer, f"a verdict may cost {MAX_STEPS} steps at most", rung="budget")
         except TruegoldError:
             raise
         except Exception as error:
@@ -420,7 +420,7 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
         return _ask_sympy(gold_tree, answer_tree, extracted, shown)
     if outcome.same is None and worker.is_unfinished(answer_tree):
         # The answer is unfinished, and the evidence says so.
-        return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
+        return _limit("answer", extracted, "the answer has an integral, a limit or a long sum that is not evaluated")
     return verdict_of(outcome, extracted, *shown)
 
 

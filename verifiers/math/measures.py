@@ -92,6 +92,7 @@ MULTIPLIERS: dict[str, int] = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
     "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
 }  # fmt: skip
+"""Maps a word that multiplies the number before it to its value."""
 
 _TABLES = tomllib.loads(files(__package__).joinpath("units.toml").read_text(encoding="utf-8"))
 _PREFIXES: dict[str, tuple[str, mpq]] = {}
@@ -199,6 +200,7 @@ for _degree, _zero, _names in _TABLES["scales"].values():
 
 DEGREE, PERCENT, INCH, POUND, STERLING = (_EXACT[name] for name in ("degree", "percent", "inch", "pound", "£"))
 TIME = _EXACT["min"].dimension
+"""The dimension of times."""
 BARE_UNITS = frozenset(_TABLES["bare"]["runs"].split())
 """Runs of letters that are units in formulas, too, where other letters are variables: `cm`."""
 PHRASES = frozenset(name for name in (*_EXACT, *_METRIC_WORDS) if "_" in name)

@@ -36,14 +36,17 @@ _NAMES = {
     "Li": "polylog", "Ei": "ei", "li": "li", "Si": "si", "Ci": "ci", "Shi": "shi", "shi": "shi", "Chi": "chi",
     "chi": "chi", "Ai": "airyai", "Bi": "airybi", "erfi": "erfi",
 }  # fmt: skip
+"""Maps a name of several letters to mpmath's name of the function."""
 _LETTERS = {
     "J": "besselj", "Y": "bessely", "I": "besseli", "K": "besselk", "E": "expint", "W": "lambertw", "\\psi": "psi",
 }  # fmt: skip
+"""Maps a letter with a subscript to mpmath's name of the function."""
 _ORDERED = frozenset({"polylog", "besselj", "bessely", "besseli", "besselk", "expint", "lambertw", "psi"})
 """Functions that have an order and an argument."""
 PREFIX = "named"
 """The start of a function's name in rewritten texts and in trees."""
 NAMED = frozenset(f"{PREFIX}{name}" for name in (*_NAMES.values(), *_LETTERS.values()))
+"""The names of all such functions in a tree."""
 _WRAP = r"\\(?:operatorname\*?|mathrm|text|textrm|mathsf|mathit|mathbf)\s{0,2}\{\s{0,2}"
 _ORDER = r"(?:_\s?\{?(?P<order>-?\d{1,2}(?:/\d)?)\}?)?"
 _OPENING = r"\s{0,2}(?:\\left\s?)?\("
@@ -51,10 +54,12 @@ _WORD = re.compile(
     rf"(?:{_WRAP}(?P<wrapped>{'|'.join(_NAMES)})\s{{0,2}}\}}|(?<![A-Za-z\\])(?P<bare>{'|'.join(_NAMES)}))"
     rf"\s{{0,2}}{_ORDER}{_OPENING}"
 )
+"""The start of \\mathrm{Li}_2(, with the order as a group."""
 _LETTER = re.compile(
     rf"(?:{_WRAP}(?P<wrapped>[JYIKEW])\s{{0,2}}\}}|(?<![A-Za-z\\])(?P<bare>[JYIKEW])|(?P<greek>\\psi))\s{{0,2}}"
     rf"(?:_\s?\{{?(?P<order>-?\d{{1,2}}(?:/\d)?)\}}?|\^\s?\{{\((?P<derivative>\d)\)\}})(?P<opening>{_OPENING})?"
 )
+"""The start of J_0( or \\psi^{(1)}(, with the order as a group."""
 _NUMERIC_COMMAND = re.compile(
     r"\\(?:pi|[dt]?frac|sqrt|ln|cdot|times|left|right)(?![A-Za-z])|(?<![A-Za-z])e(?![A-Za-z])"
 )

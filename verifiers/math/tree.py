@@ -48,6 +48,7 @@ ANY_LABEL = "?"
 """The label that `labelled` returns if the left side is an expression, as in `|AB| = 5`."""
 MAX_SHOWN_CHARS = 200
 _DERIVATIVE = re.compile(r"[d∂](?:\d|\^\(\d\))?(.+)/[d∂](.+)")
+"""The name of a derivative: dN/dt."""
 
 
 class Node:
@@ -292,6 +293,7 @@ _TUPLE_FIELDS: dict[type[Node], str] = {
     Add: "terms", Mul: "factors", FunctionCall: "args", BareList: "elements", Group: "elements", Chain: "parts",
     SetOps: "parts", Ratio: "parts",
 }  # fmt: skip
+"""Maps a type of nodes to its field with a tuple of children."""
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     **{kind: attrgetter(field) for kind, field in _TUPLE_FIELDS.items()},
     Pow: attrgetter("base", "exponent"),
@@ -302,9 +304,11 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Matrix: lambda node: tuple(cell for row in node.rows for cell in row),
     Residues: lambda node: (*node.remainders, node.modulus),
 }
+"""Maps a type of nodes to a function that returns the children of a node."""
 
 
 _NOTED_TYPES = frozenset({Sym, FunctionCall, Sign, Const, Big, Matrix, Group})
+"""Types of nodes that `facts` looks at."""
 
 
 def may_have_parts(node: Node) -> bool:
@@ -668,6 +672,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Family: lambda node: f"{_show(node.body)} for integers {', '.join(sorted(node.parameters))}",
     Text: lambda node: " ".join(node.words),
 }
+"""Maps a type of nodes to a function that shows a node."""
 
 
 def as_measure(node: Node) -> Node:

@@ -77,6 +77,7 @@ _SCALE = re.compile(
 """A problem that asks for thousands or millions, such as `in USD millions`. `$5 million` then answers a gold of 5."""
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
+"""Maps a word of `_SCALE` to its number."""
 MAX_DECIMALS = 16
 """The most decimals of a scaled number."""
 _ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)

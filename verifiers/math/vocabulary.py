@@ -53,6 +53,7 @@ IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS[
 MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
 """Environments of matrices, and environments of lines."""
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
+"""Maps a command to the kind of a sum, product, integral or limit."""
 COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
     TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),

@@ -81,8 +81,10 @@ _PAIR_STEPS = 2
 _MAY_HOLD_RELATIONS = frozenset({Chain, BareList, Group})
 """Types of nodes with relations that may give a letter its value."""
 _AMOUNT_TYPES = VALUE_TYPES | {Measure}
+"""Types of values and quantities."""
 _ARRAY_TYPES = frozenset({Matrix, Group})
 _COMPOSED_TYPES = frozenset({Add, Mul, Pow, FunctionCall})
+"""Types of values that may contain arrays."""
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:

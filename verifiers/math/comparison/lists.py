@@ -22,6 +22,7 @@ from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE
 _LABEL_STEM = re.compile(r"[^_(]*")
 """The start of a label: the x of x_1, the P of P(A)."""
 _EXTREMES = {"max", "min"}
+"""Labels of two values that are paired by size."""
 TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 """Maps a relation of numbers to the relation read from right to left."""
 MIRRORED = TURNED | {

@@ -36,9 +36,13 @@ from truegold.verifiers.math.tree import (
 from truegold.verifiers.math.vocabulary import GREEK
 
 TRANSPOSED = "^T"
+"""The end of the name of a transposed matrix."""
 _MATRIX_STEPS = 20
+"""The steps of evaluating one node."""
 _MAX_POWER = 20
+"""The highest power of a matrix."""
 _TOLERANCE = 1e-9
+"""The largest relative difference of equal cells."""
 _DIMENSIONS = frozenset("MLT")
 """Letters of physical dimensions, which commute: MLT^{-2} is a force."""
 _Matrix: TypeAlias = tuple[mpc, mpc, mpc, mpc]

@@ -89,12 +89,14 @@ _SCALES_AND_LETTERS = frozenset((unit_of(f"°{letter}"), unit_of(letter)) for le
 """Pairs of a temperature scale and its letter. 20 C may mean 20 °C, although C alone is an electric charge."""
 OTHER_VALUE = Sameness(False, "exact")
 _PRODUCTS = frozenset({Mul, Add, Pow})
+"""Types of values with factors that may not commute."""
 OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
 
 _HALF_DAY = 12 * 60
 """Half a day in minutes."""
 _LAST_HOUR = 24
+"""The largest hour of a time."""
 _ResidueClasses = tuple[int, frozenset[int]]
 """A modulus and the remainders."""
 _QUANTIFIERS = frozenset({"all", "any", "every", "each", "for", "must"})
@@ -104,6 +106,7 @@ _VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases"
 _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
 """Subjects that an answer may add to such a verb."""
 _COPULAS = ("is", "are", "was", "were")
+"""Verbs between a subject and its predicate."""
 _SHORT_WORD = 4
 """The most letters of a word whose plural is not recognised."""
 MAX_INVERTED_WORDS = 2

@@ -90,17 +90,24 @@ _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
 """A numeral with the prefix of programs: `0x1A`."""
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
+"""Kinds of tokens that separate items."""
 _SCRIPTS = frozenset("^_")
+"""The marks of superscripts and subscripts."""
 _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_[\d/]{1,5})?|[np]")
 """A symbol after the mass number of a nuclide: an element, n, p, or the term of a state (`P_{3/2}`)."""
 _DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
+"""Kinds of tokens that show a formula."""
 _WORDED = frozenset({"word", "money"})
+"""Kinds of tokens that are not mathematics."""
 _CONNECTIVES = frozenset({"and", "or"})
+"""Connectives of items, which may also join statements."""
 _IDLE_RELATIONS = frozenset({"~", "=", "sim", "cong"})
+"""Relations without a meaning at the start of an item."""
 _GIVING = frozenset({"=", "~", "sim", "cong"})
 """Relations between a label and its value."""
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
+"""Commands without a meaning at the start of an item."""
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
 """A gold with remains of a response: `#### 5`, `'5'`, `5<|im_end|>`, `5 ∎`."""
@@ -201,7 +208,7 @@ class _AnswerReader:
 
     def read(self, tokens: list[Lexeme]) -> Node:
         if not tokens:
-            raise UnreadableAnswer("nothing")
+            raise UnreadableAnswer("an empty text")
         charge(3 * len(tokens))
         kinds = set(map(kind_of, tokens))
         has_modulus = ("cmd" in kinds or "word" in kinds) and not MODULUS_MARKS.isdisjoint(map(text_of, tokens))

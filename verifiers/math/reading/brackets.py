@@ -9,6 +9,7 @@ from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.grammar import Grammar
 
 _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
+"""Maps an opening bracket to the closing one."""
 _MAX_KET_TOKENS = 24
 """The most tokens of a ket, and of a condition in P(A|B)."""
 
@@ -61,7 +62,7 @@ def _read_inside(reader: Grammar, opening: str) -> tree.Node:
             pass
         elements.append(reader.read_relation())
     if not reader.next_is("close"):
-        raise UnreadableAnswer(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
+        raise UnreadableAnswer(f"a bracket that is not closed before {reader.peek().text or reader.peek().kind!r}")
     closing = reader.take().text
     # The lexer writes `\}` as a closing `{`.
     closing = "}" if closing == "{" else closing

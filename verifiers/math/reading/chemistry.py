@@ -45,10 +45,12 @@ _BLANK = re.compile(r"[\s~]|\\[,;:! ]")
 _STATE = re.compile(r"_?\{?\((g|l|s|aq)\)\}?$|\\(?:up|down)arrow\s*$")
 """The state of a substance: gas, liquid, solid, aqueous, or an arrow for a gas or a precipitate."""
 _BODY = r"(?:[A-Z][a-z]?(?:_?\d+)?|[()\[\]](?:_?\d+)?)+"
+"""The atoms of a formula and their counts."""
 _FORMULA = re.compile(rf"(\d+(?:/\d+|\.\d+)?)?({_BODY}(?:(?:\\cdot|[*.])\d*{_BODY})?|e)(?:(\^?)(\d?)([+-])|\^\+(\d))?")
 """A count, a formula and a charge: `2H2O`, `SO4^2-`, `CuSO4*5H2O`. `e` is an electron."""
 _SYMBOL = re.compile(r"[A-Z][a-z]?")
 _LAST_DIGIT = re.compile(r"(?<![_\d])\d+$")
+"""Digits at the end, which may belong to the charge."""
 _FRACTION = re.compile(r"^\\[dt]?frac\{(\d)\}\{(\d)\}")
 r"""The count of \frac{1}{2}O_2."""
 _NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-Z][a-z]?)")
@@ -56,9 +58,11 @@ _NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-
 _NAMED_NUCLIDE = re.compile(r"([A-Za-z]{1,13})-(\d{1,3})")
 """C-14, carbon-14."""
 _SHELL = r"\d(?:s\^?[12]|p\^?[1-6]|d\^?(?:10|[1-9])|f\^?(?:1[0-4]|[1-9]))"
+"""A shell and its electrons: 3d^5."""
 _SHELLS = re.compile(rf"(?:\[([A-Z][a-z])\])?((?:{_SHELL})+)")
 """[Ar]3d^54s^1."""
 _HYBRIDS = frozenset({"sp", "sp2", "sp3", "sp3d", "sp3d2", "dsp2", "dsp3", "d2sp3"})
+"""Hybrid orbitals."""
 _CHARGE = re.compile(r"\^?(?:(\d)([+-])|([+-])(\d|I{2,3}|IV|VI{1,2}))")
 """2+, +2, +II."""
 _ROMAN = {numeral: str(value) for value, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), 1)}
@@ -66,6 +70,7 @@ _ARROW = re.compile(
     r"\\(?:(?:to|(?:long)?rightarrow|rightleftharpoons)(?![A-Za-z])|xrightarrow(?:\[[^\]]*\])?\{[^{}]*\})|<?--?>|<=>"
     r"|(?<![<>=!])=(?![>=])"
 )
+"""The arrow or equals sign of a reaction."""
 _PLUS = re.compile(r"\s\+\s|(?<![\^\s{])\s?\+(?=[\dA-Z(\\])")
 """The plus between two substances. The plus of `Ca^+` does not match."""
 

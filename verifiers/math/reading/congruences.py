@@ -10,10 +10,12 @@ from truegold.verifiers.math.reading.lexemes import NESTING, Lexeme, split_at
 from truegold.verifiers.math.tree import MINUS_ONE, PLUS_ONE, BareList, Node, Residues, Sign, facts, mapped
 
 MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
+"""Words and commands before a modulus."""
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
+"""Reads tokens as one expression."""
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:

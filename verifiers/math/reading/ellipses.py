@@ -32,7 +32,7 @@ def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:
     dots = next(index for index, part in enumerate(parts) if tree.is_dots(part))
     first, last = parts[:dots], parts[dots + 1 :]
     if len(first) < 2 or len(last) > 1 or any(map(tree.is_dots, last)):
-        raise UnreadableAnswer("dots whose rule is not plain")
+        raise UnreadableAnswer("dots whose terms follow no obvious rule")
     node = _by_last_term(first, last[0], is_sum) if last and tree.symbols(last[0]) else None
     if node is None:
         values = [value for part in first if (value := rational(part)) is not None]
@@ -40,7 +40,7 @@ def worked_out(parts: list[tree.Node], *, is_sum: bool) -> tree.Node:
         if len(values) == len(first) and (end is not None or (is_sum and not last)):
             node = _of_numbers(values, end, is_sum)
     if node is None:
-        raise UnreadableAnswer("dots whose rule is not plain")
+        raise UnreadableAnswer("dots whose terms follow no obvious rule")
     return node
 
 

@@ -23,13 +23,13 @@ def read_environment(reader: Grammar, name: str) -> tree.Node:
     start, depth = reader.position, 1
     while depth:
         if (token := reader.take()) is END:
-            raise UnreadableAnswer(f"\\begin{{{name}}} is never ended")
+            raise UnreadableAnswer(f"\\begin{{{name}}} has no \\end")
         depth += (token.kind == "begin") - (token.kind == "end")
     inside = reader.tokens[start : reader.position - 1]
     if name in LINE_ENVIRONMENTS and name not in ("cases", "dcases"):
         return _read_lines(reader, inside, ("cell", "row"))
     if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
-        raise UnreadableAnswer(f"the environment {name}")
+        raise UnreadableAnswer(f"the unknown environment {name}")
     return _read_matrix(reader, inside, name)
 
 

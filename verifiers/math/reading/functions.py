@@ -21,7 +21,9 @@ _ARITIES = {
 }
 """The smallest and the largest number of arguments. Functions that are not listed take exactly one."""
 _NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
+"""Kinds of tokens that do not begin an argument."""
 _CLOSING_OF_CALL = {"(": ")", "[": "]"}
+"""Maps the opening bracket of arguments to the closing one."""
 
 
 def read_function(reader: Grammar, name: str) -> tree.Node:
@@ -44,7 +46,7 @@ def read_function(reader: Grammar, name: str) -> tree.Node:
 def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tree.Node:  # noqa: PLR0911, one for each function
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
-        raise UnreadableAnswer(f"{name} of {len(args)} arguments")
+        raise UnreadableAnswer(f"{name} with {len(args)} arguments")
     if len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
         # The braces of \\max\\{1, 2\\} and \\exp\\{x\\} are brackets.
         args = args[0].elements if name in ("max", "min") or len(args[0].elements) == 1 else args

@@ -50,6 +50,7 @@ _STEPS_A_TOKEN = 4
 """The steps that are charged for each token, whether or not it can be read."""
 
 END = Lexeme("stop", "", False)
+"""The token after the last one."""
 _PADDING = (END,) * 5
 """Tokens after the last one. They let the grammar look ahead without checking for the end."""
 
@@ -65,6 +66,7 @@ _ORDERS = frozenset("1234")
 _LOGIC_LEVELS = ("and", "xor", "or")
 """Connectives of statements, the one that binds most tightly first."""
 _LIKENESSES = frozenset({"sim", "cong"})
+"""Relations that may mean `\\approx`."""
 _ARRAY_TYPES = frozenset({Group, Matrix})
 _SIGNS = frozenset("+-±∓")
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
@@ -139,7 +141,7 @@ class Grammar(Cursor):
         """Read all tokens as one relation, set or expression. Raises UnreadableAnswer and TooLarge."""
         node = self.read_relation()
         if self.peek() is not END:
-            raise UnreadableAnswer(f"cannot read on at {self.peek().text or self.peek().kind!r}")
+            raise UnreadableAnswer(f"unexpected {self.peek().text or self.peek().kind!r}")
         return node
 
     def read_separately(self, tokens: list[Lexeme], depth: int) -> Node:
@@ -174,7 +176,7 @@ class Grammar(Cursor):
                 parts[index : index + 2] = [SetOps(level, (parts[index], parts[index + 1]))]
                 del operators[index]
         if operators:
-            raise UnreadableAnswer("a negation behind a statement")
+            raise UnreadableAnswer("a negation after a statement")
         return parts[0]
 
     def _read_statement(self) -> Node:
@@ -460,7 +462,7 @@ class Grammar(Cursor):
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
         token = self.take()
         if (read := self.atoms.get(token[0])) is None:
-            raise UnreadableAnswer(f"no operand at {token.text or token.kind!r}")
+            raise UnreadableAnswer(f"expected an operand, found {token.text or token.kind!r}")
         node = read(self, token)
         self.depth -= 1
         return node

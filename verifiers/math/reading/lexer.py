@@ -78,6 +78,7 @@ MAX_FUNCTION_LETTERS = 6
 _COUNTS = re.compile(r":?\s+\d")
 """A blank and a digit. After them, the `sin` of `Es sind 24` and the `cos` of `They cost 24` are not functions."""
 _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
+"""Maps a connective to its English form."""
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
 }  # fmt: skip
@@ -160,6 +161,7 @@ _ESCAPES = {
 _NEGATED = {"=": "!=", "in": "notin"}
 """Maps a relation to the relation after `\\not`."""
 _NEGATION = ("logic", "not")
+"""The kind and text of the token `not`."""
 _IDLE_ESCAPES = frozenset(",;:! /@()[]")
 """Characters that make a small space or a delimiter of a formula after a backslash: `\\,`, `\\(`."""
 
@@ -532,7 +534,7 @@ class _Scanner:
         elif mark in _ESCAPES:
             self.tokens.append(plain_token(*_ESCAPES[mark], spaced))
         elif mark not in _IDLE_ESCAPES:
-            raise UnreadableAnswer(f"\\{mark}")
+            raise UnreadableAnswer(f"the unknown command \\{mark}")
 
     def _add_other(self, mark: str, spaced: bool) -> None:
         if mark in ".!":
@@ -542,7 +544,7 @@ class _Scanner:
         elif unit_of(mark) is not None:
             self.tokens.append(plain_token("word", mark, spaced))
         elif mark not in '~"':
-            raise UnreadableAnswer(f"the character {mark!r}")
+            raise UnreadableAnswer(f"the unknown character {mark!r}")
 
 
 def _known_start(name: str) -> str | None:

@@ -49,11 +49,13 @@ MONEY_MARKS = {"$": DOLLAR} | {
 }
 """Maps the sign or code of a currency before an amount, such as `CHF` or `R$`, to one character."""
 _AMOUNT = rf"[{DOLLAR}{LONE_SIGNS[1:]}\ue020-\ue0ff]-?\d[\d,.]{{0,40}}"
+"""The sign of a currency and a number."""
 _MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$|S\.? dol|{_AMOUNT} ?[kKmMbBt]")
 """A quick test: `_with_currencies_marked` changes only texts that match."""
 _SHORT_SCALE = re.compile(rf"({_AMOUNT})(?:([kKmMB])| ?(mn|bn|tn))(?![A-Za-z\d^_])")
 """$5k, £5m, $5 bn."""
 _SHORT_SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
+"""Maps an abbreviation after an amount to its word."""
 _CURRENCY = re.compile(
     rf"(?<![A-Za-z\\])(?:\\(?:text|mathrm)\s?\{{\s?)?(?:({PREFIXED}){DOLLAR}|({CODES}))(?:\s?\}})?(?:[~\s]|\\[ ,;])?"
     r"(?=[-+]?\.?\d)"
@@ -71,7 +73,9 @@ _FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
 _SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
 _SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
 _SIGN_COMMANDS = str.maketrans(SIGNS)
+"""Replaces a character by its command: ≤ by `\\le`."""
 _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
+"""A fraction that is one character."""
 _MARKED_LETTER = re.compile("(?<![^\\W\\d_])(?:[A-Za-zα-ω][\u0302\u20d7]|[ĉĝĥîĵŝŵŷẑ])(?![^\\W\\d_])")
 """A single letter with a hat or an arrow. Letters of words do not match."""
 _GREEK_WITH_INDEX = re.compile(r"(?<=[α-ορ-ωΑ-Ω])(\d{1,2})(?![\d.,])")
@@ -104,6 +108,7 @@ _LOOKS = (
 _SYMBOL = re.compile(r"[A-Z]\w{0,20}\d\w{0,20}", re.ASCII)
 """A symbol without its `_`: CO2, C2v."""
 _SUBSCRIPT_MARKS = re.compile(r"_\{(\w+)\}|_")
+"""The `_` of a subscript, with its braces."""
 _DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
 """A blank with a meaning: `2 3` are two numbers."""
 REMEMBERED_LOOKS = 2_048

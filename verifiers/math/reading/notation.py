@@ -110,7 +110,9 @@ r"""\frac{\text{m}}{\text{s}^2}."""
 MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
 """A quick test: `with_usual_counts` changes only texts with one of these marks."""
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
+"""The number of a subscript or superscript."""
 _COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
+"""The C of a binomial coefficient, or the P of permutations."""
 _PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,|(?<![\w)}}\s]))\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
 """{}_{12}C_5 and ^{12}C_5."""
 _SWAPPED = re.compile(r"(?<![A-Za-z\\])([CAP])\s*\^\s*(?:\{\s*(\d{1,4})\s*\}|(\d))\s*_\s*(?:\{\s*(\d{1,4})\s*\}|(\d))")
@@ -128,8 +130,10 @@ _COUNT_CALL = re.compile(
 _BETA = re.compile(r"(?:(?<![A-Za-z\\])B|\\mathrm\{\s*B\s*\})\s*(?:\\left\s*)?\((?=[^()]{1,40},[^()]{1,40}\))")
 """Euler's beta function, B(2, 3)."""
 _BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
+"""Maps the name of a number system to its base."""
 _BASE_WORDS = "|".join(word for word, value in BELOW_HUNDRED.items() if 2 <= value <= 20)
 _NUMERAL = r"\(?([0-9][0-9A-Fa-f]{0,60})\)?"
+"""The digits of a numeral with a base."""
 _WORDED_BASE = re.compile(
     rf"{_NUMERAL}\s*\(?(?:\\text\s*\{{\s*\(?)?\s*(?:(?:in|to)\s+)?"
     rf"(?:(?:the\s+)?base[-\s]*\}}?\s*(?:(\d{{1,2}})|({_BASE_WORDS}))|({'|'.join(_BASE_NAMES)}))\s*\)?\s*\}}?\s*\)?",

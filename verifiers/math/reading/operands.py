@@ -40,6 +40,7 @@ _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
 _MAX_SUBSCRIPT_DIGITS = 2
 """The most digits of a subscript without a `_`, as in `x12`."""
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
+"""Maps the letter of `\\mathbb` to the name of its set."""
 _CONDITIONAL = frozenset("PEpf")
 """Letters of probabilities and densities, whose brackets may hold a condition: P(A|B)."""
 _COMPLEX = frozenset("zw")
@@ -283,7 +284,7 @@ def _read_symbol(reader: Grammar, name: str) -> tree.Node:
         return tree.Sym(_angle(points) if name == "angle" else f"triangle {points}")
     if name in ("mod", "bmod", "pmod"):
         raise UnreadableAnswer("a modulus outside of a congruence")
-    raise UnreadableAnswer(f"\\{name}")
+    raise UnreadableAnswer(f"the unknown command \\{name}")
 
 
 def read_accent(reader: Grammar, mark: str) -> tree.Node:
@@ -412,7 +413,7 @@ def _read_group(reader: Grammar, _: Lexeme) -> tree.Node:
 def _read_one_letter(reader: Grammar, token: Lexeme) -> tree.Node:
     if len(token.text) == 1 and token.text.isascii():
         return read_name(reader, token)
-    raise UnreadableAnswer(f"no operand at {token.text!r}")
+    raise UnreadableAnswer(f"expected an operand, found {token.text!r}")
 
 
 class ExpressionReader(Grammar):

@@ -103,6 +103,7 @@ _MAY_HOLD_UNIT = re.compile(
 )
 """A quick test. Every text with a unit has the letter of a unit, two letters in a row, or a command that may be one."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
+"""A comma that may group digits: 1,234."""
 
 
 def other_readings(

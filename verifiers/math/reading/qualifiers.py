@@ -28,9 +28,13 @@ _QUARTER, _TURN = 90, 360
 MAY_BE_DIRECTED = re.compile(ANY_OF["direction_marks"], re.IGNORECASE)
 """A quick test: every text with a direction matches."""
 _SIDE = "|".join(sorted((*DIRECTIONS, *BEARINGS), key=len, reverse=True))
+"""Any word for a direction."""
 _BEARING = "|".join(BEARINGS)
+"""Any direction of the compass."""
 _LINK = r"(?:(?:to(?:wards?)?|in|directed|pointing|vertically|horizontally|due|at|and|an?|angle|of|the)\s+)*"
+"""Words before a direction: `directed to the`."""
 _DEGREES = r"(\d{1,3}(?:\.\d{1,6})?)\s*(?:\^\s*\{?\s*\\circ\s*\}?|degrees?|deg)\s*"
+"""An angle before a direction."""
 _DIRECTION = re.compile(
     rf"(?:^|(?<=[\s{{,;(~]))[,;(]?\s*{_LINK}(?:{_DEGREES})?(?:({_BEARING}) of (?:due )?({_BEARING})"
     rf"|(above|below) the (?:horizontal|(?:positive )?x-axis)|({_SIDE}))(?: direction)?\)?$",
@@ -46,6 +50,7 @@ _SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]
 
 
 _LAST_WORD = re.compile(r"([a-z]{4,})\s*$")
+"""The last word of a quantity, which must be a unit."""
 
 
 class Qualified(NamedTuple):

@@ -74,6 +74,7 @@ _PARTS_OF_UNITS = frozenset({"name", "word", *_OPENING_KINDS, *_CLOSING_KINDS})
 _MARKS_OF_UNITS = frozenset({"^", "/", "*", "frac", "AA"})
 """Texts of other tokens that a unit may have."""
 _GENERIC = frozenset({"unit", "units"})
+"""General nouns, which count nothing in particular."""
 _SPELLING = frozenset({"word", "name", "money", "func"})
 """Kinds of tokens that may spell a unit. `min` is a `func`."""
 _JOINING = frozenset({"/", "*", ".", "-"})

@@ -21,6 +21,7 @@ from truegold.verifiers.math.vocabulary import BOUNDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, TENS, number_in_words
 
 _WRAPPING = re.compile(rf"{TEXT_COMMAND}|\\[ ,;:!](?![A-Za-z])|~")
+"""Typesetting around words."""
 _NUMBER_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
 _COUNT = rf"(?:{NUMERAL}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
 """12, -3.5, twelve, twenty-five."""

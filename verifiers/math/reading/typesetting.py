@@ -45,10 +45,12 @@ _CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\
 _HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
 """Commands whose argument is not part of the answer, and commands that only change the font."""
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
+"""An optional argument in square brackets."""
 _GROUP = re.compile(r"\s*\{")
 _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
 """The `^` of `60^\\circ` whose command was lost."""
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
+"""A text command without words."""
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
 """The frac of frac{1}{2}."""
 _NUMBER_MACRO = re.compile(
@@ -57,6 +59,7 @@ _NUMBER_MACRO = re.compile(
 """A number, unit or quantity of the package siunitx: `\\SI{5}{\\metre}`. (The `\\qty` of the package physics has one
 argument.)"""
 _BRACKET_MACRO = re.compile(r"\\(ket|bra|braket)\s*\{([^{}]{1,60}(?:\{[^{}]{0,30}\}[^{}]{0,60}){0,4})\}")
+"""\\ket{0}, \\bra{0}, \\braket{0}."""
 _BRACKETS_OF_STATES = {
     "ket": r"\left|{}\right\rangle ", "bra": r"\left\langle {}\right|", "braket": r"\left\langle {}\right\rangle ",
 }  # fmt: skip
@@ -145,6 +148,7 @@ def _by_first_letter(names: Iterable[str]) -> str:
 
 
 _DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
+"""A command that only changes the appearance, or whose argument is not part of the answer."""
 
 
 def _without_chemistry(match: re.Match[str]) -> str:

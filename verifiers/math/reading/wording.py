@@ -43,11 +43,13 @@ from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 _PLAIN_TOKENS = 3
 """The number of tokens of a plain equation, `x = 2`."""
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
+"""Relations of conditions."""
 _QUALIFYING = frozenset({"for", "where", "with"})
 """Words before a condition on all values: `for all x`, `with k \\in \\mathbb{Z}`."""
 _BOUNDING = frozenset({"for", "if", "when", "where"})
 """Words before a condition on one value: `for r > b`."""
 _BEGINNING = _QUALIFYING | _BOUNDING | {"forall"}
+"""Words that may begin a condition."""
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """Kinds of tokens after which brackets are not a remark: in `\\max(x > 0)` they hold an argument."""
 
@@ -74,6 +76,7 @@ _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 _BEFORE_LABEL = ("of", "for")
 """Words between a value and its label: `3 for Tom`."""
 _DENIALS = frozenset({"not", "never", "neither", "nor"})
+"""Words before which an item has no label."""
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
 """Words of a label that do not count when labels are compared."""
 
