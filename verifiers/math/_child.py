@@ -104,6 +104,7 @@ def compare(gold: list[Any], answer: list[Any]) -> dict[str, Any]:
 
 
 def _is_same(gold: Any, answer: Any) -> bool:
+    """Tell whether two expressions of sympy are equal after evaluation."""
     import sympy
 
     gold, answer = gold.doit(), answer.doit()
@@ -118,6 +119,7 @@ def _is_same(gold: Any, answer: Any) -> bool:
 
 
 def _build(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
+    """Return the expression of sympy for an encoded tree (`worker.encode`)."""
     import sympy
 
     kind, *rest = tree

@@ -361,6 +361,7 @@ def _radians(arithmetic: Arithmetic, a: Ball) -> Ball:
 
 
 def _root(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
+    """Return a root. Odd roots of negative numbers are real."""
     base, degree = args
     midpoint = degree.midpoint
     if isinstance(midpoint, mpfr) and midpoint == arithmetic.context.rint(midpoint) and 0 < midpoint < MAX_DEGREE:
@@ -465,6 +466,7 @@ class Evaluator(Arithmetic):
         return total
 
     def _constant_value(self, name: str) -> Ball:
+        """Return pi, e or i. Raises Unsupported for other names."""
         if name == "pi":
             return Ball(self.pi, 2 - self.bits)
         if name == "e":
@@ -476,6 +478,7 @@ class Evaluator(Arithmetic):
         raise Unsupported(name)
 
     def _power_value(self, node: Pow, point: Mapping[str, Ball]) -> Ball:
+        """Return a power, by the most precise method for its exponent."""
         charge(self.function_steps)
         exponent = node.exponent.value if type(node.exponent) is Num else rational(node.exponent)
         base = self.value(node.base, point)
@@ -487,6 +490,7 @@ class Evaluator(Arithmetic):
         return self.general_power(base, self.value(node.exponent, point))
 
     def _call_value(self, node: FunctionCall, point: Mapping[str, Ball]) -> Ball:
+        """Return the value of a function of its arguments."""
         if (exact := rational(node)) is not None:
             return self.from_rational(exact)
         args = [self.value(arg, point) for arg in node.args]
@@ -510,6 +514,7 @@ class Evaluator(Arithmetic):
         return self.from_rational(mpq(unit_interval(f"{name}({shown})", 1)) + _HALF)
 
     def _big_value(self, node: Big, point: Mapping[str, Ball]) -> Ball:
+        """Return a sum or a product, term by term."""
         if node.kind not in ("sum", "prod") or node.low is None or node.high is None:
             raise Unsupported(node.kind)
         charge(_SUM_STEPS)

@@ -131,6 +131,7 @@ def _digest(text: str) -> bytes:
 
 
 def _power(base: mpq, exponent: mpq) -> mpq | None:
+    """Return a power, or None if it is undefined, irrational or too large."""
     if exponent.denominator != 1:
         return _rational_root(base, exponent)
     power = int(exponent)
@@ -157,6 +158,7 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
 
 
 def _call(node: FunctionCall) -> mpq | None:
+    """Return the exact value of a function, or None if it has none."""
     charge(_CALL_STEPS)
     args: list[mpq] = []
     for arg in node.args:

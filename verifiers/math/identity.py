@@ -209,6 +209,7 @@ def _is_zero(node: Node) -> bool:
 
 
 def _same_residue(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
+    """Compare modulo a prime at a point. Return None if that is not possible."""
     for salt in range(3):
         point = point_for(names, salt)
         try:
@@ -281,6 +282,7 @@ def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tu
 
 
 def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
+    """Compare at points until enough agree or one disagrees. Return None if too few can be evaluated."""
     if len(names) > MAX_VARIABLES:
         return None
     kinds = _kinds_of_names(gold, answer)
@@ -342,6 +344,7 @@ def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
 
 
 def _kinds_of_names(gold: Node, answer: Node) -> _Kinds:
+    """Return the kinds of values for the variables of both sides."""
     whole: set[str] = set()
     has_complex: set[str] = set()
     has_steps = is_complex = False

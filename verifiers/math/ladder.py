@@ -162,6 +162,7 @@ def with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
 
 
 def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    """Climb the ladder with a budget of steps. Errors become verdicts."""
     with StepBudget():
         try:
             gold_text, answer_text = normal_gold(gold), normal_text(answer)

@@ -141,6 +141,7 @@ def parse_policy(arguments: Mapping[str, Any]) -> Policy:
 
 @lru_cache(maxsize=256)
 def _checked_policy(options: tuple[tuple[str, Any], ...]) -> Policy:
+    """Return the policy with these options, which are hashable so that it can be cached. Raises ConfigError."""
     known = _ALLOWED
     mistakes = []
     for name, value in options:

@@ -89,6 +89,7 @@ class ChildWorker:
             self._stop()
 
     def _running_child(self) -> ChildProcess:
+        """Return the child, after starting it if necessary. Raises SetupError."""
         if self.child is None:
             child = ChildProcess(python_module(self._module), quiet=True)
             try:

@@ -247,6 +247,7 @@ def _with_unit_vectors_as(values: tuple[tree.Node, ...], node: tree.Node) -> tre
 
 
 def _determinant(node: tree.Matrix) -> tree.Node | None:
+    """Return the determinant by the Leibniz formula, or None if the matrix is not square or too large."""
     size = len(node.rows)
     if size > MAX_DETERMINANT_ROWS or any(len(row) != size for row in node.rows):
         return None

@@ -179,6 +179,7 @@ def _with_bare_constants(node: tree.Node) -> tree.Node:
 
 
 def _with_bare_constant(part: tree.Node, constant: tree.Sym) -> tree.Node:
+    """Return one node with the constant bare, as `_with_bare_constants` describes."""
     if isinstance(part, tree.Add):
         terms = tuple(constant if _is_of_constant(term, constant.name) else term for term in part.terms)
         return tree.Add(terms)

@@ -195,6 +195,7 @@ class _TreeComparison:
         return self._same_shape(gold, answer, kinds)
 
     def _same_shape(self, gold: Node, answer: Node, kinds: set[type[Node]]) -> Sameness:  # noqa: PLR0911, one a shape
+        """Compare lists, sets, relations and other shapes, with the module for the shape."""
         if Family in kinds:
             return self._same_pieces(gold, answer)
         if Residues in kinds:

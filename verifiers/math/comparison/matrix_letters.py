@@ -98,6 +98,7 @@ def _show_matrices(*sides: Node) -> bool:
 
 
 def _value(node: Node, matrices: set[str]) -> _Matrix:
+    """Return the matrix of an expression. A number is a multiple of the unit matrix."""
     charge(_MATRIX_STEPS)
     if isinstance(node, Sym) and node.name.endswith(TRANSPOSED):
         a, b, c, d = _value(Sym(node.name.removesuffix(TRANSPOSED)), matrices)
@@ -115,6 +116,7 @@ def _value(node: Node, matrices: set[str]) -> _Matrix:
 
 
 def _composed_value(node: Node, matrices: set[str]) -> _Matrix:
+    """Return the matrix of a sum, a product or a power."""
     if isinstance(node, Add):
         a, b, c, d = map(sum, zip(*(_value(term, matrices) for term in node.terms), strict=True))
         return a, b, c, d
@@ -138,6 +140,7 @@ def _times(a: _Matrix, b: _Matrix) -> _Matrix:
 
 
 def _power(base: _Matrix, exponent: Node) -> _Matrix:
+    """Return a whole power of a matrix."""
     power = rational(exponent)
     if power is None or power.denominator != 1 or abs(power) > _MAX_POWER:
         raise _NoMatrixError

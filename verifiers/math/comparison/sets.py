@@ -129,6 +129,7 @@ def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
 
 
 def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return the intersection of two sets whose ends have known positions."""
     charge(_PIECE_STEPS * len(a) * len(b))
     shared = []
     for p, q in itertools.product(a, b):
@@ -258,6 +259,7 @@ def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
 
 
 def _roots(c: mpq, b: mpq, a: mpq) -> list[tree.Node]:
+    """Return the real roots of ax^2 + bx + c in ascending order."""
     if a == 0:
         return [tree.Num(-c / b)] if b else []
     discriminant = b * b - 4 * a * c
@@ -283,6 +285,7 @@ def pieces_of(node: tree.Node) -> list[Piece]:
 
 
 def _pieces(node: tree.Node) -> list[Piece]:
+    """Return the pieces of a set, which may overlap. Raises NoSet."""
     if isinstance(node, tree.Named):
         return _pieces_of_name(node.name)
     if isinstance(node, tree.Group):
@@ -307,6 +310,7 @@ def _pieces_of_name(name: str) -> list[Piece]:
 
 
 def _pieces_of_group(node: tree.Group) -> list[Piece]:
+    """Return the pieces of an interval or of a finite set. Raises NoSet."""
     if node.opening == "{":
         if not all(isinstance(element, tree.VALUES) for element in node.elements):
             raise NoSet
@@ -321,6 +325,7 @@ def _pieces_of_group(node: tree.Group) -> list[Piece]:
 
 
 def _pieces_of_chain(node: tree.Chain) -> list[Piece]:
+    """Return the pieces of a condition such as `1 < x <= 2`. Raises NoSet."""
     if node.operators == ("in",):
         return _pieces(node.parts[1])
     if any(operator not in TURNED for operator in node.operators):
@@ -363,6 +368,7 @@ def _is_variable(part: tree.Node) -> bool:
 
 
 def _half_line(operator: str, bound: tree.Node) -> list[Piece]:
+    """Return the numbers with a relation to a bound. Raises NoSet."""
     if isinstance(bound, tree.BareList) and operator == "!=":
         return functools.reduce(common, [_half_line("!=", element) for element in bound.elements])
     if not isinstance(bound, tree.VALUES):
@@ -432,6 +438,7 @@ def _coordinate(node: tree.Node) -> str | None:
 
 
 def _same_as_written(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:  # noqa: PLR0911, one for each shape
+    """Compare sets that have no normal form, part by part."""
     if isinstance(gold, tree.SetOps) and isinstance(answer, tree.SetOps) and gold.operator == answer.operator:
         if len(gold.parts) != len(answer.parts):
             return UNDECIDED

@@ -170,6 +170,7 @@ def _has_enough_digits(gold: Node, answer: Node, digits: int) -> bool:
 
 
 def _rounds_to(gold: Node, answer: Node) -> bool:
+    """Tell whether gold is a rounded value and the answer rounds to it."""
     if (decimal := _as_number(gold)) is None or decimal.decimals is None:
         return False
     digits = len(str(abs(int(decimal.value * 10**decimal.decimals))))
@@ -466,6 +467,7 @@ def _is_misspelled(clock: Node, other: Node) -> bool:
 
 
 def _same_proportions(gold: Node, answer: Node) -> Sameness:
+    """Compare two ratios part by part, without regard to a common factor."""
     gold_parts, answer_parts = _ratio_parts(gold), _ratio_parts(answer)
     if gold_parts is None or answer_parts is None or len(gold_parts) != len(answer_parts):
         return OTHER_STRUCTURE
@@ -568,6 +570,7 @@ def _predicate(node: Node) -> tuple[str, ...] | None:
 
 
 def _words(node: Node) -> tuple[str, ...] | None:
+    """Return the words of a node in words, without stop words, or None for other nodes."""
     if isinstance(node, Text):
         return tuple(word for word in node.words if word not in STOP_WORDS) or node.words
     if isinstance(node, Named):

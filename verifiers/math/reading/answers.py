@@ -259,6 +259,7 @@ class _AnswerReader:
         return node
 
     def _read_list(self, tokens: list[Lexeme]) -> Node:
+        """Read the items of one list, and collect the items that are conditions."""
         slices, joined = _split_items(tokens)
         if len(slices) > MAX_ITEMS:
             raise TooLarge(f"a list of {len(slices)}, the limit is {MAX_ITEMS}")
@@ -392,6 +393,7 @@ class _AnswerReader:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
 
     def _read_wording(self, tokens: list[Lexeme]) -> Node:
+        """Read a value that words state, or else the words themselves."""
         if (stated := stated_value(tokens)) is not None:
             part, no_values = stated
             node = self._read_item(part)

@@ -48,6 +48,7 @@ def read_brackets(reader: Grammar, opening: str) -> tree.Node:
 
 
 def _read_inside(reader: Grammar, opening: str) -> tree.Node:
+    """Read the elements of a bracket, or the element and the condition of a set."""
     if reader.take_if("close"):
         return tree.Named("empty") if opening == "{" else tree.Group(opening, _CLOSING[opening], ())
     elements = [reader.read_relation()]

@@ -129,6 +129,7 @@ def substances(text: str) -> frozenset[Key]:
 
 
 def _readings(text: str) -> Iterator[Key]:
+    """Yield the key of each substance that a text may be."""
     text = _COMMAND.sub("", _FRACTION.sub(r"\1/\2", text.strip()))
     state = _STATE.search(text)
     text = _BLANK.sub("", text[: state.start()] if state else text).replace("{", "").replace("}", "")

@@ -130,6 +130,7 @@ def read_clock_text(text: str) -> TimeOfDay | None:
 
 
 def _read_han(match: re.Match[str]) -> TimeOfDay | None:
+    """Return the time of a match of `_HAN_CLOCK`."""
     half = HALVES_OF_DAY.get(match[1] or "", "")
     hour = _han_number(match[2])
     minute = 30 if match[4] == "半" else _han_number(match[3] or match[4] or "0")
@@ -143,6 +144,7 @@ def _read_han(match: re.Match[str]) -> TimeOfDay | None:
 
 
 def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> TimeOfDay | None:
+    """Return a time of day, or None if there is no such time."""
     if minute > 59 or hour > 24 or (hour == 24 and minute):
         return None
     if half in ("noon", "midnight"):

@@ -58,6 +58,7 @@ def _by_last_term(first: list[tree.Node], last: tree.Node, is_sum: bool) -> tree
 
 
 def _of_numbers(first: list[mpq], end: mpq | None, is_sum: bool) -> tree.Node | None:
+    """Return the sum or product of a progression of numbers, or None if they are not a progression."""
     step, ratio = first[1] - first[0], first[1] / first[0] if first[0] else mpq(0)
     steps_evenly = step and all(b - a == step for a, b in itertools.pairwise(first))
     has_ratio = len(first) > 2 and ratio not in (0, 1) and all(b == a * ratio for a, b in itertools.pairwise(first))

@@ -34,6 +34,7 @@ def read_environment(reader: Grammar, name: str) -> tree.Node:
 
 
 def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
+    """Read a matrix, the pieces of `cases`, or one formula that is spread over cells."""
     rows, scattered = _split_rows(inside)
     lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
     if name in ("matrix", "array", "tabular") and (scattered or lone_operator):

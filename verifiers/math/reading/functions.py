@@ -44,6 +44,7 @@ def read_function(reader: Grammar, name: str) -> tree.Node:
 
 
 def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tree.Node:  # noqa: PLR0911, one for each function
+    """Return a function of its arguments. Some functions become powers or products."""
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
         raise UnreadableAnswer(f"{name} with {len(args)} arguments")
@@ -68,6 +69,7 @@ def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tr
 
 
 def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
+    """Read arguments in brackets, or the factors after a function without brackets."""
     token = reader.peek()
     if token.kind == "open" and token.text in _CLOSING_OF_CALL:
         reader.take()

@@ -341,6 +341,7 @@ class Grammar(Cursor):
         return False
 
     def _read_exponent(self, base: Node) -> Node:
+        """Read the exponent after `^`, and return the power."""
         if self.next_is("num") and self.peek(1)[:2] == ("op", "_") and isinstance(base, Sym):
             # v^2_0 is v_0^2: its 2_0 is not a number with a base.
             power = self.take()

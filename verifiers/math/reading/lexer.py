@@ -489,6 +489,7 @@ class _Scanner:
             self.tokens.append(plain_token("close", opened, spaced))
 
     def _add_text(self, name: str, position: int, spaced: bool) -> int:
+        """Add the tokens of a text command. Return the position after it."""
         text, tokens = self.text, self.tokens
         while text[position : position + 1].isspace():
             position += 1
@@ -510,6 +511,7 @@ class _Scanner:
         return end + 1
 
     def _add_environment(self, name: str, position: int, spaced: bool) -> int:
+        """Add the token of `\\begin` or `\\end`. Return the position after its arguments."""
         if (match := _ENVIRONMENT.match(self.text, position)) is None:
             raise UnreadableAnswer(f"\\{name} without the name of an environment")
         environment, position = match.group(1).rstrip("*"), match.end()
@@ -524,6 +526,7 @@ class _Scanner:
         return position
 
     def _add_escape(self, mark: str, spaced: bool) -> None:
+        """Add the token of a backslash and a character that is not a letter."""
         if mark == "{":
             self.brackets.append("\\{")
             self.tokens.append(plain_token("open", "{", spaced))

@@ -290,6 +290,7 @@ def _strip(text: str) -> str:
 
 
 def _in_ascii(text: str) -> str:
+    """Return the text with Unicode mathematics as LaTeX commands."""
     text = _MARKED_LETTER.sub(_with_accent_command, _GREEK_WITH_INDEX.sub(r"_{\1}", text))
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)

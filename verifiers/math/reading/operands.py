@@ -105,6 +105,7 @@ def _read_fraction_part(reader: Grammar) -> mpq | None:
 
 
 def _read_fraction_command(reader: Grammar) -> mpq | None:
+    """Return the fraction of a mixed number `2\\frac13`, or None if the command is another factor."""
     start, tokens = reader.position, reader.tokens
     charge(len(tokens) // 50)
     # Reading `\frac12` splits a token. With a copy of the tokens, this can be undone.
@@ -269,6 +270,7 @@ def _derivative(reader: Grammar, above: tree.Node, below: tree.Node) -> tree.Sym
 
 
 def _read_symbol(reader: Grammar, name: str) -> tree.Node:
+    """Read a command that stands for a set, an operator, dots or a geometric figure."""
     if name == "mathbb":
         return _read_number_set(reader)
     if name in _OF_FIELDS or name == "partialof":
