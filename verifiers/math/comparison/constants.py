@@ -22,7 +22,6 @@ from truegold.verifiers.math.comparison.arrays import rank
 from truegold.verifiers.math.comparison.measured import real_value
 from truegold.verifiers.math.exact import rational, unit_interval
 from truegold.verifiers.math.identity import same_value
-from truegold.verifiers.math.labelled_values import labelled
 
 ARBITRARY = re.compile(r"[CKABDck](?:_\d)?")
 """Possible names of arbitrary constants: C, C_1, A, k."""
@@ -125,7 +124,7 @@ def same_but_constants(gold: tree.Node, answer: tree.Node, *, optional: bool = F
 
 
 def _value(node: tree.Node) -> tree.Node | None:
-    value = labelled(node)[1] if isinstance(node, tree.Chain) else node
+    value = tree.labelled(node)[1] if isinstance(node, tree.Chain) else node
     return value if isinstance(value, tree.VALUES) else None
 
 

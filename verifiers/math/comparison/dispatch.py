@@ -20,7 +20,13 @@ from truegold.verifiers.math.comparison.free_letters import (
     without_parameters,
 )
 from truegold.verifiers.math.comparison.lines import same_lines
-from truegold.verifiers.math.comparison.lists import is_list, is_repeated_list, looks_like_set, same_lists, same_ordered
+from truegold.verifiers.math.comparison.lists import (
+    is_list,
+    is_repeated_list,
+    looks_like_set,
+    same_lists,
+    same_ordered,
+)
 from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS, same_progressions
 from truegold.verifiers.math.comparison.relations import same_relations, same_throughout
 from truegold.verifiers.math.comparison.sets import same_sets
@@ -39,7 +45,6 @@ from truegold.verifiers.math.comparison.single_values import (
 )
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import same_growth
-from truegold.verifiers.math.labelled_values import label_of, with_given_value
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, SAME_STRUCTURE, Policy, Sameness, charge
 from truegold.verifiers.math.tree import (
     VALUE_TYPES,
@@ -66,7 +71,9 @@ from truegold.verifiers.math.tree import (
     TimeOfDay,
     as_measure,
     facts,
+    label_of,
     symbols,
+    with_given_value,
 )
 
 _PAIR_STEPS = 2

@@ -14,7 +14,6 @@ from functools import reduce
 from operator import and_, or_, xor
 
 from truegold.verifiers.math import tree
-from truegold.verifiers.math.labelled_values import ARROWS
 from truegold.verifiers.math.policy import Sameness, charge
 
 MAX_ATOMS = 8
@@ -44,7 +43,7 @@ def same_formulas(gold: tree.Node, answer: tree.Node) -> Sameness | None:
 
 
 def _gather(node: tree.Node, atoms: dict[str, int]) -> None:
-    is_implication = isinstance(node, tree.Chain) and set(node.operators) <= ARROWS
+    is_implication = isinstance(node, tree.Chain) and set(node.operators) <= tree.ARROWS
     if isinstance(node, tree.SetOps) or (isinstance(node, tree.Chain) and is_implication):
         for part in node.parts:
             _gather(part, atoms)

@@ -18,7 +18,6 @@ from truegold.verifiers.math.comparison.constants import UNMISTAKABLE, arbitrary
 from truegold.verifiers.math.comparison.lines import LINE_LETTERS
 from truegold.verifiers.math.comparison.lists import Comparison
 from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS
-from truegold.verifiers.math.labelled_values import argument_of, label_of
 from truegold.verifiers.math.tree import (
     LETTER_CONSTANTS,
     BareList,
@@ -29,7 +28,9 @@ from truegold.verifiers.math.tree import (
     Group,
     Node,
     Sym,
+    argument_of,
     facts,
+    label_of,
     mapped,
     renamed,
     symbols,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from truegold.verifiers.math import tree
-from truegold.verifiers.math.labelled_values import COORDINATES, derivative_of
 from truegold.verifiers.math.vocabulary import EXCLUSIVE, GREEK_NAMES
 
 _MIN_WORD = 3
@@ -33,9 +32,9 @@ def contradict(gold: tree.Node, answer: tree.Node) -> bool:
     if isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         names, others = ([tree.show(part).rstrip(tree.HAT) for part in side.elements] for side in (gold, answer))
         return names == others[::-1] != others
-    if (derivative := derivative_of(gold)) is not None:
+    if (derivative := tree.derivative_of(gold)) is not None:
         return _is_other_than_derivative(derivative, answer)
-    if (derivative := derivative_of(answer)) is not None:
+    if (derivative := tree.derivative_of(answer)) is not None:
         return _is_other_than_derivative(derivative, gold)
     return _are_exclusive(_name_of(gold), _name_of(answer))
 
@@ -58,8 +57,8 @@ def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> 
     x, x(t), \frac{dy}{dt} and \frac{d^2x}{dt^2} are other than \frac{dx}{dt}.
     """
     derived, variable = derivative
-    if (second := derivative_of(other)) is not None:
-        return variable != second[1] if derived == second[0] else {derived, second[0]} <= COORDINATES
+    if (second := tree.derivative_of(other)) is not None:
+        return variable != second[1] if derived == second[0] else {derived, second[0]} <= tree.COORDINATES
     arguments = {tree.show(part) for part in other.args} if isinstance(other, tree.FunctionCall) else {variable}
     return _name_of(other) == derived and variable in arguments
 

@@ -15,7 +15,6 @@ from gmpy2 import mpq
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.arrays import rank, vector, worked_out
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.labelled_values import label_of, labelled
 
 LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
 """Letters that may be the parameter of a line."""
@@ -68,11 +67,11 @@ def _coordinates(node: tree.Node) -> tuple[tree.Node, ...]:
     if isinstance(node, tree.Chain):
         if len(node.parts) > 2 and set(node.operators) == {"="}:
             return _from_ratios(node)
-        value = labelled(node)[1]
+        value = tree.labelled(node)[1]
         return () if value is None or isinstance(value, tree.Chain) else _coordinates(value)
     if isinstance(node, tree.BareList):
-        labels = [label_of(element) for element in node.elements]
-        values = [labelled(element)[1] for element in node.elements]
+        labels = [tree.label_of(element) for element in node.elements]
+        values = [tree.labelled(element)[1] for element in node.elements]
         known = tuple(value for value in values if isinstance(value, tree.VALUES))
         return known if labels == _AXES[: len(labels)] == _AXES[: len(known)] else ()
     return vector(worked_out(node)) or ()

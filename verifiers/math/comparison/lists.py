@@ -17,7 +17,6 @@ from typing import NamedTuple, Protocol
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.labels import is_word, matched_labels, numbers_parts
 from truegold.verifiers.math.comparison.measured import real_value
-from truegold.verifiers.math.labelled_values import ANY_LABEL, is_tuple_of_names, label_of, labelled
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 
 _LABEL_STEM = re.compile(r"[^_(]*")
@@ -111,7 +110,7 @@ def named_elements(node: tree.Chain) -> list[tree.Node] | None:
         return (
             None if isinstance(value, (tree.Sym, tree.Chain)) else [tree.Chain((name, value), ("=",)) for name in names]
         )
-    if node.operators != ("=",) or not is_tuple_of_names(first, value):
+    if node.operators != ("=",) or not tree.is_tuple_of_names(first, value):
         return None
     assert isinstance(first, tree.Group) and isinstance(value, tree.Group)
     return [tree.Chain((name, part), ("=",)) for name, part in zip(first.elements, value.elements, strict=True)]
@@ -120,9 +119,9 @@ def named_elements(node: tree.Chain) -> list[tree.Node] | None:
 def _label_of(element: tree.Node) -> str | None:
     if isinstance(element, tree.Measure):
         return (element.unit.label or None) if element.unit.is_label else None
-    if (label := label_of(element)) is None and isinstance(element, tree.Chain) and element.operators[0] == "=":
+    if (label := tree.label_of(element)) is None and isinstance(element, tree.Chain) and element.operators[0] == "=":
         # In AB = 3 the product AB is a label.
-        return tree.show(element.parts[0]) if labelled(element)[0] == ANY_LABEL else None
+        return tree.show(element.parts[0]) if tree.labelled(element)[0] == tree.ANY_LABEL else None
     return label
 
 
@@ -320,7 +319,7 @@ def _elements_of_chain(node: tree.Chain) -> list[tree.Node] | None:
     """Return the elements of `S = {1, 2}` and `x \\in {1, 2}`. Other relations are their only element."""
     if named := named_elements(node):
         return named
-    label, value = labelled(node)
+    label, value = tree.labelled(node)
     if label is not None and isinstance(value, (tree.BareList, tree.Group)):
         return _elements_of(value)
     if node.operators == ("in",) and isinstance(node.parts[1], tree.Group):
@@ -375,7 +374,7 @@ def is_repeated_list(node: tree.Chain) -> bool:
     lists = set(node.operators) == {"="} and all(
         isinstance(part, (tree.BareList, tree.Group, tree.Matrix)) for part in parts
     )
-    return lists and not is_tuple_of_names(parts[0], parts[1])
+    return lists and not tree.is_tuple_of_names(parts[0], parts[1])
 
 
 def looks_like_set(node: tree.Node) -> bool:

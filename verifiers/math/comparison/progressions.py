@@ -22,7 +22,6 @@ from gmpy2 import mpq
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.measured import real_value
 from truegold.verifiers.math.comparison.signs import sign_readings
-from truegold.verifiers.math.labelled_values import labelled
 from truegold.verifiers.math.reading.wording import integers_of_node
 
 INTEGER_LETTERS = frozenset("klmnj")
@@ -83,7 +82,7 @@ def _parts(node: tree.Node, declared: frozenset[str] = frozenset(), label: str |
     elif isinstance(node, tree.SetOf) and tree.NATURALS_ONLY not in (letters := integers_of_node(node.condition)):
         inner, declared = (node.element,), declared | letters
     elif isinstance(node, tree.Chain):
-        name, value = (None, node.parts[1]) if node.operators == ("in",) else labelled(node)
+        name, value = (None, node.parts[1]) if node.operators == ("in",) else tree.labelled(node)
         inner, label = (value,) if value is not None else (), name or label
     elif isinstance(node, tree.BareList) or (isinstance(node, tree.Group) and node.opening == "{"):
         inner = node.elements

@@ -20,7 +20,6 @@ from truegold.verifiers.math.comparison.labels import along_axis, contradict
 from truegold.verifiers.math.comparison.lists import MIRRORED, TURNED, Comparison, aligned, elementwise, named_elements
 from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
-from truegold.verifiers.math.labelled_values import ANY_LABEL, ARROWS, COORDINATES, argument_of, labelled
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
 
 _UPWARD = {">": "<", ">=": "<="}
@@ -64,20 +63,20 @@ def _named(node: tree.Node) -> list[tree.Node] | None:
 
 def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
     """Compare the values of two equations such as `A = 5` and `B = 5`, or two other relations as statements."""
-    (gold_label, gold_value), (answer_label, answer_value) = labelled(gold), labelled(answer)
+    (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
     are_of_sets = type(gold.parts[0]) is type(answer.parts[0]) and isinstance(gold.parts[0], (tree.SetOps, tree.Add))
     if gold_value is None or answer_value is None or are_of_sets or _are_different_lines(gold_label, answer_label):
         return _same_statements(comparer, gold, answer)
     if contradict(gold.parts[0], answer.parts[0]):
         return OTHER_STRUCTURE
-    if gold_label == answer_label or COORDINATES.isdisjoint((gold_label, answer_label)):
+    if gold_label == answer_label or tree.COORDINATES.isdisjoint((gold_label, answer_label)):
         answer_value = _with_argument_of_gold(gold, answer, answer_value)
     outcome = comparer.same(gold_value, answer_value)
     if not outcome.same and isinstance(gold_value, tree.VALUES) and isinstance(answer_value, tree.VALUES):
         (gold_name, answer_name) = gold.parts[0], answer.parts[0]
         gold_value = along_axis(gold_name, gold_value, answer_name) or gold_value
         outcome = comparer.same(gold_value, along_axis(answer_name, answer_value, gold_name) or answer_value)
-    if not outcome.same and ANY_LABEL in (gold_label, answer_label):
+    if not outcome.same and tree.ANY_LABEL in (gold_label, answer_label):
         statement = _same_statements(comparer, gold, answer)
         outcome = statement if statement.same else outcome
     if not outcome.same and gold.operators == answer.operators == ("=",):
@@ -93,12 +92,12 @@ def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bo
     is_turned = tree.VECTOR_MARK in gold_label and sorted(gold_label) == sorted(answer_label)
     if gold_label.translate(_NO_DERIVATIVE) == answer_label.translate(_NO_DERIVATIVE):
         return True
-    return is_turned or {gold_label, answer_label} <= COORDINATES
+    return is_turned or {gold_label, answer_label} <= tree.COORDINATES
 
 
 def _with_argument_of_gold(gold: tree.Chain, answer: tree.Chain, answer_value: tree.Node) -> tree.Node:
     """Return the value of the answer with gold's argument: n^2 for f(x) = x^2, if gold is f(n) = n^2."""
-    gold_argument, answer_argument = argument_of(gold), argument_of(answer)
+    gold_argument, answer_argument = tree.argument_of(gold), tree.argument_of(answer)
     if gold_argument is None or answer_argument is None or gold_argument in tree.symbols(answer_value):
         return answer_value
     return tree.renamed(answer_value, {answer_argument: gold_argument})
@@ -106,7 +105,7 @@ def _with_argument_of_gold(gold: tree.Chain, answer: tree.Chain, answer_value: t
 
 def _same_relation_and_value(comparer: Comparison, gold: tree.Chain, answer: tree.Node) -> Sameness:
     r"""Compare `x = 5` with 5, `AB \cdot CD = 3` with 3, `xy = 12` with 12/x."""
-    if (gold_value := labelled(gold)[1]) is not None:
+    if (gold_value := tree.labelled(gold)[1]) is not None:
         return comparer.same(gold_value, answer)
     if gold.operators == ("propto",) and isinstance(gold.parts[1], tree.VALUES) and isinstance(answer, tree.VALUES):
         return proportional(gold.parts[1], answer)
@@ -140,7 +139,7 @@ def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
 
 def _same_value_and_relation(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
     """Compare a value with a relation: 5 with `x = 5` and `m + n = 5`, and 42 with `6*7 = 42`."""
-    if (answer_value := labelled(answer)[1]) is not None:
+    if (answer_value := tree.labelled(answer)[1]) is not None:
         return comparer.same(gold, answer_value)
     if _names_value(answer) and not tree.symbols(gold):
         parts, operators = answer.parts[1:], answer.operators[1:]
@@ -240,7 +239,7 @@ def _same_inequality(gold: tree.Node, gold_operator: str, answer: tree.Node, ans
 
 def _solves(solved: tree.Chain, difference: tree.Node) -> bool:
     """Tell whether an equation y = f(x) solves the other equation, `difference` = 0, which must be linear in y."""
-    label, value = labelled(solved)
+    label, value = tree.labelled(solved)
     if label is None or not isinstance(value, tree.VALUES) or label in tree.symbols(value):
         return False
     if label not in tree.symbols(difference):
@@ -259,7 +258,7 @@ def _is_straight(expression: tree.Node, name: str, start: int, step: int) -> boo
 
 def _same_chain(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
     """Compare two chains such as 1 < x < 2 part by part, as written or from right to left."""
-    if not ARROWS.isdisjoint(gold.operators) and (outcome := same_formulas(gold, answer)) is not None:
+    if not tree.ARROWS.isdisjoint(gold.operators) and (outcome := same_formulas(gold, answer)) is not None:
         return outcome
     outcome = OTHER_STRUCTURE
     if gold.operators == answer.operators:

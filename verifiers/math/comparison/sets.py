@@ -33,7 +33,6 @@ from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.comparison.single_values import same_values
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import approximate, infinity_sign
-from truegold.verifiers.math.labelled_values import COORDINATES
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
 
 _PIECE_STEPS = 4
@@ -434,7 +433,7 @@ def _coordinate(node: tree.Node) -> str | None:
     if not isinstance(node, tree.Chain):
         return None
     names = [part.name for part in node.parts if isinstance(part, tree.Sym)]
-    return names[0] if len(names) == 1 and names[0] in COORDINATES else None
+    return names[0] if len(names) == 1 and names[0] in tree.COORDINATES else None
 
 
 def _same_as_written(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:  # noqa: PLR0911, one for each shape

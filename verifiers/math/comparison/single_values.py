@@ -29,7 +29,6 @@ from truegold.verifiers.math.comparison.matrix_letters import is_spelled_alike, 
 from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value, written
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
-from truegold.verifiers.math.labelled_values import labelled
 from truegold.verifiers.math.measures import (
     DEGREE,
     PERCENT,
@@ -64,6 +63,7 @@ from truegold.verifiers.math.tree import (
     Sym,
     Text,
     TimeOfDay,
+    labelled,
     substituted,
     symbols,
 )

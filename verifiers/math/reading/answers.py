@@ -18,7 +18,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.labelled_values import ARROWS, label_of
 from truegold.verifiers.math.measures import BARE_UNITS, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.chemistry import has_protons
@@ -54,6 +53,7 @@ from truegold.verifiers.math.reading.wording import (
     words_of,
 )
 from truegold.verifiers.math.tree import (
+    ARROWS,
     BareList,
     BaseN,
     Chain,
@@ -65,6 +65,7 @@ from truegold.verifiers.math.tree import (
     Ratio,
     Sym,
     as_measure,
+    label_of,
 )
 
 _SIMPLE = re.compile(

@@ -21,7 +21,6 @@ from string import ascii_letters
 from gmpy2 import mpq
 
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.labelled_values import derivative_of
 from truegold.verifiers.math.measures import TIME, unit_of
 from truegold.verifiers.math.policy import Policy, TooLarge, UnreadableAnswer
 from truegold.verifiers.math.reading.answers import read
@@ -53,6 +52,7 @@ from truegold.verifiers.math.tree import (
     SetOps,
     Sym,
     TimeOfDay,
+    derivative_of,
     facts,
     mapped,
     may_have_parts,

@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from truegold.verifiers.math.labelled_values import label_of
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.lexemes import Lexeme, nesting, text_of
@@ -35,6 +34,7 @@ from truegold.verifiers.math.tree import (
     Node,
     Sym,
     Text,
+    label_of,
     negated,
     symbols,
 )
