@@ -1,9 +1,25 @@
-"""The verifier `math`: extracts the answer that a response commits to, and compares it with gold (`ladder`).
+r"""The verifier `math`: extracts the answer that a response commits to, and compares it with gold in rungs from the
+cheapest to the most expensive.
 
-The verdict also depends on the problem's text: it may list options, ask for a direction, or count in millions.
+    rung        gold and answer are                          decided in
+    text        the same characters, once normalised         this module
+    words       a choice's letter, yes and true, a phrase    `choice_letters`, `comparison.single_values`
+    exact       the same rational number or function         this module (plain numbers), `identity`
+    structure   the same list, set, interval, matrix, ...    `comparison`
+    units       the same quantity in another unit            `comparison.single_values`
+    rounding    an exact value and its rounded one           `comparison.single_values`
+    numeric     constants that agree to 320 bits             `identity`
+    sampled     expressions that agree at random points      `identity`
+    symbolic    the same integral, limit or long sum         `worker`: sympy, in a killable process
 
-An answer that is missing or cannot be read earns 0. The reason is `unread` if the response ends with a value in an
-unknown form, or if gold stands at its end but another value was extracted.
+The first rung that can decide gives the verdict. The evidence names the rung and shows how both sides were read. If
+notation has several readings (`1,234`, `1/2x`, `5m`), the usual one is tried first. The verdict also depends on the
+problem's text: it may list options, ask for a direction, or count in millions.
+
+There is no score if gold cannot be read or exceeds the budget. An answer earns 0 if it is missing, cannot be read,
+exceeds the budget, or leaves an integral to be computed where gold has none. Otherwise a policy could opt out of a
+problem. The reason is `unread` if the response ends with a value in an unknown form, or if gold stands at its end but
+another value was extracted.
 """
 
 from __future__ import annotations
@@ -16,6 +32,7 @@ from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
+from truegold.verifiers.decimal_commas import with_points
 from truegold.verifiers.extract import (
     GUESSED,
     committed_answer,
@@ -28,35 +45,507 @@ from truegold.verifiers.extract import (
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.extract.stated_names import bold_words, named_in_predicate
-from truegold.verifiers.gold import without_reference
+from truegold.verifiers.gold import is_placeholder, without_reference
+from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
     choice_and_value,
     choice_letter,
     letter_of_text,
+    names_choice,
     small_choice,
     with_capital_labels,
 )
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.comparison.single_values import MAX_PHRASE_WORDS
-from truegold.verifiers.math.ladder import (
-    MAX_PROSE_CHARS,
-    MIN_PROSE_CHARS,
-    compare_texts,
-    count_elements,
-    same_as_option,
-    verdict_of,
-    with_pointed_gold,
+from truegold.verifiers.math.named_functions import letters_used, may_name_function, with_named_functions
+from truegold.verifiers.math.policy import (
+    DEFAULT,
+    MAX_GOLD_STEPS,
+    MAX_STEPS,
+    OPEN,
+    OTHER_NUMBER,
+    OTHER_STRUCTURE,
+    SAME_NUMBER,
+    Policy,
+    Sameness,
+    Spent,
+    StepBudget,
+    TooLarge,
+    parse_policy,
+    policy_for,
+    seconds_left,
 )
-from truegold.verifiers.math.policy import DEFAULT, Policy, Spent, StepBudget, parse_policy, policy_for
 from truegold.verifiers.math.reading.answers import Unread, read_gold, read_text, simple_number
-from truegold.verifiers.math.reading.chemistry import same_chemistry
-from truegold.verifiers.math.reading.normal import normal, normal_gold, normal_text
-from truegold.verifiers.math.reading.qualifiers import MAY_BE_DIRECTED, qualified
-from truegold.verifiers.math.tree import BareList, Measure, Num, Text, show
-from truegold.verifiers.math.vocabulary import MARKS_OF_TRUTH
+from truegold.verifiers.math.reading.chemistry import MAY_BE_CHEMISTRY, same_chemistry
+from truegold.verifiers.math.reading.lexer import MAX_CHARS
+from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.reading.other_readings import other_readings
+from truegold.verifiers.math.reading.qualifiers import MAY_BE_DIRECTED, Qualified, qualified
+from truegold.verifiers.math.reading.typesetting import matching_brace
+from truegold.verifiers.math.tree import (
+    MAX_SHOWN_CHARS,
+    BareList,
+    Group,
+    Measure,
+    Node,
+    Num,
+    Text,
+    show,
+    with_log_base_ten,
+)
+from truegold.verifiers.math.vocabulary import (
+    LABELS,
+    MARKS_OF_TRUTH,
+    NAMED_WORDS,
+    OPPOSITES,
+    PLAIN_COMMANDS,
+    STOP_WORDS,
+)
 from truegold.verifiers.options import BadOption
-from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
+from truegold.verifiers.written_numbers import roman_number
+
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
+"""Words of doubt. If one is near the end of an answer in prose, no value of the prose counts."""
+_ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
+"""Forms of extraction that announce an answer. A sentence that merely ends with a number announces nothing."""
+MIN_PROSE_CHARS = 200
+"""An answer that is longer and has many blanks is prose around a formula."""
+MAX_PROSE_CHARS = 20_000
+"""Longer texts are not compared: the verdict has the reason `limit`."""
+SHOWN_PLACEHOLDER = 60
+"""The number of characters of a placeholder gold that the evidence shows."""
+_NO_GOLD: Any = object()
+"""The default of `gold`. It is not None, because a row without gold may pass None."""
+_WORD_LABEL = re.compile(
+    r"(?:\\(?:text|mathrm)\s?\{)?\s?((?=[A-Za-z ]{0,40}[a-z])[A-Za-z][A-Za-z ]{1,40}?)\s?\}?\s?[:=][^:=,;]+"
+)
+r"""A label and one value: `Tom: 4`, `\text{pH} = 3`. A list of several values does not match."""
+_IDLE_LABELS = frozenset({"answer", "result", "value", "ans", "total", "final"})
+"""Labels that any value may have."""
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
+r"""A word, or the `max` of \max."""
+_X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
+"""`north of east`, which differs from `east of north`."""
+_BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
+r"""\mathbf{A}\mathbf{B}, a product of matrices."""
+_INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+"""Mixed case within a word, as in `pH` and `NaCl`."""
+_TEXT_COMMAND = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]{0,200}(?:\{[^{}]{0,20}\}[^{}]{0,200}){0,8})\}")
+r"""\mathrm{Ca(OH)_2}, which becomes Ca(OH)_2."""
+_COUNT_OF_ATOMS = re.compile(r"(?:(?<=[A-Z)\]])|(?<=[A-Z][a-z]))_(\d{1,3})")
+"""The subscript of Ca(OH)_2, which becomes Ca(OH)2."""
+_CHARGE = re.compile(r"(?<=[A-Za-z)\d])\^([+-])$")
+"""The charge of Na^+, which becomes Na+."""
+_BRACED_WORD = re.compile(r"\{\s*(\w+|[+-])\s*\}(?!\s*\{)")
+"""A word or a sign alone in braces: `{max}` becomes `max`."""
+_GAP = re.compile(r"\\[,;:! ]")
+r"""A spacing command: `\,`."""
+_WORKED = re.compile(
+    r"([^\s\d(\\]?-?\d[\d,.]{0,40}(?:\s?\\?%)?) \((?:= ?)?"
+    r"([^()]{0,60}(?:[/*+%-]|\\[a-z])[^()]{1,60}|(?<=% \()[\d.]{1,20}|[\d.]{1,20}\\?%)\)"
+)
+"""A value and its calculation: `0.68 (5,121.3 / 7,491.5)`."""
+_MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
+"""A quick test for a quantity with a direction or a substance: `10 N to the left`, `146 g HCl`."""
+_MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
+"""Letters of Roman numerals."""
+_FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
+r"""A quick test: every text that applies a named function, such as `\mathrm{Li}_2(x)`, has one of these marks."""
+
+
+def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
+    r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
+
+    `answer` is the extracted answer (`committed_answer`), not the whole response. Gold is passed by keyword, because
+    swapped texts would silently get other verdicts. The other keywords are the fields of `Policy`. Raises ConfigError
+    for a second positional text, for a missing gold and for a wrong policy.
+    """
+    if more or gold is _NO_GOLD:
+        raise ConfigError(
+            "equivalent takes the answer first and gold by keyword.", "Type equivalent(answer, gold=gold)."
+        )
+    return compare_texts(answer, gold, parse_policy(policy) if policy else DEFAULT)
+
+
+def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool = False) -> Verdict:
+    """Return the verdict on an extracted answer.
+
+    boxed: the answer was in a box. If the box contains prose, only an announced value in it counts.
+    """
+    if gold is None or not gold.strip():
+        return Verdict(None, Reason.GOLD_MISSING)
+    if is_placeholder(gold):
+        return Verdict(None, Reason.GOLD_MISSING, evidence={"placeholder": gold[:SHOWN_PLACEHOLDER]})
+    if not answer.strip():
+        return Verdict(0.0, Reason.NO_ANSWER)
+    if answer == gold:
+        return _same_text(answer, answer)
+    for side, text in (("gold", gold), ("answer", answer)):
+        if len(text) > MAX_PROSE_CHARS:
+            return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
+    compare_sides = _compare_within_budget if policy.comma == "auto" else _compare_with_commas
+    return compare_sides(answer, gold, policy, boxed)
+
+
+def _compare_with_commas(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    """Compare the answer as written, and then with points in place of its decimal commas."""
+    (gold, _), policy = with_pointed_gold(gold, policy), replace(policy, comma="auto")
+    verdict = _compare_within_budget(answer, gold, policy, boxed)
+    pointed = with_points(answer)
+    if verdict.score != 0.0 or pointed == answer:
+        return verdict
+    other = _compare_within_budget(pointed, gold, policy, boxed)
+    return other if other.score == 1.0 else verdict
+
+
+def with_pointed_gold(gold: str, policy: Policy) -> tuple[str, Policy]:
+    """Return gold and its policy. Under `comma: decimal`, gold gets points in place of its decimal commas."""
+    return (with_points(gold), replace(policy, comma="answers")) if policy.comma == "decimal" else (gold, policy)
+
+
+def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    """Climb the ladder with a budget of steps. Errors become verdicts."""
+    with StepBudget():
+        try:
+            gold_text, answer_text = normal_gold(gold), normal_text(answer)
+            verdict = _compare_unread(answer_text, gold_text, answer, gold, policy)
+            return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
+        except Spent:
+            side = "gold" if _is_too_dear(gold, policy) else "answer"
+            return _limit(side, answer, f"a verdict may cost {MAX_STEPS} steps at most", rung="budget")
+        except TruegoldError:
+            raise
+        except Exception as error:
+            # A bug in this code must not end a training run, and must not earn the answer a score.
+            return Verdict(None, Reason.VERIFIER_ERROR, answer, {"error": f"{type(error).__name__}: {error}"})
+
+
+def _is_too_dear(gold: str, policy: Policy) -> bool:
+    """Tell whether gold alone, read and compared with itself, takes more than half of the budget."""
+    with StepBudget(MAX_GOLD_STEPS, separate=True):
+        try:
+            tree = read_gold(normal_gold(gold), policy.mixed)
+            if not isinstance(tree, Unread):
+                compare(tree, tree, policy)
+        except Spent:
+            return True
+        except TooLarge:
+            return False
+    return False
+
+
+def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
+    """Return the verdict of the rungs that need no tree, or None if they cannot decide."""
+    if not answer_text:
+        return Verdict(0.0, Reason.NO_ANSWER)
+    if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
+        return _same_text(extracted, answer_text)
+    exact = policy.decimals is None and policy.tolerance is None
+    if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
+        return verdict_of(outcome, extracted, gold_text, answer_text)
+    if not gold_text:
+        return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
+    if same_but_for_looks(gold_text, answer_text):
+        return _same_text(extracted, answer_text)
+    return _compare_names(gold_text, answer_text, extracted, policy)
+
+
+def _same_roman(gold_text: str, answer_text: str) -> bool | None:
+    """Tell whether a Roman numeral equals the other side: XIV equals 14 and xiv, but not XVI.
+
+    Return None if neither side is a Roman numeral, and for letters that may name segments, such as CD and DC.
+    """
+    gold, answer = roman_number(gold_text), roman_number(answer_text)
+    if gold is None and answer is None:
+        return None
+    if gold is None or answer is None:
+        digits = simple_number(gold_text if gold is None else answer_text)
+        return True if digits is not None and digits.value == (gold or answer) else None
+    if gold == answer and gold_text.isupper():
+        return True
+    return gold == answer if set(gold_text.upper()) <= {"I", "V", "X"} else None
+
+
+def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
+    """Compare two plain numbers. Return None if a side is not a number, or if one may be the other rounded."""
+    gold = simple_number(gold_text)
+    answer = simple_number(answer_text) if gold is not None else None
+    if gold is None or answer is None:
+        return None
+    if gold.value == answer.value:
+        return SAME_NUMBER
+    return OTHER_NUMBER if gold.decimals is None and answer.decimals is None else None
+
+
+def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    """Compare with a gold that is a name, or return None for other golds.
+
+    Names are formulas of chemistry, Roman numerals, letters of options, and quantities with a direction or substance.
+    """
+    is_same = same_chemistry(gold_text, answer_text) if MAY_BE_CHEMISTRY.search(gold_text) is not None else None
+    if is_same is None and not _MAY_BE_ROMAN.isdisjoint(gold_text[-1:] + answer_text[-1:]):
+        is_same = _same_roman(gold_text, answer_text)
+    if is_same is not None:
+        return verdict_of(Sameness(is_same, "words"), extracted, gold_text, answer_text)
+    if (letter := choice_letter(gold_text)) is not None:
+        return _compare_with_letter(letter, answer_text, extracted, policy, gold_text)
+    may_be_qualified = len(gold_text) < MIN_PROSE_CHARS and _MAY_BE_QUALIFIED.search(gold_text) is not None
+    if may_be_qualified and (named := qualified(gold_text)) is not None:
+        return _compare_with_qualified(named, answer_text, extracted, policy)
+    choice = choice_and_value(gold_text)
+    return None if choice is None else _compare_with_letter_and_value(*choice, answer_text, extracted, policy)
+
+
+def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    """Compare with a gold like `10 N to the left` or `146 g HCl`. The answer may omit the direction or substance."""
+    answer = qualified(answer_text) or Qualified(answer_text, None, frozenset())
+    has_other = (gold.direction is not None and answer.direction not in (None, gold.direction)) or (
+        gold.substance and answer.substance and gold.substance.isdisjoint(answer.substance)
+    )
+    # A gold of `20 % up` needs its direction: `20 %` may be down.
+    is_left_out = gold.direction is not None and answer.direction is None
+    is_unclear = is_left_out and MAY_BE_DIRECTED.search(answer_text) is not None
+    lacks_sign = is_left_out and "%" in gold.quantity
+    if has_other or is_unclear or lacks_sign or (gold.quantity and not answer.quantity):
+        return verdict_of(Sameness(False, "words"), extracted, str(gold.direction), answer_text[:MAX_SHOWN_CHARS])
+    if not gold.quantity:
+        return None if answer.quantity else _same_text(extracted, answer_text)
+    unread = _compare_unread(answer.quantity, gold.quantity, extracted, gold.quantity, policy)
+    return (
+        unread if unread is not None else _compare_read(answer.quantity, gold.quantity, extracted, policy, boxed=True)
+    )
+
+
+def _compare_with_letter(
+    letter: str, answer_text: str, extracted: str, policy: Policy, gold_text: str
+) -> Verdict | None:
+    """Compare with the letter of an option. Return None if the answer names no option and gold is a bare letter."""
+    named = names_choice(letter, answer_text, policy.options, partial(same_as_option, policy))
+    if named is None and not gold_text.endswith(")"):
+        return None
+    return verdict_of(Sameness(named or False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+
+
+def _compare_with_letter_and_value(
+    letter: str, value: str, answer_text: str, extracted: str, policy: Policy
+) -> Verdict | None:
+    """Compare with `(C) 42`. The letter, the value or both are right; the letter with another value is wrong."""
+    answer_letter, answer_value = choice_and_value(answer_text) or (letter, answer_text)
+    verdict = _compare_with_letter(letter, answer_text, extracted, policy, letter)
+    is_contradicted = any(map(str.isdigit, answer_text)) and not names_gold(answer_text, value)
+    if answer_letter != letter or (verdict is not None and is_contradicted):
+        return verdict_of(Sameness(False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+    if verdict is not None and answer_value == answer_text:
+        return verdict
+    return _compare_parts(answer_value, value, extracted, policy)
+
+
+def _compare_parts(answer: str, gold: str, extracted: str, policy: Policy) -> Verdict:
+    """Compare two normalised texts by value."""
+    unread = _compare_unread(answer, gold, extracted, gold, policy)
+    return unread if unread is not None else _compare_read(answer, gold, extracted, policy, boxed=True)
+
+
+def same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
+    """Tell whether a normalised answer has the value of a normalised option."""
+    option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
+    if isinstance(option_tree, Unread) or isinstance(answer_tree, Unread):
+        return False
+    try:
+        return compare(option_tree, answer_tree, policy).same is True
+    except TooLarge:
+        return False
+
+
+def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Policy, boxed: bool) -> Verdict:
+    """Compare the trees of both texts. If the answer is prose, compare the formula or number that it commits to."""
+    if "(B)" in answer_text and "(A)" in answer_text and "(B)" not in gold_text:
+        # The answer lists the options. Read as a product, `(A) 1 (B) 0` would be 0.
+        return Verdict(0.0, Reason.HEDGED, extracted, {"rung": "words", "gold": gold_text[:MAX_SHOWN_CHARS]})
+    if any(map(f"{gold_text} {answer_text}".__contains__, _FUNCTION_MARKS)):
+        letters = letters_used(gold_text)
+        if letters or may_name_function(gold_text) or may_name_function(answer_text):
+            gold_text, answer_text = (with_named_functions(text, letters) for text in (gold_text, answer_text))
+    gold_tree = read_gold(gold_text, policy.mixed)
+    if isinstance(gold_tree, Unread):
+        return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)
+    is_long = len(answer_text) > MIN_PROSE_CHARS and answer_text.count(" ") > MIN_PROSE_CHARS // 10
+    if is_long and (part := _committed_part(extracted, gold_tree, boxed)) is not None:
+        return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
+    verdict, may_be_prose = _compare_tree(gold_tree, answer_text, gold_text, extracted, policy)
+    if verdict.score != 1.0 and answer_text.endswith(")") and (worked := _WORKED.fullmatch(answer_text)) is not None:
+        restated = f"{''.join(c for c in worked[2] if c.isascii())} \\approx {worked[1]}"
+        verdict = _compare_tree(gold_tree, restated, gold_text, extracted, policy)[0]
+    if verdict.score == 1.0 or not may_be_prose:
+        return verdict
+    if (part := _committed_part(extracted, gold_tree, boxed)) is None or part == answer_text:
+        return verdict
+    return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
+
+
+def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str, extracted: str) -> Verdict:
+    if refused.too_large:
+        return _limit("gold", extracted, refused.why)
+    if _loose_key(gold_text) == _loose_key(answer_text):
+        return _same_text(extracted, answer_text)
+    evidence = {"rung": "read", "gold": gold_text[:MAX_SHOWN_CHARS], "unread": refused.why[:MAX_SHOWN_CHARS]}
+    return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+
+
+def _loose_key(text: str) -> str:
+    """Return a key that is the same for two spellings of a statement.
+
+    Used for golds that have no tree, such as statements with quantifiers. Everything that may have a meaning stays in
+    the key: case (Co is not CO), decimal points, primes.
+    """
+    text = _TEXT_COMMAND.sub(r"\1", text) if "{" in text else text
+    text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
+    text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text)).replace(": ", "=").replace(";", ",").strip()
+    if text.startswith("{") and matching_brace(text, 0) == len(text) - 1:
+        text = text[1:-1]
+    text = _CHARGE.sub(r"\1", _COUNT_OF_ATOMS.sub(r"\1", text.removeprefix("{}")))
+    return "".join(c for c in text if not c.isspace() and c not in "\\$~")
+
+
+def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
+    """Return the formula or number that a sentence commits to, normalised, or None if it commits to none."""
+    if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
+        return None
+    committed = committed_answer(answer, several=count_elements(gold_tree))
+    if committed is None or (boxed and committed.form not in _ANNOUNCED):
+        return None
+    return normal_text(committed.text)
+
+
+def _compare_tree(gold: Node, answer_text: str, gold_text: str, extracted: str, policy: Policy) -> tuple[Verdict, bool]:
+    """Return the verdict on one text, and whether the text may be prose around a formula."""
+    answer_tree = read_text(answer_text, policy.mixed)
+    if isinstance(answer_tree, Unread):
+        if answer_tree.too_large:
+            return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
+        shown_answer, why = answer_text[:MAX_SHOWN_CHARS], answer_tree.why[:MAX_SHOWN_CHARS]
+        evidence = {"rung": "read", "gold": show(gold), "answer": shown_answer, "unread": why}
+        return Verdict(0.0, Reason.UNREAD, extracted, evidence), True
+    verdict = _climb(gold, answer_tree, (gold_text, answer_text), extracted, policy)
+    has_words = "\\boxed" in answer_text or _holds_words(answer_tree)
+    return verdict, has_words and not (isinstance(gold, Text) and isinstance(answer_tree, Text))
+
+
+def _holds_words(tree: Node) -> bool:
+    if isinstance(tree, BareList):
+        return any(isinstance(element, Text) for element in tree.elements)
+    return isinstance(tree, Text)
+
+
+def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted: str, policy: Policy) -> Verdict:
+    """Compare two trees. If they differ, compare other readings of their texts; if nothing decides, ask sympy."""
+    if policy.log == "ten":
+        gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
+    if policy.factors == "auto" and "bf" in texts[0] and _BOLD_PRODUCT.search(texts[0]):
+        policy = replace(policy, factors="ordered")
+    shown = show(gold_tree), show(answer_tree)
+    try:
+        outcome = compare(gold_tree, answer_tree, policy)
+        if not outcome.same:
+            for other_gold, other_answer in other_readings(gold_tree, answer_tree, *texts, policy):
+                other_outcome = compare(other_gold, other_answer, policy)
+                if other_outcome.same:
+                    outcome, shown = other_outcome, (show(other_gold), show(other_answer))
+                    break
+        if outcome.same and _differ_in_meaning(*texts, outcome.rung == "words"):
+            outcome = OTHER_STRUCTURE
+        elif outcome.same and _names_other(*texts):
+            outcome = OPEN
+    except TooLarge as error:
+        evidence = {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
+        return Verdict(0.0, Reason.LIMIT, extracted, evidence)
+    if outcome.same is None and worker.might_know(gold_tree, answer_tree):
+        return _ask_sympy(gold_tree, answer_tree, extracted, shown)
+    if outcome.same is None and worker.is_unfinished(answer_tree):
+        # The answer is unfinished, and the evidence says so.
+        return _limit("answer", extracted, "the answer has an integral, a limit or a long sum that is not evaluated")
+    return verdict_of(outcome, extracted, *shown)
+
+
+def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> bool:
+    """Tell whether texts with equal trees differ in meaning: `north` and `south`, `CO` and `Co`."""
+    gold_words, answer_words = _WORD.findall(gold_text), _WORD.findall(answer_text)
+    if gold_words == answer_words:
+        return False
+    turned = {(second.lower(), first.lower()) for first, second in _X_OF_Y.findall(gold_text)}
+    if any((first.lower(), second.lower()) in turned for first, second in _X_OF_Y.findall(answer_text)):
+        return True
+    gold_sides = {OPPOSITES[word.lower()] for word in gold_words if word.lower() in OPPOSITES}
+    answer_sides = {OPPOSITES[word.lower()] for word in answer_words if word.lower() in OPPOSITES}
+    if any((axis, -side) in answer_sides and (axis, side) not in answer_sides for axis, side in gold_sides):
+        return True
+    spelled = {word.lower(): word for word in answer_words}
+    return are_words and any(_is_other_symbol(word, spelled.get(word.lower(), word)) for word in gold_words)
+
+
+def _names_other(gold_text: str, answer_text: str) -> bool:
+    """Tell whether the sides give their only value different names: pH = 3 and pOH = 3, Tom: 4 and Bob: 4."""
+    names: list[set[str]] = []
+    for text in (gold_text, answer_text):
+        if (match := _WORD_LABEL.fullmatch(text)) is None:
+            return False
+        words = [LABELS.get(word, word) for word in match[1].lower().split() if word not in STOP_WORDS]
+        names.append(set(words) - _IDLE_LABELS)
+    return all(names) and names[0].isdisjoint(names[1])
+
+
+def _is_other_symbol(word: str, other: str) -> bool:
+    """Tell whether two symbols differ in meaning by their case: CO and Co, the genes AA and Aa (but not Aa and aA)."""
+    if word == other or word.lower() in NAMED_WORDS:
+        return False
+    pairs, other_pairs = ([sorted(side[i : i + 2]) for i in range(0, len(side), 2)] for side in (word, other))
+    if all(pair[0].lower() == pair[-1].lower() for pair in pairs) and len(word) % 2 == 0:
+        return pairs != other_pairs
+    if len(word) == len("Co"):
+        return word.lower() not in (word, other)
+    return _INNER_CAPITAL.search(f"{word} {other}") is not None
+
+
+def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
+    reply = worker.compare(gold_tree, answer_tree, worker.CPU_S + seconds_left())
+    score = {Reason.MATCH: 1.0, Reason.MISMATCH: 0.0}.get(reply.reason)
+    evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
+    return Verdict(score, reply.reason, extracted, evidence)
+
+
+def verdict_of(outcome: Sameness, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
+    """Return the verdict for the outcome of a comparison."""
+    evidence = {"rung": outcome.rung, "gold": shown_gold, "answer": shown_answer}
+    if outcome.same:
+        return Verdict(1.0, Reason.MATCH, extracted, evidence)
+    if outcome.same is None and outcome.rung == "words":
+        # Rules cannot compare the meaning of two sentences.
+        return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+    if outcome.same is None and outcome.rung in ("open", "units"):
+        # The values agree, but the units are unknown words: `5 frobs` and `5 glorps`.
+        return Verdict(None, Reason.DECLINED, extracted, evidence)
+    return Verdict(0.0, Reason.HEDGED if outcome.hedged else Reason.MISMATCH, extracted, evidence)
+
+
+def _same_text(extracted: str, text: str) -> Verdict:
+    shown = text[:MAX_SHOWN_CHARS]
+    return Verdict(1.0, Reason.MATCH, extracted, {"rung": "text", "gold": shown, "answer": shown})
+
+
+def _limit(side: str, extracted: str, error: str, rung: str = "read") -> Verdict:
+    score = None if side == "gold" else 0.0
+    return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": rung, "side": side, "error": error})
+
+
+def count_elements(tree: Node) -> int:
+    """Return the number of elements of a list or a set; 0 for other trees."""
+    if isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{"):
+        return max(len(tree.elements), 1)
+    return 0
+
 
 REMEMBERED_GOLDS = 4_096
 """The number of golds whose kind is cached."""
