@@ -49,7 +49,7 @@ from truegold.verifiers.strict_json import parse_structure
 EXPORTED = ("truegold", "verifier", "verifier_args")
 """Columns of an exported row that define its verifier."""
 _OTHER_TESTS = ("input_output",)
-"""A further column of tests, which `ingest` does not read."""
+"""Columns of tests in addition to `TESTS`."""
 _PARTS = (
     ("inputs", "outputs"),
     ("public_tests", "private_tests", "generated_tests"),

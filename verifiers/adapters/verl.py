@@ -43,7 +43,7 @@ _READ = frozenset((*EXPORTED, *KIND_COLUMNS))
 
 
 class Scored(dict[str, float | str]):
-    """The record of a sample that verl logs. The key 0 is the score too, since the manager `prime` reads `result[0]`."""
+    """The record of a sample that verl logs. The key 0 is the score too: the manager `prime` reads `result[0]`."""
 
     def __missing__(self, key: object) -> float | str:
         if key == 0:
