@@ -160,8 +160,8 @@ FINDINGS = {
     "pays_no_gold": ("stands a missing gold", "full score"),
     "credulous": ("stands hostile answers", "full score for a wrong answer"),
     "picky": ("gold passes itself", "'42' got 0.0"),
-    "says_yes": ("tells wrong from right", "pays for every response"),
-    "SaysNo": ("tells wrong from right", "pays for no response"),
+    "says_yes": ("tells wrong from right", "accepts every response"),
+    "SaysNo": ("tells wrong from right", "refuses every response"),
     "sums_naively": ("stands hostile answers", "four nested sums: was stopped beyond 0.5 s of CPU time"),
     "NotAVerdict": ("gold passes itself", "returned bool"),
 }
