@@ -1,7 +1,7 @@
 """The verifier `code`, which runs the program in a response against the tests of its row.
 
 suite/              reads the tests of a row into one of five forms
-response_program    finds the program in a response; python_source parses Python
+response_program    finds the program in a response, by fenced_blocks and python_source
 protocols/          run a program on its tests: stdin and stdout, calls, test code, test programs
 checks/             turn test code into calls and comparisons, so that it need not run
 drivers/            call functions in languages other than Python

@@ -25,6 +25,7 @@ from typing import Any
 from truegold.verifiers.code.checks.lowering import functions_under_test
 from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
 from truegold.verifiers.code.drivers import language_name_of
+from truegold.verifiers.code.fenced_blocks import opened_block
 from truegold.verifiers.code.outcomes import BadSuite, CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.output_comparison import with_allowed_error
 from truegold.verifiers.code.protocols.inserted import judge_inserted
@@ -32,7 +33,7 @@ from truegold.verifiers.code.protocols.native_calls import judge_native_calls
 from truegold.verifiers.code.protocols.python_tests import TestedProgram, judge_calls, judge_code
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import parse, stub_names
-from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, opened_block, worked_program
+from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
 from truegold.verifiers.code.suite import reading
 from truegold.verifiers.code.suite.imports import missing_package
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
