@@ -109,9 +109,9 @@ def test_a_test_function_that_nothing_calls_is_named(language: str, text: str, n
         ("#[ignore]\n#[test] fn t() { assert_eq!(f(1), 2); }", "all its tests are skipped"),
         (
             "#[test] fn t() { assert_eq!(f(1), 2); }\n#[test] #[ignore] fn u() { f(1);",
-            "a bracket of the tests is not closed",
+            "the tests have an unclosed bracket",
         ),
-        ("mod tests { #[test] fn t() { assert_eq!(f(1), 2); }", "a bracket of the tests is not closed"),
+        ("mod tests { #[test] fn t() { assert_eq!(f(1), 2); }", "the tests have an unclosed bracket"),
     ],
 )
 def test_a_suite_of_rust_that_runs_no_test_is_named(text: str, message: str) -> None:
