@@ -139,7 +139,7 @@ def _summary(report: AuditReport) -> Iterator[tuple[str, Rate]]:
     yield "gold refused", report.identity.rate
     yield "right answers refused", report.false_negatives
     yield "wrong answers accepted", report.false_positives
-    yield "gaming accepted", report.gamed
+    yield "gaming paid", report.gamed
 
 
 def _rate_lines(report: AuditReport) -> Iterator[str]:
