@@ -125,9 +125,7 @@ def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | N
     if first is None and _INDEX.fullmatch(answer) and not labels:
         others = {int(answer), int(answer) - 1} & set(range(len(texts)))
         if others - {ord(right[0]) - ord("A")}:
-            raise Unusable(
-                "answer_no_option", f"{answer} in {chosen.answer!r} is an option, and may be the index of another one"
-            )
+            raise Unusable("answer_no_option", f"{answer} in {chosen.answer!r} is an option, or the index of one")
     with_options(question, texts)
     return texts, right
 

@@ -72,9 +72,7 @@ class Scorer:
         if self.verifier is not None:
             resolve(self.verifier)
         if self.unjudged is not None and not isinstance(self.unjudged, int | float):
-            raise ConfigError(
-                f"unjudged cannot be {self.unjudged!r}.", "Pass a number, or None to leave such responses out."
-            )
+            raise ConfigError(f"unjudged cannot be {self.unjudged!r}.", "Pass a number, or None to leave them out.")
         # Read once, so that a copy in a process with another environment has the same routes.
         self.routes = routes_in(self.routes)
         self._prepare()

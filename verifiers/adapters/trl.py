@@ -51,8 +51,7 @@ class TruegoldReward:
         if completions and self.verifier is None and not has_truth:
             raise ConfigError(
                 f"The data set has no gold: its columns are {', '.join(columns) or 'prompt alone'}.",
-                "Call the gold column answer, ground_truth or solution, or write the set with "
-                "truegold export --format trl.",
+                "Call the gold's column answer or solution, or write the set with truegold export --format trl.",
             )
         by_row = {name: _by_row(name, columns[name], len(completions)) for name in names}
         prompts = _by_row("prompts", prompts, len(completions))

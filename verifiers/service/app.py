@@ -74,7 +74,7 @@ BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 
 
 class _Refused(Exception):
-    """A request that is refused before its body is read. The arguments are the status and the text."""
+    """A request that is refused. The arguments are the status and the text of the answer."""
 
 
 def make_app(settings: Settings) -> Starlette:

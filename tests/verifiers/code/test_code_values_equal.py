@@ -154,7 +154,7 @@ def test_specs(spec, expected, got, right):
 
 
 def test_any_of_says_how_many_were_tried():
-    assert call_checker_of({"any_of": True})([1, 2], 3) == "none of 2 accepted answers; the first: expected 1, got 3"
+    assert call_checker_of({"any_of": True})([1, 2], 3) == "not one of 2 accepted answers; the first: expected 1, got 3"
 
 
 @pytest.mark.parametrize(

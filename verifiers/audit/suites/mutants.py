@@ -10,7 +10,7 @@
     for i in range(n):       ->  range(n - 1)      range(n + 1)
     items[1:]                ->  items[2:]         items[0:]
     total += x               ->  total -= x        pass
-    return found             ->  return None       return True (where a truth value is returned)
+    return found             ->  return None       return True (if a truth value is returned)
     max(a, b)                ->  min(a, b)         a                 b
     abs(x), sorted(x)        ->  x                 text.strip()      ->  text
     a - b                    ->  (a + b)           (b - a)           abs(a - b)

@@ -54,12 +54,8 @@ def find_paid_nulls(state: VetState) -> list[NullProgram]:
     names = [null.name for null in paid]
     if paid and all(null.attacks_tests for null in paid) and bench.run(paid[0].source).isolation == ONE_PROCESS:
         state.findings = [each for each in state.findings if each.reason is not VetReason.ONE_PROCESS]
-        state.report(
-            VetReason.ONE_PROCESS,
-            Severity.NOTE,
-            {"programs": names},
-            "compare plain values, which are judged in another process",
-        )
+        suggestion = "compare plain values, which are judged in another process"
+        state.report(VetReason.ONE_PROCESS, Severity.NOTE, {"programs": names}, suggestion)
         return []
     if paid:
         severity = Severity.FLAG if all(null.answers_single_case for null in paid) else Severity.DROP

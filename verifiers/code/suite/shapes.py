@@ -7,8 +7,8 @@
       "testtype": "functional"}, ...]                               in `metadata`, `fn_name` or `entry_point`
     [{"type": "function_call", "fn_name": "f",                      calls (SYNTHETIC-1)
       "input": [3], "output": 4}]
-    [{"input": "nums = [2, 7], target = 9", "output": "[0, 1]"}]    calls where there is an `entry_point` (LeetCode)
-    [{"args": [3], "expected": 4}]                                  calls where there is an `entry_point`
+    [{"input": "nums = [2, 7], target = 9", "output": "[0, 1]"}]    calls if there is an `entry_point` (LeetCode)
+    [{"args": [3], "expected": 4}]                                  calls if there is an `entry_point`
     ["assert add(1, 2) == 3", ...]                                  asserts (MBPP, AceCode)
     {"test_list": [...], "test_setup_code": "import math"}          asserts (MBPP)
     {"functional": "def check(candidate): ...\\n\\ncheck(f)"}       asserts (rLLM's LeetCode)
