@@ -29,11 +29,11 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.report.row_cards import SUSPICION_STAGES, WHOLE, TextCuts, cuts_for, gather_cards
-from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD, SUSPICION_FILE, DropReason
 from truegold.pipeline.tables.rows import KEY, content_key
-from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, RunFiles, fetch
+from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, RunFiles, fetch, has_id
 from truegold.pipeline.text.shown_text import cut, visible
 
 MAX_RECORDS = 50_000
@@ -114,7 +114,7 @@ def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
 
 def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
     """Return the path, within the run, of the table that has the row as the page shows it."""
-    if row["seen"] is not None:
+    if row["stage"] not in DROPPING_STAGES and row["seen"] is not None:
         return f"{next(name for name in FLAGGING_STAGES if name in files)}/rows.parquet"
     if row["outcome"] in ("dropped", "held for review", "in reserve"):
         return f"{row['stage']}/{DROPPED_FILE}"
@@ -143,14 +143,20 @@ def _scan_ends(files: RunFiles) -> pl.LazyFrame:
 
 def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
     """Return the rows with `seen`, a key of the content (`content_key`) for rows that a reviewer may decide about.
-    These are the rows before `settle`, with their original gold.
+
+    These are the rows before `settle`, with their original gold, and the rows dropped earlier that a decision brings
+    back: the first of each id, unless a row of this id reached `settle`.
     """
-    stage = next((name for name in FLAGGING_STAGES if name in files), "flag")
-    table = files.table(stage, "rows.parquet")
-    flagged = [] if table is None else fetch(table, rows, TEXTS)
-    if not flagged:
+    stage = next((name for name in FLAGGING_STAGES if name in files), None)
+    table = None if stage is None else files.table(stage, "rows.parquet")
+    if table is None:
         return rows.with_columns(seen=pl.lit(None, pl.String))
-    seen = pl.DataFrame([{**row, "seen": content_key(row)} for row in flagged], schema_overrides=TEXT_TYPES)
+    left = table.filter(has_id(rows["id"])).select("id").collect()["id"]
+    gone = files.dropped_before_review(set(rows["id"]).difference(left))
+    reviewed = [*fetch(table, rows, TEXTS), *gone.select(*KEY, *TEXTS).iter_rows(named=True)]
+    seen = pl.DataFrame([{**row, "seen": content_key(row)} for row in reviewed], schema_overrides=TEXT_TYPES)
+    if seen.is_empty():
+        return rows.with_columns(seen=pl.lit(None, pl.String))
     joined = rows.join(seen, on=KEY, how="left", suffix="_seen", maintain_order="left")
     has_seen = pl.col("seen").is_not_null()
     texts = [pl.when(has_seen).then(pl.col(f"{name}_seen")).otherwise(pl.col(name)).alias(name) for name in TEXTS]
@@ -288,7 +294,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
     names = {name: list(known) for name, known in codes.items()}
     index = {"rows": ended.shown, "records": ended.records, "columns": columns, "names": names, "cuts": asdict(cuts)}
     blocks = [cards[start : start + BLOCK_ROWS] for start in range(0, len(cards), BLOCK_ROWS)]
-    packed = pack({**index, "block_rows": BLOCK_ROWS})
+    packed = pack({**index, "block_rows": BLOCK_ROWS, "dropping_stages": DROPPING_STAGES})
     # A gold may be a formula that no dollar signs mark.
     golds = [f"{gold} ${gold}$" for gold in columns["gold"] if gold and set(gold) & {"\\", "^", "$"}]
     texts = [*columns["prompt"], *golds]

@@ -38,7 +38,7 @@ from truegold.pipeline.running.stage_table import DROPPING_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
-from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
+from truegold.pipeline.tables.run_files import RunFiles, has_id, open_finished, read_resolved
 from truegold.verifiers import InputError
 from truegold.verifiers.decimal_commas import comma_setting, with_points
 
@@ -129,10 +129,10 @@ class ReviewedRun:
     def why_dropped(self, row_id: str) -> str | None:
         """Return the stage that has dropped the rows of this content before `settle`, and why; None if one is
         left."""
-        if self.rows.filter(_has_id([row_id])).select(pl.len()).collect().item():
+        if self.rows.filter(has_id([row_id])).select(pl.len()).collect().item():
             return None
         for stage, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES):
-            dropped = table.filter(_has_id([row_id])).select("drop_reason").head(1).collect()
+            dropped = table.filter(has_id([row_id])).select("drop_reason").head(1).collect()
             if dropped.height:
                 return f"{stage}: {dropped.item()}"
         return None
@@ -193,7 +193,7 @@ class ReviewedRun:
         """
         if comma_setting(row["verifier_args"]) != "answers":
             return gold
-        is_row = _has_id([row["id"]])
+        is_row = has_id([row["id"]])
         suggestions = [table.filter(is_row) for _, table in self.files.tables(FLAGS_FILE, (self._last_stage,))]
         shown = set(pl.concat(suggestions).collect()["suggestion"])
         fixes = {decision.gold for decision in self.decisions().get(row["id"], ())}
@@ -233,15 +233,13 @@ class ReviewedRun:
     def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
         """Return the rows of these ids that `settle` reads, and one of each content that was dropped before."""
         ids = list(row_ids)
-        rows = self.rows.filter(_has_id(ids)).sort(KEY[1:]).collect()
-        tables = [table.filter(_has_id(ids)) for _, table in self.files.tables(DROPPED_FILE, DROPPING_STAGES)]
-        dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
-        gone = dropped.filter(~_has_id(rows["id"])).unique("id", keep="first", maintain_order=True)
+        rows = self.rows.filter(has_id(ids)).sort(KEY[1:]).collect()
+        gone = self.files.dropped_before_review(set(ids).difference(rows["id"]))
         return cast("list[Row]", [*rows.to_dicts(), *gone.to_dicts()])
 
     def decided_flags(self, row_ids: Iterable[str]) -> list[FlagRecord]:
         """Return the flags of rows with these ids, and those of all conflicts, as they hold rows back by themselves."""
-        is_known = _has_id(row_ids) | (pl.col("reason") == CONFLICTING_LABELS)
+        is_known = has_id(row_ids) | (pl.col("reason") == CONFLICTING_LABELS)
         tables = self.files.tables(FLAGS_FILE, (self._last_stage, "profile"))
         flags = pl.concat([table.filter(is_known) for _, table in tables])
         return cast("list[FlagRecord]", flags.collect().to_dicts())
@@ -262,10 +260,6 @@ class ReviewedRun:
 def _decision_paths(run_dir: Path) -> list[Path]:
     named: Any = read_resolved(run_dir).get(DECISIONS) or ()
     return list(map(Path, [named] if isinstance(named, str) else named))
-
-
-def _has_id(row_ids: Iterable[str]) -> pl.Expr:
-    return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
 
 
 @dataclass(frozen=True)
@@ -306,7 +300,7 @@ def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
         for row_id, decisions in run.decisions().items()
         if any(decision.reviewer == reviewer for decision in decisions)
     ]
-    keys = _shuffle(run.rows.select(KEY).filter(_has_id(decided)).collect().rows(), seed)
+    keys = _shuffle(run.rows.select(KEY).filter(has_id(decided)).collect().rows(), seed)
     if not keys:
         raise InputError(
             f"{reviewer} has decided about no row of {run.run_dir}.", f"Look at the names of the files in {run.folder}."

@@ -188,7 +188,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (STDIO, {"program": "x", "tests": ["assert 1"]}, "each of tests must be an object"),
     (STDIO, {"program": "x", "tests": [{"input": "1"}]}, "each of tests must be an object"),
     (STDIO, {"program": "x", "tests": [{"input": 1, "output": "2"}]}, "each of tests must be an object"),
-    (STDIO, {"program": "x", "tests": encode_tests([_Runs()])}, "they name builtins.print"),
+    (STDIO, {"program": "x", "tests": encode_tests([_Runs()])}, "builtins.print is not allowed"),
     (STDIO, {"program": "x", "tests": base64.b64encode(zlib.compress(b"\x80\x05X")).decode()}, "cannot be unpickled"),
     (STDIO, {"program": "x", "tests": encode_tests(["a" * 2**26])}, "decompressed tests have more than"),
     (ASSERTS, {"program": "x"}, "tests is missing"),

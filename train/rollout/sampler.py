@@ -25,7 +25,7 @@ from truegold.verifiers import GuardError, SetupError
 MARGIN_S = 5.0
 """Seconds that a sampler may take to see that it is to end."""
 LONGEST_SILENCE_S = 1800.0
-"""How long a sampler with work in the background may say nothing: its stream says each minute that it goes on."""
+"""A sampler with work that sends nothing for so many seconds hangs: it sends a sign of life each minute."""
 GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
 
 
@@ -145,7 +145,7 @@ class Sampler:
     def await_pause(self) -> None:
         """Wait until the stream is at rest; what it finishes is kept."""
         if self._stream is not None:
-            (self.usage,) = self._receive("paused", LONGEST_SILENCE_S)
+            (self.usage,) = self._receive("paused")
 
     def resume(self) -> None:
         """Go on with the stream where there was one."""
@@ -158,7 +158,7 @@ class Sampler:
         self._send("call", method, *arguments)
 
     def answer(self) -> Any:
-        """Wait for what was asked for."""
+        """Wait for what was asked for. Raises GuardError where the sampler hangs."""
         (answer,) = self._receive("answer")
         return answer
 
@@ -179,10 +179,10 @@ class Sampler:
             self._receive("")
             raise self._died() from error
 
-    def _receive(self, expected: str, longest_silence_s: float | None = None) -> tuple[Any, ...]:
+    def _receive(self, expected: str) -> tuple[Any, ...]:
         """Return the arguments of the next message of a kind; those of completions and weights are taken up."""
         while True:
-            if not self.connection.poll(longest_silence_s):
+            if not self.connection.poll(LONGEST_SILENCE_S):
                 raise self._hangs()
             message = self._take_message()
             if message is not None and message[0] == expected:

@@ -36,7 +36,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -54,7 +55,7 @@ from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
 ALIVE_EVERY_S = 60.0
-"""How often a stream says that it goes on, whether anything is finished or not."""
+"""Seconds between two signs of life of a sampler with work, whether anything is finished or not."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """Variables by which a process knows that it is one of several ranks. The sampler is not a rank."""
 
@@ -235,7 +236,8 @@ class SamplerChild:
             if kind == "stream":
                 self._run_stream(*arguments)
             elif kind == "weights":
-                self._load(*arguments)
+                with self._signs_of_life():
+                    self._load(*arguments)
                 self.outbox.send("answer", None)
             elif kind in ("requests", "episodes"):
                 self._keep(kind, *arguments)
@@ -244,7 +246,8 @@ class SamplerChild:
                 # Only `run`, which plays episodes to their end, is not a method of the engine's.
                 called = self.runner if method == "run" else self.engine
                 began = time.monotonic()
-                answer = getattr(called, method)(*rest)
+                with self._signs_of_life():
+                    answer = getattr(called, method)(*rest)
                 if self.runner is not None and method == "run" and not self.has_streamed:
                     took = time.monotonic() - began
                     usage = Usage(took, 0.0, took * self.runner.waited_share, self.runner.faults)
@@ -252,6 +255,27 @@ class SamplerChild:
                 self.outbox.send("answer", answer)
             else:
                 raise ValueError(f"no message outside a stream: {kind}")
+
+    @contextmanager
+    def _signs_of_life(self) -> Iterator[None]:
+        """Send `alive` every ALIVE_EVERY_S while a call is answered, as a stream does.
+
+        The trainer then tells a long evaluation from a process that is stopped or a node that is gone. An engine that
+        blocks within the call is not noticed.
+        """
+        is_done = threading.Event()
+
+        def send() -> None:
+            while not is_done.wait(ALIVE_EVERY_S):
+                self.outbox.send("alive")
+
+        sending = threading.Thread(target=send, name="truegold-signs-of-life", daemon=True)
+        sending.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            sending.join()
 
     def _keep(self, kind: str, samples: Iterable[Any], seeded_by: Sequence[object] = ()) -> None:
         """Keep what is to be sampled in a stream: requests, or episodes with their keys."""

@@ -4,10 +4,12 @@
   const dialog = element("dialog", { id: "bulk", "aria-labelledby": "bulk-title" });
   const DONE = { fix: "fixed", drop: "dropped", keep: "kept" };
 
-  /** The rows that are shown and open, one of each content. */
+  /** The rows that are shown and open, one of each content; dropped rows where no others are shown. */
   function openRows() {
     const rows = new Map();
-    for (const row of truegold.active ?? []) if (truegold.isReviewable(row) && !row.decision && !rows.has(row.id)) rows.set(row.id, row);
+    const shown = truegold.active ?? [];
+    const isMeant = shown.some(truegold.isReviewable) ? truegold.isReviewable : truegold.isDecidable;
+    for (const row of shown) if (isMeant(row) && !row.decision && !rows.has(row.id)) rows.set(row.id, row);
     return [...rows.values()];
   }
 

@@ -67,6 +67,12 @@
     return { decision: "keep" };
   };
 
-  /** Whether a person may decide about a row: a rejected record, and one that left before the last rules, may not be. */
-  truegold.isReviewable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+  /** Whether a person may decide about a row. A rejected record has no id; `seen` is null where a copy of the row is left. */
+  truegold.isDecidable = (row) => Boolean(row.id) && (row.seen === undefined || row.seen !== null);
+
+  /** Whether a stage before review dropped the row: it is no part of the queue, and keep or fix brings it back. */
+  truegold.isDropped = (row) => row.outcome === "dropped" && truegold.index.dropping_stages.includes(row.stage);
+
+  /** Whether the row waits for review or passed it. */
+  truegold.isReviewable = (row) => truegold.isDecidable(row) && !truegold.isDropped(row);
 })();

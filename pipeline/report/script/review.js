@@ -72,7 +72,7 @@
   async function putNote(id, text) {
     const standing = decided.get(id);
     const [row] = truegold.rowsById.get(id) ?? [];
-    if (!row || !truegold.isReviewable(row)) return;
+    if (!row || !truegold.isDecidable(row)) return;
     if (standing && !standing.stale) {
       if ((standing.note ?? "") !== text) {
         mark(id, await store.decide({ id, decision: standing.decision, gold: standing.gold, note: text || undefined }, row));
@@ -124,19 +124,27 @@
     drawState();
   };
 
+  /** Return why no decision about a row is taken on this page. */
+  function whyClosed(row) {
+    if (!row.id) return "This record was rejected: mend it in the data, and curate again.";
+    const copy = truegold.rowsById.get(row.id).find(truegold.isDecidable);
+    return copy ? `A copy of this row is open for decisions: ${copy.place}.` : "Decisions are taken in a terminal: truegold decide " + row.id + " keep";
+  }
+
   function drawState() {
     const row = truegold.chosen;
     const standing = row ? decided.get(row.id) : null;
     for (const button of bar.querySelectorAll("button[data-decision]")) {
       const isChosen = standing?.decision === button.dataset.decision && !standing.stale;
       button.setAttribute("aria-pressed", String(isChosen));
-      button.disabled = !row || !truegold.isReviewable(row) || (button.dataset.decision === "fix" && Boolean(truegold.detail?.tests));
+      button.disabled = !row || !truegold.isDecidable(row) || (button.dataset.decision === "fix" && Boolean(truegold.detail?.tests));
     }
-    note.disabled = !row || !truegold.isReviewable(row);
+    note.disabled = !row || !truegold.isDecidable(row);
     if (document.activeElement !== note) note.value = row?.id ? noteOf(row.id) : "";
     if (!row) return;
     const lines = [];
-    if (!truegold.isReviewable(row)) lines.push(`This record left before a person is asked${row.id ? `. To bring it back: truegold decide ${row.id} keep` : ": mend it in the data, and curate again."}`);
+    if (truegold.isDropped(row) && truegold.isDecidable(row) && !standing) lines.push(`Dropped by ${words(row.stage)}, before review. Keep or fix brings it back.`);
+    if (!truegold.isDecidable(row)) lines.push(whyClosed(row));
     if (standing?.stale) lines.push("The row has changed since it was decided: decide again.");
     if (standing?.decision === "fix") lines.push(`${truegold.detail?.tests ? "Cases added" : "New gold"}: ${standing.gold}`);
     for (const other of others.filter((entry) => entry.id === row.id && !entry.stale)) {
@@ -174,7 +182,7 @@
 
   truegold.decide = async function (kind) {
     const row = truegold.chosen;
-    if (!row || !truegold.isReviewable(row)) return;
+    if (!row || !truegold.isDecidable(row)) return;
     if (kind === "fix") {
       if (!truegold.detail?.tests) openFix(row);
       return;

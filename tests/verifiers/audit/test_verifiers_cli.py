@@ -21,7 +21,7 @@ def test_list_names_every_built_in_with_a_line_about_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
     assert {"math", "choice", "exact"} <= lines.keys()
-    assert "built in" in lines["choice"] and "multiple choice" in lines["choice"]
+    assert "built in" in lines["choice"] and "multiple-choice" in lines["choice"]
 
 
 def test_show_prints_version_fingerprint_and_documentation(tmp_path: Path) -> None:
