@@ -184,7 +184,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (ASSERTS, {"program": "x", "tests": "no list"}, "tests must be a list"),
     (ASSERTS, {"program": "x", "tests": '{"a": 1}'}, "tests must be a list"),
     (ASSERTS, {"program": "x", "tests": ["assert 1"], "max_execution_time": 0}, "max_execution_time must be a number"),
-    (ASSERTS, {"program": "x", "tests": ["assert 1"], "max_execution_time": "1"}, "max_execution_time must be a number"),
+    (
+        ASSERTS,
+        {"program": "x", "tests": ["assert 1"], "max_execution_time": "1"},
+        "max_execution_time must be a number",
+    ),
     (STDIO, {"program": "x", "tests": ["assert 1"]}, "each of tests must be an object"),
     (STDIO, {"program": "x", "tests": [{"input": "1"}]}, "each of tests must be an object"),
     (STDIO, {"program": "x", "tests": [{"input": 1, "output": "2"}]}, "each of tests must be an object"),

@@ -262,7 +262,9 @@ def test_item_verifier_object_is_told() -> None:
 
 @pytest.mark.parametrize("response", [[{"role": "assistant", "content": "7"}], {"content": "7"}, ("7",)])
 def test_messages_as_response_are_told(response: Any) -> None:
-    with pytest.raises(ConfigError, match=r"for messages, the text of the last one: response=messages\[-1\]\['content'\]"):
+    with pytest.raises(
+        ConfigError, match=r"for messages, the text of the last one: response=messages\[-1\]\['content'\]"
+    ):
         tv.verify(response, gold="7")
 
 

@@ -71,7 +71,11 @@ def test_the_card_names_what_it_measured_and_what_it_does_not_show() -> None:
     ):
         assert part in text
     assert "Prices | \\*bold\\*" in text
-    assert "do not know the form of 2 of 6 golds" in text and "not checked: works in asyncio" in text and "2 timeout" in text
+    assert (
+        "do not know the form of 2 of 6 golds" in text
+        and "not checked: works in asyncio" in text
+        and "2 timeout" in text
+    )
     assert "| deterministic | BROKEN | `" in text
 
 

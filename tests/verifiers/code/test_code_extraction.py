@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
 
-from truegold.verifiers.code.python_source import continue_stub, error_line, parse, read_source, stub_names, top_level
 from truegold.verifiers.code.fenced_blocks import MAX_BLOCKS, fenced_blocks
+from truegold.verifiers.code.python_source import continue_stub, error_line, parse, read_source, stub_names, top_level
 from truegold.verifiers.code.response_program import callable_in, extract_code
 
 ADD = "def add(a, b):\n    return a + b"

@@ -127,7 +127,11 @@ CPP = "int square(int n) {{ {body} }}"
         (CPP.format(body='throw runtime_error("TRUEGOLD_NO_FORM");'), 0.0, "it raised exception"),
         ("enum Kind { FOUR = 9, FIVE = 16 }; Kind square(int n) { return n == 3 ? FOUR : FIVE; }", 1.0, ""),
         ("enum class Kind : char { A = 9 }; Kind square(Kind n) { return Kind::A; }", 0.0, "expected 16, got 9"),
-        ("struct Odd { int n; };\nOdd square(Odd n) { return n; }", 0.0, "a type of 'square' cannot be written as JSON"),
+        (
+            "struct Odd { int n; };\nOdd square(Odd n) { return n; }",
+            0.0,
+            "a type of 'square' cannot be written as JSON",
+        ),
         ("int square(int* n) { return *n; }", 0.0, "a type of 'square' cannot be written as JSON"),
     ],
 )
