@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import rows
 
+from truegold.verifiers.code.fenced_blocks import MAX_BLOCKS, fenced_blocks
 from truegold.verifiers.code.python_source import continue_stub, error_line, parse, read_source, stub_names, top_level
-from truegold.verifiers.code.response_program import MAX_BLOCKS, callable_in, extract_code, fenced_blocks
+from truegold.verifiers.code.response_program import callable_in, extract_code
 
 ADD = "def add(a, b):\n    return a + b"
 HELPERS = "from typing import List\n\nLIMIT = 3\n\n\ndef helper(x):\n    return x\n"
