@@ -147,7 +147,7 @@ def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[st
 
 
 def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_differ: bool) -> bool:
-    """Say whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
+    """Return whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
     if config.verifier is not None:
         return config.verifier == CODE_VERIFIER
     if rows_differ or config.columns.tests is not None:

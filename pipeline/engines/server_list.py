@@ -28,7 +28,7 @@ class ServerList:
 
     @property
     def may_change(self) -> bool:
-        """Whether servers may join and leave."""
+        """Return whether servers may join and leave."""
         return self._path is not None
 
     def read_again(self) -> tuple[str, ...]:

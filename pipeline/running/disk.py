@@ -173,7 +173,7 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def is_pattern(path: Path) -> bool:
-    """Say whether a path is a pattern for names of files, such as `data/*.jsonl`."""
+    """Return whether a path is a pattern for names of files, such as `data/*.jsonl`."""
     return _PATTERN.search(str(path)) is not None
 
 

@@ -380,7 +380,7 @@ def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, sec
 
 
 def _is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Say whether every output is there at its recorded size; after a deleted or cut file the stage runs again."""
+    """Return whether every output is there at its recorded size; after a deleted or cut file the stage runs again."""
     return all(
         (folder / name).is_file() and (folder / name).stat().st_size == entry["bytes"]
         for name, entry in record["outputs"].items()

@@ -99,7 +99,7 @@ def _without_zeros(value: str) -> str:
 
 
 def _were_floats(texts: Sequence[str]) -> bool:
-    """Say whether texts are floats as Python writes them, and half of them whole: 12.0, 6.5, 9.0."""
+    """Return whether texts are floats as Python writes them, and half of them whole: 12.0, 6.5, 9.0."""
     numbers = [text.strip() for text in texts]
     if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
         return False
@@ -178,7 +178,7 @@ WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
 
 
 def is_written_null(gold: str, of_values: bool) -> bool:
-    """Say whether a gold is nothing that was written as a text; `None` is only where golds are numbers and formulas."""
+    """Return whether a gold is nothing that was written as a text; `None` is only where golds are numbers and formulas."""
     return gold.strip() in WRITTEN_NULLS or (of_values and gold.strip() == "None")
 
 

@@ -94,7 +94,7 @@ def messages_of(value: Any) -> list[RawMessage]:
 
 
 def is_unread_conversation(value: Any) -> bool:
-    """Say whether a text begins as a list of messages and cannot be read as one."""
+    """Return whether a text begins as a list of messages and cannot be read as one."""
     return isinstance(value, str) and _MESSAGES_TEXT.match(value) is not None and not messages_of(value)
 
 
@@ -316,7 +316,7 @@ def _lost_columns(values: Mapping[str, Any], in_conversation: bool) -> Iterator[
 
 
 def _holds_something(value: Any) -> bool:
-    """Tell whether a value, or a JSON text, has anything but nulls, zeros and blanks."""
+    """Return whether a value, or a JSON text, has anything but nulls, zeros and blanks."""
     remaining = [parse_structure(value)]
     while remaining:
         part = remaining.pop()
@@ -360,7 +360,7 @@ MESSAGE_WORDS = 5
 
 
 def _is_unread_history(value: Any) -> bool:
-    """Say whether a history holds turns of a form that is not known."""
+    """Return whether a history holds turns of a form that is not known."""
     structure = parse_structure(value)
     is_text = isinstance(structure, str) and re.search(r"^\s*\w+:", structure, re.MULTILINE) is not None
     if not (is_text or (isinstance(structure, list) and _holds_something(structure))):
@@ -369,7 +369,7 @@ def _is_unread_history(value: Any) -> bool:
 
 
 def _are_definitions(value: Any) -> bool:
-    """Say whether a value, or a text with JSON, defines tools; words, such as categories, do not."""
+    """Return whether a value, or a text with JSON, defines tools; words, such as categories, do not."""
     structure = parse_structure(value)
     parts = [structure, *structure.values()] if isinstance(structure, Mapping) else structure
     return isinstance(parts, list) and any(_is_definition(parse_structure(part)) for part in parts)

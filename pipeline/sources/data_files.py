@@ -120,7 +120,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _is_there(file: Path) -> bool:
-    """Say whether this is a file; raise InputError for a link to nothing."""
+    """Return whether this is a file; raise InputError for a link to nothing."""
     if file.is_symlink() and not file.exists():
         raise InputError(f"{file} is a link to nothing ({file.readlink()}).", "Download it again, or remove the link.")
     return file.is_file()
@@ -136,7 +136,7 @@ def _each_once(files: list[Path]) -> list[Path]:
 
 
 def _describes_data(file: Path, files: list[Path]) -> bool:
-    """Say whether a `.json` file next to others is one object without a question, such as `dataset_infos.json`."""
+    """Return whether a `.json` file next to others is one object without a question, such as `dataset_infos.json`."""
     if file.suffix.lower() != ".json" or len(files) == 1 or file.stat().st_size > NOTE_BYTES:
         return False
     try:
@@ -247,7 +247,7 @@ def _suffix_of(path: Path) -> str:
 
 
 def is_named_as_data(path: Path) -> bool:
-    """Say whether a file's name tells that it holds rows; one that ends in .json may as well hold settings."""
+    """Return whether a file's name tells that it holds rows; one that ends in .json may as well hold settings."""
     return _suffix_of(path) in SUFFIXES.keys() - {".json"}
 
 

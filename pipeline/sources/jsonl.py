@@ -158,7 +158,7 @@ def _too_long(line: Line, max_row_bytes: int) -> Reject:
 
 
 def is_json_array(path: Path) -> bool:
-    """Say whether a file is one JSON array of objects rather than a line for each."""
+    """Return whether a file is one JSON array of objects rather than a line for each."""
     body = _beginning_of(path).removeprefix(BOM).lstrip()
     line, _, further = body.partition(b"\n")
     if further.strip() and line.rstrip().endswith(b"]"):  # It is a line of its own, and others follow.
@@ -326,7 +326,7 @@ def _refuse_other_formats(path: Path) -> None:
 
 
 def is_over_lines(path: Path) -> bool:
-    """Say whether a file begins with a JSON object that goes on in the next line."""
+    """Return whether a file begins with a JSON object that goes on in the next line."""
     first, _, further = _beginning_of(path).removeprefix(BOM).lstrip().partition(b"\n")
     is_whole = first.rstrip().endswith(b"}")
     return first.startswith(b"{") and not is_whole and bool(further.strip()) and not _is_json(first)

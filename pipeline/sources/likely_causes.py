@@ -129,7 +129,7 @@ def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None =
 
 
 def ends_with(text: str, gold: str) -> bool:
-    """Say whether a number is the last one of a longer text."""
+    """Return whether a number is the last one of a longer text."""
     numbers = _NUMERAL.findall(text)
     return bool(numbers) and gold != text.strip() and _NUMERAL.fullmatch(gold) is not None and numbers[-1] == gold
 
@@ -217,7 +217,7 @@ def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
 
 
 def _may_be_meant(verifier: str, gold: str) -> bool:
-    """Say whether a gold that a verifier accepts is one for it: texts are compared if nothing else is left."""
+    """Return whether a gold that a verifier accepts is one for it: texts are compared if nothing else is left."""
     note = gold_note(gold, "math")
     if verifier == "exact":
         return len(gold.split()) <= SHORT_WORDS and (note is None or note[0] in ("text", "truth", "unreadable"))

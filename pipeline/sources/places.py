@@ -133,7 +133,7 @@ def _stamp(url: str, name: str, info: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_telling(stamp: Mapping[str, str]) -> bool:
-    """Say whether a stamp would change with the object."""
+    """Return whether a stamp would change with the object."""
     return any(key in stamp for key in _IDENTITY)
 
 

@@ -109,7 +109,7 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
 
 
 def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
-    """Say whether a column next to one of gold holds tests: assertions, or cases in the rows that have no gold."""
+    """Return whether a column next to one of gold holds tests: assertions, or cases in the rows that have no gold."""
     tested = [values for values in samples if holds_tests(tests, values)]
     return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
@@ -167,7 +167,7 @@ def _answer_derivation(columns: Columns, story: StoryColumns, samples: Samples) 
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
-    """Tell whether the gold of a record is sentences; `alone`: that no answer stands by itself in them either."""
+    """Return whether the gold of a record is sentences; `alone`: that no answer stands by itself in them either."""
     column = compile_column(columns.gold, "gold") if columns.gold is not None else None
     question = values.get(prompt)
     if column is None or not isinstance(column(values), str) or not isinstance(question, str):

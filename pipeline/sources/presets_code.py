@@ -184,12 +184,12 @@ def find_tests(samples: Samples) -> str | None:
 
 
 def holds_tests(tests: str, values: Values) -> bool:
-    """Say whether a record has tests in this column, as `find_tests` names it."""
+    """Return whether a record has tests in this column, as `find_tests` names it."""
     return are_tests(_paired(values) if tests == _PAIR[0] else Column(tests)(values))
 
 
 def has_assertions(tests: str, values: Values) -> bool:
-    """Say whether the tests of a record are assertions, which no other column holds by chance."""
+    """Return whether the tests of a record are assertions, which no other column holds by chance."""
     return is_test_code(Column(tests)(values))
 
 

@@ -292,7 +292,7 @@ def _id_by_values(samples: Samples, layout: Layout) -> str | None:
 
 
 def _is_called_id(name: str) -> bool:
-    """Say whether a column is called like a numbering."""
+    """Return whether a column is called like a numbering."""
     plain = unicodedata.normalize("NFKD", name.strip().rstrip(".°º")).encode("ascii", "ignore").decode() or name
     return any(map(_ID_NAME.fullmatch, (plain, plain.lower())))
 
@@ -309,13 +309,13 @@ def _asks(text: str) -> bool:
 
 
 def _count_rows(texts: Sequence[str]) -> bool:
-    """Say whether a column numbers the rows without a gap."""
+    """Return whether a column numbers the rows without a gap."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(numbers) == len(texts) and all(after - before == 1 for before, after in pairwise(numbers))
 
 
 def _rise(texts: Sequence[str]) -> bool:
-    """Say whether a column has whole numbers that rise from row to row, in rows enough."""
+    """Return whether a column has whole numbers that rise from row to row, in rows enough."""
     numbers = [int(text) for text in texts if text.isdecimal()]
     return len(texts) == len(numbers) >= RISING_ROWS and all(before < after for before, after in pairwise(numbers))
 

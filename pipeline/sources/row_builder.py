@@ -122,7 +122,7 @@ def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
 
 
 def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
-    """Say whether a row of this verifier and these arguments cannot be judged without gold."""
+    """Return whether a row of this verifier and these arguments cannot be judged without gold."""
     if verifier in MEASURES or (verifier == "regex" and arguments.get("pattern") is not None):
         return False
     return not judges_solutions(resolve(verifier))
@@ -447,7 +447,7 @@ class RowBuilder:
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
-        """Say whether a column of worked solutions, out of which golds are taken, is a program in this row."""
+        """Return whether a column of worked solutions, out of which golds are taken, is a program in this row."""
         if self.config.columns.gold is not None or not judges_solutions(resolve(verifier)):
             return False
         solution = self.columns.get("solution")
@@ -527,7 +527,7 @@ def read_tests_column(values: Values, column: str, arguments: Mapping[str, Any])
 
 
 def _holds_tests(arguments: Mapping[str, Any]) -> bool:
-    """Say whether arguments hold tests, or something in their place that `vet_tests` will tell about."""
+    """Return whether arguments hold tests, or something in their place that `vet_tests` will tell about."""
     tests = arguments.get("tests")
     if tests is not None and not isinstance(tests, Mapping):
         return not _is_no_test(tests)
@@ -587,7 +587,7 @@ class RowWarnings:
 
 
 def is_heldout(identity: str, share: float) -> bool:
-    """Say whether a row of this id is set aside."""
+    """Return whether a row of this id is set aside."""
     return share > 0 and heldout_hash(identity) < share * HASHES
 
 

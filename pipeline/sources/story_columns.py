@@ -158,7 +158,7 @@ def _asked_of(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence
 
 
 def are_solutions(asked: Sequence[Asked]) -> bool:
-    """Say whether half of the texts give the gold away: they call it the answer, or work it out from the question."""
+    """Return whether half of the texts give the gold away: they call it the answer, or work it out from the question."""
     solutions = sum(
         any(_announces(text, gold) or _works_out(text, question, gold) for gold in golds)
         for text, question, golds in asked
@@ -184,7 +184,7 @@ _COMMON = frozenset("what which when where from that this with many much does ha
 
 
 def _announces(text: str, gold: str) -> bool:
-    """Say whether a text calls the gold the answer: `So the answer is 408.`"""
+    """Return whether a text calls the gold the answer: `So the answer is 408.`"""
     gold = gold.strip().strip("$").casefold()
     for match in _ANNOUNCED.finditer(text):
         rest = text[match.end() : match.end() + len(gold) + ENDING].lstrip(" \t\n:：*_$`\"'([{").casefold()
@@ -195,7 +195,7 @@ def _announces(text: str, gold: str) -> bool:
 
 
 def _works_out(text: str, question: str, gold: str) -> bool:
-    """Say whether a text takes numbers of the question through steps to a gold at its end."""
+    """Return whether a text takes numbers of the question through steps to a gold at its end."""
     numbers, gold = set(_AMOUNT.findall(question)), gold.strip().strip("$")
     head, mark, unit = text.strip().rpartition(gold)
     if not (mark and numbers and gold and gold not in question) or len(unit) > ENDING // 6 or _AMOUNT.search(unit):
@@ -205,7 +205,7 @@ def _works_out(text: str, question: str, gold: str) -> bool:
 
 
 def _stands_alone(question: str, text: str, gold: str) -> bool:
-    """Tell whether a question about numbers is independent of a text that contains its gold by chance."""
+    """Return whether a question about numbers is independent of a text that contains its gold by chance."""
     numbers = set(_AMOUNT.findall(question))
     if not numbers or _AMOUNT.fullmatch(gold) is None:
         return False
@@ -223,7 +223,7 @@ _SHORT = re.compile(r".|\d{1,2}")
 
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
-    """Say whether questions are about the text in a column: it has their answers, or they mean nothing without it."""
+    """Return whether questions are about the text in a column: it has their answers, or they mean nothing without it."""
     if not (pairs := _asked_of(name, samples, prompt, golds)):
         return False
     answered = sum(

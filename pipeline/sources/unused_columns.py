@@ -102,7 +102,7 @@ def _values(name: str, pairs: Sequence[tuple[Row, Record]]) -> list[tuple[Row, A
 
 
 def _is_carried(name: str, pairs: Sequence[tuple[Row, Record]]) -> bool:
-    """Say whether the text of a column, or one of its list, stands somewhere in most rows; or that it is empty."""
+    """Return whether the text of a column, or one of its list, stands somewhere in most rows; or that it is empty."""
     filled = _values(name, pairs)
     carried = 0
     for row, value in filled:

@@ -88,12 +88,12 @@ class Sample:
 
 
 def has_open_answer(item: LabelledProblem) -> bool:
-    """Whether the answer is not one of a few, where independent errors would agree by chance."""
+    """Return whether the answer is not one of a few, where independent errors would agree by chance."""
     return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 
 def is_cut_short(answer: str, gold: str) -> bool:
-    """Whether the answer is a whole number that gold begins or ends with, gold having more than that.
+    """Return whether the answer is a whole number that gold begins or ends with, gold having more than that.
 
     Gold "1,234" and answer "1" or "234", gold "3:45" and answer "3"; not gold "1,234" and answer "12".
     """
@@ -176,7 +176,7 @@ def key_of(text: str) -> str:
 
 
 def differ_for_certain(left: str, right: str) -> bool:
-    """Whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare them."""
+    """Return whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare them."""
     left, right = key_of(left), key_of(right)
     if left == right:
         return False
@@ -197,7 +197,7 @@ class _Comparer:
         self._comparisons_left = MAX_COMPARISONS
 
     def agrees_with_gold(self, text: str) -> bool | None:
-        """Whether an answer agrees with gold, or None if that cannot be judged."""
+        """Return whether an answer agrees with gold, or None if that cannot be judged."""
         if self._gold is None or self._is_for_programs:
             return None
         if key_of(self._gold) == key_of(text):
@@ -207,7 +207,7 @@ class _Comparer:
         return self._verify(self._gold, text)
 
     def are_same(self, left: str, right: str) -> bool:
-        """Whether two answers are equal by the verifier; False once the budget is spent."""
+        """Return whether two answers are equal by the verifier; False once the budget is spent."""
         if self._is_for_programs or differ_for_certain(left, right) or self._comparisons_left <= 0:
             return False
         self._comparisons_left -= 1

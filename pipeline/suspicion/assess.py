@@ -107,7 +107,7 @@ class Assessment:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it rests on samples or on a model that was measured, so that a mean over rows means something."""
+        """Return whether it rests on samples or on a model that was measured, so that a mean over rows means something."""
         return self.label_wrong is not None or self.evidence.get("asked", {}).get("ratio") is not None
 
 

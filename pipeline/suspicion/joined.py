@@ -359,17 +359,17 @@ class Heard:
 
     @property
     def are_enough(self) -> bool:
-        """Whether something may be dropped by their votes."""
+        """Return whether something may be dropped by their votes."""
         return self.models >= MIN_WITNESSES and self.independent >= MIN_INDEPENDENT
 
     @property
     def are_strong(self) -> bool:
-        """Whether there are enough strong models."""
+        """Return whether there are enough strong models."""
         return self.strong >= MIN_WITNESSES and self.strong_independent >= MIN_INDEPENDENT
 
     @property
     def deny_label(self) -> bool:
-        """Whether the strong models, if there are enough of them, do not give the label."""
+        """Return whether the strong models, if there are enough of them, do not give the label."""
         share = (self.strong_share * self.strong + PRIOR_VOTES / 2) / (self.strong + PRIOR_VOTES)
         return self.are_strong and share < DENYING_SHARE
 

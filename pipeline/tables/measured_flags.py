@@ -54,12 +54,12 @@ class Measured:
 
     @property
     def is_on(self) -> bool:
-        """Whether the rule runs where a configuration names no rules."""
+        """Return whether the rule runs where a configuration names no rules."""
         return self.precision >= MIN_PRECISION
 
     @property
     def blocks(self) -> bool:
-        """Whether such a flag may hold a row back."""
+        """Return whether such a flag may hold a row back."""
         is_known = self.blind[1] >= MIN_BLIND and self.corpora >= MIN_CORPORA
         return is_known and self.precision > BLOCKING_PRECISION
 

@@ -60,7 +60,7 @@ def announced_answers(prompt: str) -> Iterator[AnnouncedAnswer]:
 
 
 def gives_away(announced: AnnouncedAnswer, gold: str) -> bool:
-    """Say whether the announced value is gold, alone or at the head of its sentence."""
+    """Return whether the announced value is gold, alone or at the head of its sentence."""
     gold_key = answer_key(gold)
     if not gold_key:
         return False

@@ -122,7 +122,7 @@ def sentences(text: str) -> list[str]:
 
 
 def asks(text: str) -> bool:
-    """Whether there is a question, a blank to fill or an instruction anywhere in the text."""
+    """Return whether there is a question, a blank to fill or an instruction anywhere in the text."""
     return bool(_QUESTION.search(text) or _INSTRUCTION.search(text))
 
 
@@ -162,7 +162,7 @@ def sure_language(text: str) -> str:
 
 
 def may_be_in(text: str, languages: Collection[str]) -> bool:
-    """Whether the words of a text may be of these languages; of a few words in Latin letters nothing is known.
+    """Return whether the words of a text may be of these languages; of a few words in Latin letters nothing is known.
 
     `may_be_in("أوجد قيمة س", ("en", "zh"))` is False by the script alone.
     """
@@ -176,7 +176,7 @@ def may_be_in(text: str, languages: Collection[str]) -> bool:
 
 
 def is_said_twice(text: str) -> bool:
-    """Whether a text says all in two languages: its halves have the same numbers, or half of them where both ask.
+    """Return whether a text says all in two languages: its halves have the same numbers, or half of them where both ask.
 
     One may spell numbers out, and a heading may have others.
     """
