@@ -8,13 +8,13 @@ original, even if the two share no run of three words. Features that only one te
 Texts with a common key form a bucket. In a large bucket, such as a template with thousands of instances, each text is
 compared only with its neighbours when sorted by quantities. So the work stays proportional to the number of texts.
 
-A product of the sparse table of rare features with itself, which looks simpler, needs a bound on how many texts may
-have a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
+Multiplying the sparse table of rare features with itself would be simpler. But it needs a bound on the number of texts
+with a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
-`find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. Memory
-holds 60 bytes a text and the links (13 bytes each); the candidates (8 bytes each) lie on disk, as the features do.
-Shards of candidates are independent of each other and are worked on in threads, or by other workers (`ShardRunner`);
-the links do not depend on how many there are.
+`find_links` returns the pairs (left < right) that may be the same problem, one template, or edits of each other. It
+takes 60 bytes of memory a text and 13 bytes a link. Candidates (8 bytes each) and features lie on disk. Shards of
+candidates are independent. Threads or other workers (`ShardRunner`) process them, and the links do not depend on the
+number of workers.
 """
 
 from __future__ import annotations
