@@ -2,20 +2,19 @@
 
     rows.parquet + samples.jsonl  ->  suspicion.parquet: id "17", suspicion 0.93, tier "review", suggestion "26", ...
 
-The evidence is answers that models gave to the problem (samples), flags of rules that call the problem ill-posed, and
-the verdict of a model that was asked about the row. A row without any evidence gets no suspicion (null). The stage
-changes and drops no rows: `tier` says what may be done with them (`joined`). For rows whose verifier runs programs,
-answers are not compared with each other. A sample names its row by the row's id in its source (`meta.source_id`) if
-there is one, else by truegold's id.
+The evidence is answers of models to the problem (samples), flags of rules that call the problem ill-posed, and the
+verdict of a model that was asked about the row. The suspicion of a row without evidence is null. The stage does not
+change or drop rows; `tier` is a recommendation (`joined`). If a row's verifier runs programs, answers are not compared
+with each other. A sample refers to its row by the row's id in its source (`meta.source_id`), or else by truegold's id.
 
     {"id": "17", "system": "model-a", "answer": "26"}                 an answer
     {"id": "17", "system": "model-a", "response": "So \\\\boxed{26}"}    a whole response, judged by the row's verifier
-    {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile, judged before
+    {"id": "17", "extracted": "26", "score": 0.0}                     samples.parquet of a profile, already judged
 
     {"id": "17", "system": "policy", "step": 40, "extracted": "26", "score": 0.0}       completions of a training
 
-A sample that names no system gets the system of its file, or "-". Samples without an id are counted as rejected, and
-samples whose id belongs to no row are counted apart.
+A sample without a system gets the system of its file, or "-". Samples without an id are counted as rejected. Samples
+whose id is unknown are counted separately.
 """
 
 from __future__ import annotations

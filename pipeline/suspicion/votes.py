@@ -148,16 +148,17 @@ class Votes:
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
     def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return the summed weights of the entries by item and system (n, m); only of `chosen` entries (e,) if
-        given."""
+        """Return the summed weights by item and system (n, m), of all entries or of the `chosen` ones (e,)."""
         m = len(self.systems)
         weight = self.weight if chosen is None else self.weight * chosen
         flat = np.bincount(self.item.astype(np.int64) * m + self.system, weights=weight, minlength=self.n_items * m)
         return flat.astype(np.float64, copy=False).reshape(self.n_items, m)
 
     def plurality(self) -> NDArray[np.int32]:
-        """Return each system's most frequent class for each item (n, m), the lower one of equals; -1 without
-        samples."""
+        """Return each system's most frequent class for each item (n, m), -1 without samples.
+
+        In a tie, the lower wins.
+        """
         answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
         order = np.lexsort((-self.answer_class, self.samples))
         answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last assignment wins.
