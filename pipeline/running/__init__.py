@@ -1,1 +1,1 @@
-"""Runs stages, cached by content: heavy stages in separate processes, tables in parts, with progress and clear errors."""
+"""Runs stages, cached by content: heavy stages in separate processes, and tables in parts."""

@@ -403,8 +403,8 @@ def _next_outcome(
 BATCH_TEXT = 16 * 2**20
 """The approximate size of a batch in bytes, by the average row of the row group with the largest rows."""
 PAGE_BUFFER = 2**20
-"""The number of bytes in which column chunks are streamed. Otherwise a whole row group, possibly the whole file, is held
-in memory."""
+"""The number of bytes in which column chunks are streamed. Otherwise memory would hold a row group, or the whole file.
+"""
 
 
 def open_parquet(path: Path) -> Any:
