@@ -88,8 +88,7 @@ def map_in_workers(function: Callable[[T], R], tasks: Iterable[T], workers: int)
             yield submitted.popleft(), returned
     except TerminatedWorkerError as error:
         raise WorkerKilled(
-            "A worker process was killed, perhaps for lack of memory.",
-            "Set the stage's `workers` lower; with 1 there are no worker processes.",
+            "A worker process was killed, perhaps for lack of memory.", "Set `workers` lower; with 1 none is started."
         ) from error
     finally:
         # End the workers now. Otherwise each would hold some 200 MB for minutes.

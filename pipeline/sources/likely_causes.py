@@ -147,7 +147,7 @@ def _set_column(role: str, name: str) -> str:
 
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
-    """Return as cause the verifier that reads most of these golds; None if it already judges them, or none reads them."""
+    """Return as cause the verifier that reads most of these golds, or None if it judges them already or none does."""
     golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None

@@ -49,8 +49,7 @@ class Record:
     """The file of the record and its row there, for a source of several files: `part1.jsonl:21`."""
 
     def excerpt(self) -> str:
-        """Return the beginning of the values as JSON, for a reject; only column names if values are nested too
-        deeply."""
+        """Return the beginning of the values as JSON, or of the column names if the values are nested too deeply."""
         try:
             text = json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>")
         except RecursionError:

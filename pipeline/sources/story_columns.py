@@ -161,8 +161,7 @@ def _asked_of(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence
 
 
 def are_solutions(asked: Sequence[Asked]) -> bool:
-    """Return whether half of the texts give the gold away: they call it the answer, or work it out from the
-    question."""
+    """Return whether at least half of the texts are solutions: they announce gold, or derive it from the question."""
     solutions = sum(
         any(_announces(text, gold) or _works_out(text, question, gold) for gold in golds)
         for text, question, golds in asked
@@ -226,8 +225,7 @@ _SHORT = re.compile(r".|\d{1,2}")
 
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
-    """Return whether questions are about the text in a column: it has their answers, or they mean nothing without
-    it."""
+    """Return whether questions are about the text in a column: it has their answers, or they refer to it."""
     if not (pairs := _asked_of(name, samples, prompt, golds)):
         return False
     answered = sum(

@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("decontaminate --data train.jsonl --against train.jsonl --out file", 4, "name another folder"),
         ("verify --input train.jsonl --output ./train.jsonl", 2, "it would be overwritten"),
         ("gate train.jsonl --sarif train.jsonl", 2, "it would be overwritten"),
-        ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is what is read"),
+        ("export set/train.jsonl --format openrlhf --out set", 2, "set/train.jsonl is an input"),
         ("init train.jsonl missing/run.yaml", 4, "missing/run.yaml: No such file or directory"),
         ("verify --input train.jsonl --output verdicts.txt", 2, "End it in .parquet, .jsonl or .csv"),
         ("verify --input train.jsonl --output folder", 2, "folder is a folder"),

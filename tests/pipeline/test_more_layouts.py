@@ -651,7 +651,7 @@ def test_a_key_that_stands_twice_is_a_reject(tmp_path: Path, line: bytes, key: s
     (reject,) = rejects(tmp_path)
     assert (reject["reason"], reject["detail"]) == (
         "duplicate_key",
-        f"the key '{key}' stands there twice with other values",
+        f"the key '{key}' appears twice with different values",
     )
 
 
