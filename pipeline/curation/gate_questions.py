@@ -40,16 +40,16 @@ class Check(StrEnum):
     """A violation of the check, described in a sentence."""
 
     GOLD = "gold", "Gold does not earn the full score from its own verifier."
-    EMPTY = "empty", "An answer that says nothing is paid."
+    EMPTY = "empty", "A response without an answer earns a reward."
     NULL = "null", "A program that solves nothing passes the tests."
     SKIPPED = "skipped", "The tests test nothing."
-    HACK = "hack", "A response that is known to game verifiers is paid."
+    HACK = "hack", "A response that is known to game verifiers earns a reward."
     UNUSABLE = "unusable", "A record cannot become a row."
-    LEAK = "leak", "A row stands in an evaluation set."
+    LEAK = "leak", "A row is in an evaluation set."
     HELD = "held", "Curation would hold the row back for review."
     FLAGS = "flags", "A rule flags the row, whether that holds it back or only advises."
     DROPPED = "dropped", "Curation would drop the row."
-    EDITED = "edited", "Curation would mend damage in the row."
+    EDITED = "edited", "Curation would repair damage in the row."
     CARD = "card", "There is no card, or none that states a licence."
 
     def __new__(cls, name: str, description: str) -> Check:

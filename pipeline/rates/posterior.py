@@ -10,13 +10,12 @@ Beta distributions (`Mixture`), and so is the posterior of a problem:
     prior       sum over j of  w_j Beta(a_j, b_j)
     posterior   sum over j of  v_j Beta(a_j + c, b_j + n - c)      v_j ~ w_j B(a_j + c, b_j + n - c) / B(a_j, b_j)
 
-For a group of G further samples, each component has the shares of a beta-binomial distribution (Skellam 1948, "A
-probability distribution derived from the binomial distribution by regarding the probability of success as variable
-between the sets of trials"). The mixture has their weighted mean:
+The outcomes of a group of G further samples have a beta-binomial distribution for each component (Skellam 1948, J. R.
+Stat. Soc. B 10, 257-261), and the mixture has the weighted mean of their probabilities:
 
-    share of ones        E[p]           = a / (a + b)
-    all wrong, dead      E[(1 - p)^G]   = B(a, b + G) / B(a, b)
-    all right, saturated E[p^G]         = B(a + G, b) / B(a, b)
+    passes                  E[p]           = a / (a + b)
+    all wrong (dead)        E[(1 - p)^G]   = B(a, b + G) / B(a, b)
+    all right (saturated)   E[p^G]         = B(a + G, b) / B(a, b)
 
 A single Beta distribution with the same mean and variance is not accurate enough. Take problems that never pass or are
 like Beta(10, 10) with equal probability: 49 % of their groups of eight are mixed, but a single distribution predicts

@@ -4,11 +4,10 @@
     questions, 2 % of labels replaced           30         79          ->  at least 59 % of the 79 are wrong
     questions, 30 % of labels replaced          80         546         ->  at least 94 % of the 546 are wrong
 
-With only four options, all models may choose the same wrong letter. The counts of the file itself show how often. If a
-label is right, all models share a wrong answer about as often as all but one do. If a label is wrong, the models choose
-the true answer as often as they choose right labels elsewhere: mostly all of them do. So the two counts give the number
-w of wrong labels. Of questions with right labels, all models choose the label in a share r, and all but one in a share
-s:
+With only four options, all models may share a misconception and choose the same wrong letter. The file itself shows how
+often. Misconceptions lead all models to a wrong answer about as often as all but one. But if a label is wrong, the
+models choose the true answer as they choose right labels: let r be the share of right labels that all models choose,
+and s the share that all but one choose. Then two counts determine the number w of wrong labels:
 
     all models deny the label = w r + misconceptions        all but one do, for one answer = w s + misconceptions
 """
