@@ -85,7 +85,7 @@ class ScriptedEngine:
         return {}
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing."""
 
     def _problem(self, prompt: Sequence[int]) -> str:
         text = self._encoder.decode(prompt)
@@ -133,7 +133,7 @@ class RepliesEngine:
         return {"replayed": len(self._replayed), "not_replayed": len(self.missing)}
 
     def close(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing."""
 
     def write_missing(self, path: Path) -> None:
         """Write the prompts without a reply as JSON Lines of `id` and `prompt`."""

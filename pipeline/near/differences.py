@@ -20,6 +20,7 @@ from truegold.pipeline.near.terms import FAMILIES
 Item = TypeVar("Item")
 
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
+"""Terms for the least and the greatest."""
 CHARACTERS_PER_WORD = 3
 """The number of Chinese characters that carry about as much meaning as a word."""
 TEMPLATE_TOKENS = 20

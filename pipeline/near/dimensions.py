@@ -24,12 +24,15 @@ _UNITS = {
     "money": "dollar dollars cent cents euro euros 元 角",
     "volume": "liter liters litre litres gallon gallons quart quarts pint pints cup cups ml 升 毫升",
 }
+"""The units of each dimension."""
 _LENGTHS = (
     "mm millimeter millimetre,cm centimeter centimetre,m meter metre,km kilometer kilometre,in inch inche,ft foot feet"
     ",yd yard,mi mile"
 )
 _LENGTH = {word: names.split()[0] for names in _LENGTHS.split(",") for word in names.split()}
+"""The short form of each unit of length, without a plural s: `metre` -> `m`."""
 _DIMENSION = {word: frozenset(name.split(" or ")) for name, words in _UNITS.items() for word in words.split()}
+"""The dimensions of each unit: `lb` -> mass and force."""
 _CHINESE = "|".join(sorted((word for word in _DIMENSION if not word.isascii()), key=len, reverse=True))
 _AMOUNT = re.compile(
     rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:(?:(?:cubic|square)\s)?([A-Za-z]+)|({_CHINESE}))"

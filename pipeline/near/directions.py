@@ -38,6 +38,7 @@ _EVENT = re.compile(
 _AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
 """A count, such as "1,200"; not "$5", "x2" or "3cm"."""
 _DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
+"""The direction of each group of `_EVENT`."""
 
 
 @lru_cache(2**14)

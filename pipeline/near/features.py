@@ -56,6 +56,7 @@ TRAITS = {
     TokenKind.SIGN: np.uint8(0),
     TokenKind.HAN: WORDLIKE | CONTENT | HAN,
 }
+"""The traits of each kind of token."""
 QUANTITY_SIGN = "#"
 """The prefix of quantities and formulas among the features: "#3"."""
 

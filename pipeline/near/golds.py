@@ -39,10 +39,12 @@ DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structur
 """Steps of the math verifier that are reached only if it has read both sides as mathematics."""
 
 _LAYOUT = re.compile(r"\\[a-zA-Z]+|[{}$\\]")
+"""LaTeX commands and signs, which are not words."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
 r"""A letter that stands alone in an equation, such as the t of "x=2t", but not the letters of `\sin`."""
 _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
+"""The letter of an option: "B", "(B)", "B."."""
 
 
 class GoldComparison(IntEnum):

@@ -23,6 +23,7 @@ MOST_LETTERS = 24
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
 _DOUBLED = re.compile(r"(.)\1")
+"""A doubled letter."""
 
 
 class SlipMender:

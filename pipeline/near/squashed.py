@@ -65,10 +65,14 @@ _GREEK_TO_LATIN = str.maketrans(GREEK)
 _GREEK_IN_WORD = re.compile(rf"(?i)\b(?!(?:sin|cos|tan|cot|sec|csc|log|ln)[{_GREEK_SIGNS}]\b)[a-z{_GREEK_SIGNS}]{{3,}}")
 """A word in which Greek letters replace Latin ones; not "2αx" or "sinα"."""
 _RAISED_RUN = re.compile("[⁰¹²³⁴-ⁿⁱ]+")
+"""A run of superscript digits and signs: `10⁵` becomes `10^{5}`."""
 _LOWERED_RUN = re.compile("[₀-₉]+")
+"""A run of subscript digits: `x₁` becomes `x_1`."""
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>")
+"""An HTML tag."""
 _SUPERSCRIPT = re.compile(r"(?i)<sup>([^<>]{1,20})</sup>")
+"""A superscript in HTML: `10<sup>5</sup>` becomes `10^{5}`."""
 _LATEX = (
     (r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|q?quad|[lc]?dots[bcmio]?)(?-u:\b)", " "),
     (r"\\times(?-u:\b)", "×"),
@@ -169,6 +173,7 @@ ANSWERS = ["answer", "solution", "value"]
 _END = "\0"
 """The separator between squashed texts."""
 _KEPT_MINUS = bytes.maketrans(b"\5", b"-")
+"""Restores the minus of `_SEGMENTS`, which is a control character until then."""
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
 """ASCII characters that are removed. NUL separates texts; characters 1 to 8 are marks in numbers and formulas."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
@@ -181,6 +186,7 @@ _SIGN = re.compile(r"[\W_]+")
 _MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
 _LIST = re.compile("\\[((?:#[\\d\1]+#){4,})\\]")
+"""A bracketed list of four or more numbers in a squashed text."""
 _CELL = r"[_*@~]|(?<!\w)\.|\.(?![\s\d]|$)"
 _MAY_BE_GRID = r"(?m)^(?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*[._*@~](?:[^\p{L}\n]|(?-u:\b)[A-Za-z](?-u:\b))*$"
 """A quick test: matches every text with a line of a grid whose cells are signs."""

@@ -171,6 +171,7 @@ def read_whole_lines(path: Path) -> list[dict[str, Any]]:
 
 
 _PATTERN = re.compile(r"[*?\[]")
+"""A character of a file name pattern."""
 
 
 def is_pattern(path: Path) -> bool:

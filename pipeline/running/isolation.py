@@ -53,6 +53,7 @@ QUIET_ENVIRONMENT = {
     # Precompiled headers would be made again for each stage, in its temporary folder, at 6 CPU-seconds.
     "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
 }
+"""Environment variables that keep libraries quiet."""
 WORKER = "truegold.pipeline.running.isolation"
 PATIENCE = 10.0
 """The seconds that a process has to end before it is killed."""

@@ -220,6 +220,7 @@ _ASKS_FOR_SEVERAL = re.compile(
     r"\b(?:solutions?|values?|roots?|zeros|points?|angles|numbers|integers|pairs)\b",
     re.IGNORECASE,
 )
+"""A question for several values: "all the solutions"."""
 _ASKS_FOR_ONE_OF_ALL = re.compile(
     r"\b(?:sum|product|number|how\s+many|average|mean|median|largest|smallest|greatest|least|difference|distance)\b"
     r"[^.?!]{0,60}\b(?:all|both|the\s+(?:two|three|four))\b",
@@ -229,13 +230,17 @@ _ASKS_FOR_ONE_OF_ALL = re.compile(
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example|either)\b", re.IGNORECASE
 )
+"""A question for one of several possible answers: "one such number"."""
 _EITHER_ACCEPTED = re.compile(r"\beither\b[^.]{0,60}\b(?:correct|accept)|\balso\b[^.]{0,40}\baccept", re.IGNORECASE)
 """Words of a solution that accept each of its boxes as an answer."""
 _JOINED = re.compile(r"[\s\\$}.,;:!()\[\]]*(?:\\text\s*\{)?\s*(?P<word>and|or)\b[^.\n]{0,20}", re.IGNORECASE)
 """The text between two boxes of one sentence: "} or $x = "."""
 _LIST = re.compile(r",(?!\d{3})(?![^()\[\]]*[)\]])|\band\b|\bor\b")
+"""A separator of a list: a comma outside of brackets, "and", "or"."""
 _TYPESET = re.compile(r"\\[,;!: ]|[\s{}]|\\(?:left|right|displaystyle)(?![a-zA-Z])|(?<=\\)[dt](?=frac)")
+"""LaTeX layout, which does not change an answer."""
 _FILLED_BOX = re.compile(r"\\boxed\s*\{\s*[^}\s.]")
+"""The beginning of a box with content."""
 
 
 def boxed_golds(solution: str, problem: str) -> list[str]:

@@ -336,6 +336,7 @@ def _holds_something(value: Any) -> bool:
 
 
 _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
+"""A name without spaces, such as `gpt-4o`."""
 
 
 def _system_text(column: str, value: Any) -> str | None:
@@ -354,6 +355,7 @@ def _system_text(column: str, value: Any) -> str | None:
 _STATED = ("system_prompt", "system_message")
 """Columns whose texts are always messages."""
 _ENDS_SENTENCE = re.compile(r"[.!?:。！？：…]['\"”’)]*\Z|\n")
+"""The end of a sentence, or a line end, as in a message."""
 _ASKS = re.compile(
     r"(?:you|your|be|act|answer|reply|respond|return|give|use|think|reason|solve|show|work|write|put|explain|please|let"
     r"|keep|follow|always|never|only|do|don't|output|format|finish|end|box|请|你|用|回答|在)(?![a-z])",

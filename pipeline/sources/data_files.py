@@ -158,6 +158,7 @@ def _split_of(file: Path) -> str | None:
 
 
 _SPLIT = re.compile(r"(train|test|validation|valid|dev|eval)(?![a-z])")
+"""The name of a split at the beginning of a file name."""
 _NO_DATA = ("dataset_info.json", "dataset_dict.json", "state.json", "config.json", "package.json")
 """The names of files that describe data."""
 

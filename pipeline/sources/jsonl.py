@@ -167,6 +167,7 @@ def is_json_array(path: Path) -> bool:
 
 
 _ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
+"""A character that matters for cutting an array: an escape, a quote, or a bracket."""
 
 
 def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
@@ -296,6 +297,7 @@ def _beginning_of(path: Path) -> bytes:
 
 
 _LIST_OF_OBJECTS = re.compile(rb'"(\w+)"\s*:\s*\[\s*\{')
+"""The beginning of a member that is a list of objects."""
 
 
 def nested_records(path: Path | str, name: str) -> InputError:

@@ -41,6 +41,7 @@ from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
+"""A class of unit tests."""
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
@@ -276,7 +277,9 @@ PYTHON3 = 3
 """The number for Python 3 among the languages of solutions in CodeContests."""
 
 _TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec|seconds?)?\s*", re.IGNORECASE)
+"""A time limit with its unit: "2.0 seconds", "1500 ms"."""
 _FENCED = re.compile(r"\s*```[\w+]*[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
+"""A text that is a Markdown code block."""
 
 
 def refuse_packed(values: Values, column: str) -> None:

@@ -297,6 +297,7 @@ def _is_called_id(name: str) -> bool:
 
 
 _PROGRAM = re.compile(r"^\s*(?:def|class) \w+[^\n]*:|^(?:from|import) \w+", re.MULTILINE)
+"""A line of a Python program."""
 
 
 def _is_program(text: str) -> bool:

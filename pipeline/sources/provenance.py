@@ -83,6 +83,7 @@ FLAGS = "flags"
 """The name of the note with the flags that a row had at an earlier export."""
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}", "output")
 _IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
+"""A quick test: matches the JSON text of an exported row."""
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
 """Columns of the prompt. In NeMo-Gym, the model sees `input`, which may have a system message, and not `question`."""
 

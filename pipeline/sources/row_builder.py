@@ -197,6 +197,7 @@ def read_split(value: Any) -> str | None:
 
 
 _JOINTS = re.compile(r"[\s_.-]+")
+"""Characters between the words of a split: `test_sft`."""
 
 
 def _is_empty(value: Any) -> bool:

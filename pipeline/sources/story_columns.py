@@ -127,6 +127,7 @@ def count_words(text: str) -> int:
 
 
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+"""A Chinese or Japanese character."""
 
 
 def story_text(value: Any) -> str | None:
@@ -181,6 +182,7 @@ _STEPS = re.compile(r"[=≈]|\b(?:equals|so|therefore|thus|hence|gives|get|makes
 """Signs of a derivation."""
 _AMOUNT = re.compile(r"\d+(?:[.,]\d+)*")
 _CONTENT = re.compile(r"[a-z]{4,}|(?=([\u4e00-\u9fff]{2}))")
+"""A word of four or more letters, or two neighbouring Chinese characters."""
 _COMMON = frozenset("what which when where from that this with many much does have find value problem level".split())
 """Words of most questions, which do not show that a question is about a text."""
 

@@ -45,6 +45,7 @@ _DOUBT = re.compile(
     ),
     re.IGNORECASE,
 )
+"""Matches a doubt in a response (`doubts.toml`)."""
 
 
 def finds_lacking(response: str) -> bool:

@@ -57,6 +57,7 @@ MAX_CHARS = 20_000
 _DIGITS = re.compile(r"\d[\d,]{0,15}\.?\d{0,10}")
 _WORD = re.compile(r"[A-Za-z]+|[一-鿿]")
 _CALCULATOR = re.compile(r"<<[^<>]{0,200}>>")
+"""GSM8K's calculator annotations: `<<48/2=24>>`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ _DURATION = re.compile(r"\bhow (?:long|much time)\b[^.?!]*", re.IGNORECASE)
 _UNIT = r"(?:second|minute|hour|day|week|month|year)s?"
 _NAMED_UNIT = re.compile(rf"\b{_UNIT}\b", re.IGNORECASE)
 _STATED_UNIT = re.compile(rf"\bin (?:total )?{_UNIT}\b", re.IGNORECASE)
+"""A unit in which the duration is asked for: "in minutes"."""
 MAX_CHARS = 20_000
 """The number of characters of a text that are searched."""
 

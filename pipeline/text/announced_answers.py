@@ -28,11 +28,15 @@ _ANSWER_LINE = re.compile(
 )
 """A line that consists of an announcement: "**Answer:** 42"."""
 _HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
+"""A line of GSM8K with the answer: "#### 42"."""
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
+"""The beginning of a box."""
 _SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
 """A character that may end an answer: the end of a sentence, a bracket, or a comma before a space."""
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")
+"""LaTeX commands around an answer."""
 _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+"""The comma of 1,000."""
 _DROPPED = str.maketrans("", "", " \t\n$*{}")
 _PLACEHOLDER = re.compile(r"[_.…?？\s-]*")
 """A box that is to be filled in: "...", "____", "?"."""

@@ -11,12 +11,16 @@ from __future__ import annotations
 import re
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+(?:[ -~]{0,2}[^\x00-\x7f]+){0,40}")
+"""A stretch of characters beyond ASCII, with gaps of up to two ASCII characters."""
 _ASCII_LETTER = re.compile(r"[A-Za-z]")
 _LOST = re.compile("\ufffd|锟斤拷|烫烫烫|屯屯屯")
+"""Remains of characters that were lost in decoding."""
 _QUESTION_MARK_LETTER = re.compile(r"[a-z]\?{1,3}[a-z]")
+"""A question mark inside a word, which replaced a letter: "tra?n"."""
 _WRONG_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1251", "koi8_r", "cp850")
 _ASIAN_CHARSETS = ("gb18030", "big5", "shift_jis", "euc_kr")
 _HIGH_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
+"""A run of letters and signs of Latin-1, as in gb18030 text read as Latin-1."""
 MIN_DISTINCT = 3
 """The fewest distinct characters of misread text. A repeated sign, such as "××××", masks a name or a number."""
 _ADDRESS_OR_CODE = re.compile(r"https?://\S+|www\.\S+|[\w./-]*[./][\w-]+\?[\w.&%-]+=\S*|```.*?```|`[^`\n]*`", re.DOTALL)

@@ -33,7 +33,9 @@ _FORMULAS = re.compile(
     r"|(?<!\\)\$(?!\d[\d.,]*[\s,.?!;)-][^$\\]{0,400}[a-z]{4})(?=\S)[^$]{1,400}(?<!\\)\$",
     re.DOTALL,
 )
+"""A drawing, a code block or a formula."""
 _SENTENCE_END = re.compile(r"(?<=[.?!؟।])[\"'”’)\]]*\s+|(?<=[。？！；])|\n\s*\n")
+"""The end of a sentence, or an empty line."""
 
 _QUESTION = re.compile(
     r"[?？؟]|_{2,}|\\_|（\s*）|\(\s*\)"
@@ -43,6 +45,7 @@ _QUESTION = re.compile(
     r"|多少|几|什么|哪|谁|怎|吗|是否|何|求|计算|解方程|化简|填|判断|证明|写出",
     re.IGNORECASE,
 )
+"""Signs of a question, or a blank to fill in."""
 _INSTRUCTION = re.compile(
     r"(?:^|[,:;()]\s*|[.!]\s+|\n\s*|\b(?:and|then|please|also)\s+)"
     r"(?:find|compute|calculate|determine|evaluate|solve|simplify|express|factor|expand|write|give|list|name|round|convert"
@@ -50,6 +53,7 @@ _INSTRUCTION = re.compile(
     r"|rewrite|fill|count|graph|sketch|draw|describe|identify|use|verify|derive|integrate|differentiate|construct|provide)\b",
     re.IGNORECASE,
 )
+"""The verb of an instruction: "Find", "and write"."""
 
 CHINESE = re.compile(r"[一-鿿]")
 """Finds a Chinese character."""
@@ -88,8 +92,11 @@ _NOT_PROSE = re.compile(
     r"\[asy\].*?(?:\[/asy\]|\Z)|```.*?(?:```|\Z)|\\[A-Za-z]+|https?://\S+|[A-Za-z_]*\d[A-Za-z0-9_.]*|\b[A-Za-z]\b",
     re.DOTALL,
 )
+"""Parts of a text that do not show its language: drawings, code, commands, URLs, single letters."""
 _OPTIONS = re.compile(r"\n\s*\(?A[.)]")
+"""The beginning of a list of options."""
 _GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3})")
+"""The comma of 1,000."""
 _HALF_END = re.compile(r"(?<=[.?!。？！．])\s*|\s{2,}|(?<=[^\W\d_])\s+(?=[A-Z])")
 """A position where a second language may begin: after a sentence, in a wide gap, or before a capital."""
 MAX_TWICE_CHARS = 4_000

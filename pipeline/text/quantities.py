@@ -52,7 +52,9 @@ _DROPPED = re.compile(
 )
 r"""Parts that do not change a number: layout, a unit in `\text{}`, degrees, signs of money."""
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
+r"""A LaTeX fraction of numbers: `\frac{3}{4}`, `\frac34`."""
 _GROUPING_COMMA = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
+"""The comma of 1,000 and of 1{,}000."""
 _PLAIN_NUMBER = re.compile(
     r"(?P<sign>[-+−–]?)\s*"
     r"(?:(?P<whole>\d+)\s+(?P<mixed_top>\d+)\s*/\s*(?P<mixed_bottom>\d+)"

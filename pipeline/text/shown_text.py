@@ -30,6 +30,7 @@ _REORDERING = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u206
 """Characters that change the direction of text, so that a wrong answer could look like a right one."""
 
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in _BREAKS}
+"""The symbol that is shown for each control and direction character."""
 _SYMBOLS |= dict.fromkeys([*map(chr, range(0x80, 0xA0)), *_REORDERING], "\ufffd")
 _SYMBOLS["\x7f"] = "\u2421"
 _TRANSLATION = str.maketrans(_SYMBOLS)
