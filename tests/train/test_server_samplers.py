@@ -171,7 +171,7 @@ def test_what_a_lost_server_had_begun_in_the_background_is_done_by_others(
         assert set(each.answer.logprobs) == {-float(version)}
     assert other.requests
     path.write_text(f"{other.url}\n")
-    while not any("no longer on the list of servers" in note for note in NOTES):
+    while not any("on the list of servers no more" in note for note in NOTES):
         pool.poll(0.05)
     pool.close()
 
