@@ -121,7 +121,7 @@ def test_a_heldout_file_needs_the_columns_too(project: Path) -> None:
         ({"dedup": {"embedder": "checks.py:encode"}}, "encoder 'checks.py:encode'"),
         ({"clean": {"boilerplate": ["("]}}, "clean.boilerplate: the pattern '(' is invalid"),
         ({"decontaminate": {"against": ["math501"]}}, "math501"),
-        ({"decisions": "nowhere"}, "decisions: nowhere is not there"),
+        ({"decisions": "nowhere"}, "decisions: nowhere does not exist"),
         ({"export": {"suspicion": "nowhere.parquet"}}, "nowhere.parquet does not exist"),
     ],
 )
