@@ -38,7 +38,7 @@ def test_think_tags_of_several_tokens_are_told_with_an_alternative(tiny_model: P
 def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
     terms = [{"name": "correct"}, {"name": "format", "verifier": "regex", "args": {"pattern": "^<think>"}}]
     lines = advice_on(tiny_model, template="<think>\n", reward={"terms": terms})
-    assert "The chat template opens <think> itself" in lines
+    assert "The chat template writes <think> at the end of the prompt" in lines
 
 
 DROPS = "{% set text = message['content'].split('</think>')[-1] %}"
