@@ -97,7 +97,10 @@ def turns(**settings: Any) -> dict[str, Any]:
         ({"optimizer": {"zero_stage": 3, "lora": {"targets": ["lm_head"]}}}, "adapters on lm_head"),
         ({"launch": {"ranks": 2, "hostfile": "hosts"}}, "ranks are of this machine alone"),
         ({"asynchronous": {"max_staleness": 2}, "sync_every": 4}, r"sync_every \(4\) must be at most .* \(3\)"),
-        ({"asynchronous": {"samplers": 5000}}, r"samplers \(5000\) must be at most 64, the number of groups that are requested ahead"),
+        (
+            {"asynchronous": {"samplers": 5000}},
+            r"samplers \(5000\) must be at most 64, the number of groups that are requested ahead",
+        ),
         ({"asynchronous": {"devices": ["0", "0"]}}, "devices names 0 more than once"),
         ({"asynchronous": {"devices": ["0, 1", "1,2"]}}, "devices names 1 more than once"),
         (

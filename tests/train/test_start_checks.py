@@ -158,7 +158,7 @@ def test_without_a_card_evaluation_is_plain_and_a_greedy_card_is_greedy(tmp_path
 
 
 def test_a_card_that_is_no_json_is_named(tmp_path: Path) -> None:
-    for text, mistake in (("[1]", "has no object"), ('{"top_k": "many"}', "top_k is 'many' and no number")):
+    for text, mistake in (("[1]", "has no object"), ('{"top_k": "many"}', "top_k is 'many', not a number")):
         (tmp_path / "generation_config.json").write_text(text)
         with pytest.raises(InputError, match=mistake):
             choose_eval_sampling(CONFIG, tmp_path)

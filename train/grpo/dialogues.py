@@ -117,7 +117,7 @@ class DialogueGroups(SampledGroups):
         return replace(score, teaches=any(score_group(segments, kind, k).teaches for segments in turns.values()))
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of an episode that get an advantage: with credit `equal` the whole episode, else each turn.
+        """Return the segments of an episode that get an advantage: the episode with credit `equal`, else each turn.
 
         A segment is compared with the segments that have the same group number.
         """
