@@ -61,7 +61,7 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
             raise InputError(
                 f"train.sampling.max_tokens is {configured}, while 99.5 % of the profile's right completions end "
                 f"within {quantile_length(lengths)} tokens: completions up to the limit would take most of the time.",
-                f"Leave it out (the default is {proposed}), or set train.sampling.allow_long if answers may get longer.",
+                f"Leave it out (the default is {proposed}), or set train.sampling.allow_long for longer answers.",
             )
         return configured, "configured"
     if samples is None:
