@@ -124,7 +124,7 @@ def test_max_tokens_wildly_above_what_right_answers_need_are_refused_without_a_w
     assert choose_max_tokens(SamplingConfig(max_tokens=1000), path, 4096)[0] == 1000
     with pytest.raises(InputError, match=r"max_tokens is 1001, .* end within 100 tokens") as caught:
         choose_max_tokens(SamplingConfig(max_tokens=1001), path, 4096)
-    assert "125 then" in str(caught.value.hint)
+    assert "the default is 125" in str(caught.value.hint)
     assert choose_max_tokens(SamplingConfig(max_tokens=1001, allow_long=True), path, 4096)[0] == 1001
     short = samples(tmp_path / "short.parquet", [3] * 200, [])
     assert choose_max_tokens(SamplingConfig(max_tokens=512), short, 4096)[0] == 512

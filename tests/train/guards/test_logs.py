@@ -223,7 +223,7 @@ def test_a_file_that_is_no_text_is_a_line(tmp_path: Path) -> None:
 def test_a_folder_of_several_logs_asks_for_one(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         lines(tmp_path / name, trl_rows(5))
-    with pytest.raises(InputError, match="holds 2 files that may be logs"):
+    with pytest.raises(InputError, match="has 2 files that may be logs"):
         read_log(tmp_path)
 
 
