@@ -324,7 +324,7 @@ def test_a_full_gpu_is_one_line_and_the_next_start_halves_the_micro_batch(tiny_m
         engine = TrainingEngine(tiny_model, config, pad_id=0, seed=0, note=lines.append)
         engine.load(tmp_path)
         before = [tensor.clone() for _, tensor in engine.named_tensors()]
-        advice = f"goes on with {tokens // 2}" if longest < tokens else "fills one alone"
+        advice = f"continues with {tokens // 2}" if longest < tokens else "which cannot be split"
         with pytest.raises(NoRoomError, match=rf"rank 0 has no memory left .*of {tokens} tokens.* {advice}"):
             engine.update([replace(segments[0], output_ids=(7,) * longest), *segments[1:]], full, 0, 5)
         engine.save(tmp_path, 0, {})
