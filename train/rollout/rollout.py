@@ -170,9 +170,12 @@ def probe_length(engine: RolloutEngine) -> int:
 
 
 MAX_ABS = {"float32": 1e-3, "tf32": 0.01, "bfloat16": 0.1}
-"""The largest mean |Δ log p| (nats) between the engines, by the less precise dtype of the two. Measured noise is 1e-7 in
-float32, 9e-4 in float32 on a GPU, and 0.04 in bfloat16. Measured faults in float32 are 0.035 for an output head of older
-weights, 0.06 for a prefix cache of older weights, and 0.2 for a temperature that is not applied."""
+"""The largest mean |Δ log p| (nats) between the engines, by the less precise dtype of the two.
+
+Measured noise is 1e-7 in float32, 9e-4 in float32 on a GPU, and 0.04 in bfloat16. Measured faults in float32 are 0.035
+for an output head of older weights, 0.06 for a prefix cache of older weights, and 0.2 for a temperature that is not
+applied.
+"""
 
 FLOOR_FACTOR = 4.0
 """The largest |Δ log p|, as a multiple of that of the first probe, when both engines had just loaded the same

@@ -126,7 +126,7 @@ def test_examples_of_a_template_that_keeps_all_are_one_segment_of_the_assistant_
 @pytest.mark.parametrize(
     ("messages", "error"),
     [
-        ([{"role": "user", "content": "x"}], "needs a message of the assistant's"),
+        ([{"role": "user", "content": "x"}], "needs a message with the role assistant"),
         ([{"role": "assistant", "content": "x"}], "and another one before it"),
         ([{"role": "user"}], "the content of a message must be text"),
         ("hello", "messages must be a list"),
