@@ -32,7 +32,7 @@ def test_think_tags_of_several_tokens_are_told_with_an_alternative(tiny_model: P
     encoder = load_encoder(tiny_model, asking)
     encoder.tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
     lines = advise(GrpoConfig(), encoder, "llama", CARD)
-    assert any("Tags that are one token for it: [THINK] and [/THINK]." in line for line in lines)
+    assert any("Tags of one token are [THINK] and [/THINK]." in line for line in lines)
 
 
 def test_a_template_that_opens_the_tag_itself_is_told(tiny_model: Path) -> None:
