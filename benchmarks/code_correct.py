@@ -1,4 +1,4 @@
-"""Reference programs: which pass under Python itself, and which of these the verifier refuses.
+"""Reference programs: how many pass under plain Python, and how many of these the verifier `code` accepts.
 
 measure(records, jobs=2)  ->  {"sets": {"humaneval": {"rows": 164, "plain": 164, "accepted": 164, ...}}, ...}
 """

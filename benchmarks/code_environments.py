@@ -1,9 +1,9 @@
-"""The same rows in different surroundings: the verdicts have to be the same.
+"""Checks that verdicts on the same rows are equal in different environments.
 
-A fixed sample of all sets (chosen by a hash, hostile programs among them) is judged by this process first, and then by
-children: in each tier, as an ordinary user, where a seccomp filter forbids namespaces, beside four busy processes, in
-eight threads, in Ray's workers, through `verify_batch`. Only programs that need the standard library alone are taken,
-because the ordinary user's interpreter may have nothing else, and none that tries to exhaust the machine.
+A fixed sample of all sets (chosen by a hash, hostile programs included) is judged by this process, and then by child
+processes: in each sandbox tier, as a user without privileges, with a seccomp filter that forbids namespaces, next to
+four busy processes, in eight threads, in Ray workers, and through `verify_batch`. The sample has only programs that
+need no packages, because the unprivileged user's interpreter may have none, and none that try to exhaust the machine.
 """
 
 from __future__ import annotations

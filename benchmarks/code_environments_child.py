@@ -1,4 +1,4 @@
-"""Child of `code_environments.py`: judges rows in surroundings of its own and prints the verdicts as one line of JSON.
+"""Child process of `code_environments.py`: judges rows in one environment and prints the verdicts as one line of JSON.
 
 python code_environments_child.py ROWS.jsonl [--user] [--no-namespaces] [--threads N] [--ray | --batch]
 """

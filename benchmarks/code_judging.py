@@ -1,7 +1,6 @@
-"""Rows judged by truegold's verifier `code`, and what is kept of each verdict.
+"""Judges rows with truegold's verifier `code`, and keeps the important fields of each verdict.
 
-A row that makes the verifier raise is a verdict as well: not judged, with the exception's name. Nothing that a row does
-ends the run.
+If the verifier raises, the verdict is "not judged" with the name of the exception. No row can end the run.
 """
 
 from __future__ import annotations

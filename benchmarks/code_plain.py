@@ -1,6 +1,6 @@
-"""Reference programs run by Python itself, without any sandbox: what a verifier's verdicts are held against.
+"""Runs reference programs under plain Python without a sandbox, for comparison with the verdicts of verifiers.
 
-For reference programs alone, never for a model's: nothing holds them in but a time limit and a memory limit.
+Use it only for reference programs, never for programs of a model: only time and memory are limited.
 
     answers([program], ["add"], [[([1, 2], {})]], jobs=2)    [[3]]: each call's result, tagged
     passes(row)                       Plain(True, "", 0.03), or Plain(False, "exit status 1: AssertionError", 0.02)

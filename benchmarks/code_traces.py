@@ -1,10 +1,10 @@
-"""What hostile programs leave behind or reach, looked for where it would be: files, processes, memory, the network.
+"""Search for traces of hostile programs outside of the sandbox: files, processes, memory, network connections.
 
 with Canaries("secret") as canaries:
-    ...                              run what is to be run
-    canaries.touched()               [] where no file was changed and nobody connected
+    ...                              run the programs
+    canaries.touched()               [] if no file was changed and there was no connection
 census(box)                          {"processes": 4, "zombies": 0, "parent_kb": 51200, ...}
-probes(canaries, box)                programs of this file's own that try, and whether they could
+probes(canaries, box)                programs of this file that try to leave traces, and whether they could
 """
 
 from __future__ import annotations

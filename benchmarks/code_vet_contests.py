@@ -1,8 +1,8 @@
 """CodeContests: of the problems whose reference solution fails because several answers are right, how many vetting
 recognises, and how many others it takes for such.
 
-Which reference solutions fail, and with a wrong answer, plain Python tells. Why, a person has read, of half of the
-problems; those labels stand in `code_vet_labels.json` and share nothing with the rules of vetting:
+Plain Python shows which reference solutions fail with a wrong answer. For half of the problems, a person has labelled
+the reason (`code_vet_labels.json`), independently of the rules of vetting:
 
     several_answers   another right answer than the expected one
     wrong_reference   the reference solution is wrong
@@ -10,7 +10,7 @@ problems; those labels stand in `code_vet_labels.json` and share nothing with th
     slow              it is too slow
     other             letter case, interaction
 
-Of the other half there are counts only.
+For the other half there are only counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Suites to vet, what is kept of each vetting, and the numbers of a set.
+"""Test suites to vet, the kept fields of each vetting, and the numbers of a set.
 
 problems = humaneval(records["humaneval"], records)
 summary([vet_problem(problem) for problem in problems])["outcomes"]         {"keep": 150, ...}

@@ -1,10 +1,11 @@
-"""Puts other names of persons into problems of an evaluation set and counts which are found as leaks.
+"""Replaces names of persons in problems of an evaluation set, and counts how many are found as leaks.
 
     python benchmarks/curation_names.py DATA_DIR
 
 DATA_DIR is laid out like the labelled corpora. Items are the problems of gsm8k_platinum.jsonl; training records are
 those with their names exchanged for others (half of them with the other pronouns) among the problems of GSM8K train.
-Whatever else matches counts against precision. By halves of a hash of the item; nothing was chosen on the odd ones.
+Every other match counts against precision. Numbers are reported for halves, by a hash of the item; nothing was chosen
+on the odd half.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Plants rewordings in real corpora and counts which are found: with another gold, and with numbers in words.
+"""Plants rewordings in real corpora, with another gold or with numbers in words, and counts how many are found.
 
     python benchmarks/curation_rewordings.py DATA_DIR [--json FILE]
 
-DATA_DIR is laid out like the labelled corpora. Everything is shown by halves: rows with an even hash, which weights and
-cuts were chosen on, and the others.
+DATA_DIR is laid out like the labelled corpora. All numbers are reported for halves: rows with an even hash, on which
+weights and thresholds were chosen, and all other rows.
 
-- Conflicts: rewordings that are given a gold that no row has, in MATH (`tests/data/dedup/math_rewordings.jsonl`,
-  written by hand; clauses in another order and synonyms, by rule) and in GSM8K (by a language model). One is found
-  where it and its original are in one cluster and flagged. Beside them: conflicts among the corpus's own rows.
-- Numbers: problems with three numbers or more, all of them written in words; found where both are in one cluster.
-- Read pairs: pairs that a person labelled without knowing what truegold says, drawn among those that look alike
-  (`tests/data/dedup/read_pairs.jsonl`) and among those that it reported (`reported_pairs.jsonl`). What it calls the
-  same problem is right or wrong by those labels; the corpus is deduplicated whole.
+- Conflicts: rewordings with a gold that no row has, in MATH (`tests/data/dedup/math_rewordings.jsonl`, written by hand;
+  clauses in another order and synonyms, by rule) and in GSM8K (by a language model). A conflict is found if the
+  rewording is in one cluster with its original and flagged. Conflicts among the corpus's own rows are reported too.
+- Numbers: problems with at least three numbers, all written in words; found if both are in one cluster.
+- Read pairs: pairs that a person labelled without knowing truegold's result, drawn among similar ones
+  (`tests/data/dedup/read_pairs.jsonl`) and among those that truegold reported (`reported_pairs.jsonl`). Pairs that
+  truegold calls the same problem are right or wrong by these labels; the whole corpus is deduplicated.
 """
 
 from __future__ import annotations

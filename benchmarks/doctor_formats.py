@@ -1,4 +1,4 @@
-"""The files in which trainers log, for the benchmark of the doctor: simulated metrics in their names and shapes.
+"""Writers of log files in the formats of several trainers, for simulated metrics of the doctor's benchmark.
 
 The names are those of the trainers' sources, see `train/guards/metric_names.toml`.
 """

@@ -1,4 +1,4 @@
-"""Asks the doctor about simulated logs: faults of many kinds, clean runs of many kinds, in the files of five trainers.
+"""Measures the doctor on simulated logs of faulty and clean runs of many kinds, in the formats of five trainers.
 
 python benchmarks/doctor_logs.py --seeds 20 --write benchmarks/results/doctor_logs.md
 python benchmarks/doctor_logs.py --keep FOLDER          # one log of each kind, to be looked at

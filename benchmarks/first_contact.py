@@ -1,4 +1,4 @@
-"""Runs truegold and Math-Verify on a corpus that the verifiers have not met, and counts by labels.
+"""Runs truegold and Math-Verify on a new corpus, and counts their errors by labels of blind readers.
 
     python benchmarks/first_contact.py judge ROWS.jsonl VERDICTS.jsonl
     python benchmarks/first_contact.py count ROWS.jsonl VERDICTS.jsonl --labels READER_1.jsonl READER_2.jsonl \

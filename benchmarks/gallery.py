@@ -1,4 +1,4 @@
-"""Makes the gallery: what truegold finds in public sets, what two readers say of it, and decisions to apply.
+"""Makes the gallery: truegold's findings in public sets, the labels of two readers, and decisions to apply.
 
     python benchmarks/gallery.py suspects NAME=FLAGGED --each 22 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
     python benchmarks/gallery.py tests NAME=RUN --each 12 --seed 7 --out ITEMS.jsonl --key KEY.jsonl
@@ -10,22 +10,24 @@
     python benchmarks/gallery.py keep FOLDER
     python benchmarks/gallery.py index FOLDER
 
-`gallery_sets.toml` has the sets: their runs, licences, and what is written by hand. FOLDER holds
+`gallery_sets.toml` has the sets: their runs, licences, and texts written by hand. FOLDER has
 
-    NAME/run/                    a run of `truegold curate` for each of a set's runs, whose `settle` knew no decisions
-    leaks/NAME/matches.parquet   `truegold decontaminate` of it
-    grades/SET.json              `grade`: errors of the usual graders on the set's golds (`truegold verifiers audit`)
-    items/PART.jsonl             what readers got, drawn by `flag_readings.py` and this file, and shuffled by `mix`
-    keys/PART.jsonl              their keys
-    labels/READER/PART.jsonl     what each of two readers says of them
+    NAME/run/                    a run of `truegold curate` for each run of a set, without any decisions
+    leaks/NAME/matches.parquet   the output of `truegold decontaminate` for this run
+    grades/SET.json              `grade`: errors of common graders on the set's golds (`truegold verifiers audit`)
+    items/PART.jsonl             items for readers, drawn by `flag_readings.py` and this file, shuffled by `mix`
+    keys/PART.jsonl              the keys of the items
+    labels/READER/PART.jsonl     the labels of each of two readers
 
-Items of flags and of rows without one are drawn by `flag_readings.py`. Here come rows that answers of systems make
-suspicious (FLAGGED is what `truegold flag` wrote), findings on tests, and pairs of `truegold decontaminate`. A reader's
-line has `item`, `label` and `why` as there, and of rows with golds `fit`, one of FITNESS: can the row be trained on as
-it is? Where another gold is right, `gold` has it. `decide` writes `docs/gallery/SET.decisions.jsonl`: a row that both
-readers call unfit is dropped, or fixed where they give the same gold; one that a single reader calls unfit waits as
-`unsure`; one that is held back and that both call fine is kept. `page` writes `docs/gallery/SET.md`, `keep` what the
-readers say without texts, to `docs/gallery/readings.jsonl`, and `index` prints the tables of `docs/gallery/README.md`.
+`flag_readings.py` draws items of flags and of rows without flags. This file draws rows that are suspicious by answers
+of systems (FLAGGED is the output of `truegold flag`), findings on tests, and pairs of `truegold decontaminate`. A
+reader's line has `item`, `label` and `why` as there. For rows with golds it also has `fit`, one of FITNESS: whether the
+row can be trained on unchanged; and `gold`, if another gold is right.
+
+`decide` writes `docs/gallery/SET.decisions.jsonl`. A row that both readers call unfit is dropped, or fixed if they give
+the same gold. A row that one reader calls unfit becomes `unsure`. An excluded row that both call fine is kept. `page`
+writes `docs/gallery/SET.md`, `keep` writes the readers' labels without texts to `docs/gallery/readings.jsonl`, and
+`index` prints the tables of `docs/gallery/README.md`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Reads what the runs of the gallery say of rows: whether a reading still applies, and what a review by others says.
+"""Findings of the gallery's runs: whether labels of older findings still apply, and agreement with published reviews.
 
-A reading was made of what an older truegold said. `Findings.renew` tells whether the run says it still: a finding that
-is still made, a row that is still without one, a pair that is still matched; and whether the finding holds its row
-back now. `reviewed` counts the findings of a set against a review by others, which knows every row.
+Readers labelled findings of an older truegold. `Findings.renew` checks whether the current run has the same result: the
+same finding, no finding, or the same matched pair; and whether the finding excludes its row now. `reviewed` compares
+the findings of a set with a published review of all its rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Faults that no guard was written for, of the kinds that the table of guards is meant for.
 
-They came after the guards, to see what those do with what nobody had in mind. The runs without guards show which of
-them do harm.
+They were written after the guards, to measure the guards on unexpected faults. Runs without guards show which of the
+faults do harm.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     python benchmarks/guards.py healthy runs/demo OUT --seeds 40 41 ... --prompts 4 8 16 --rate 1e-7 --steps 60
     python benchmarks/guards.py table OUT [--write PAGE.md]
 
-A fault counts where the run without guards ends at least 10 points below the healthy one, or dead. `OUT` keeps one JSON
-file a run, so that an interrupted benchmark goes on.
+A fault counts if the run without guards ends at least 10 points below the healthy run, or with a broken policy. `OUT`
+has one JSON file for each run, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     python benchmarks/kill_resume.py CONFIG.yaml [--kills 10] [--seed 0] [--set FIELD=VALUE ...]
     python benchmarks/kill_resume.py CONFIG.yaml --endings SIGTERM:group SIGINT:launcher full --moments update sync ...
 
-Prints, for every kill, when it came and which stages were finished; fails where a finished stage runs again or the
-final tables and weights differ. Times in the stage records are the only thing that may.
+Prints the time of each kill and the stages that were finished. Fails if a finished stage runs again, or if the final
+tables and weights differ; only times in the stage records may differ.
 
-With `--endings` the training is ended in other ways instead, at each of the moments of `kill_moments.py`: a signal to
-the process `launcher`, `trainer` or to their `group`; `full`, the disk of the run; `no room`, on its GPU (what torch
-raises then). Printed is a table: how it ended, how many of the finished steps the next start takes up, and whether
-metrics, completions and weights are those of the undisturbed run afterwards. The disk is a tmpfs, which takes root.
+With `--endings` the training is ended in other ways, at each moment in `kill_moments.py`: by a signal to the process
+`launcher`, `trainer` or to their `group`; by a full disk (`full`); or by a full GPU (`no room`, torch's error). Printed
+is a table of the ending, the number of finished steps from which the next start continues, and whether metrics,
+completions and weights then equal those of an undisturbed run. The disk is a tmpfs, which needs root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows that `math_verifier.py` judges, and which of them count.
+"""The rows that `math_verifier.py` judges, and their standing: whether errors on them are counted.
 
 A data folder holds pairs.jsonl, responses.jsonl and hard_all_peers_wrong.jsonl (any may be missing); the capability
 probes stand beside this file. Each row has a standing:

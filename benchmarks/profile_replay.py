@@ -1,14 +1,15 @@
-"""Replays rules of how often to sample a problem on samples of real models, and compares what they select.
+"""Compares rules for the number of samples per problem by the problems that they select, on stored samples of models.
 
     python benchmarks/profile_replay.py draw RUN NAME [--samples 96]     samples a run that was profiled
     python benchmarks/profile_replay.py replay [--replays 20] [--write benchmarks/results/profile_replay.md]
 
-`draw` samples every training row of the run many times, with its model and settings, and keeps of each row how many
-samples passed, how many gave the same wrong answer and how long they are (`results/profile_replay_NAME.json`): no text.
+`draw` samples every training row of the run many times, with its model and settings. For each row it stores the number
+of passes, the numbers of equal wrong answers and the lengths, but no text (`results/profile_replay_NAME.json`).
 
-A replay draws rows with replacement and the samples of each in a random order. The rules of `profile_simulation` see up
-to 16 of them, in that order, as does the fixed count of as many tokens; what a row's groups teach is counted in its
-other samples, without bias: of all groups that can be made of them, those that are neither all right nor all wrong.
+A replay draws rows with replacement, and a random order of each row's samples. The rules of `profile_simulation` get up
+to 16 samples in this order, and so does a fixed number of samples with the same tokens. The probability that a group of
+the row teaches is estimated without bias from the row's other samples: the share of all possible groups of them that
+have right and wrong samples.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@
     python benchmarks/proof.py leaks runs/demo --json benchmarks/results/proof_leaks.json
     python benchmarks/proof.py leaks-grpo runs/demo --json benchmarks/results/proof_leaks_grpo.json
 
-Hypotheses, arms and sizes were written down before (`proof_plan.md`). The figures of each arm and seed go into the JSON
-file as soon as they are there; what is in it is not measured again. Tables go to standard output.
+Hypotheses, arms and sizes were written down before the runs (`proof_plan.md`). The numbers of each arm and seed are
+written to the JSON file at once, and are not measured again. Tables are printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Wrong golds in one source of three: such as err all in one way, or such as a weaker or a real model writes.
+"""Measures trainings with wrong golds in one of three sources: all wrong in the same way, or answers of another model.
 
 Source B of `proof_world` has golds of one of three labellers, A and C have true ones:
 

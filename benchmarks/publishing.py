@@ -1,4 +1,4 @@
-"""Pages of tables that a benchmark writes, whole, into `benchmarks/results/`."""
+"""Writes pages of tables of benchmarks into `benchmarks/results/`."""
 
 from __future__ import annotations
 

@@ -2,12 +2,11 @@
 
     python benchmarks/scale_stages.py FOLDER [--rows 100000 500000] [--stages ingest dedup export] [--results FILE]
 
-The records of each size lie in FOLDER/ROWS, where they stay: made-up problems of some 300 characters with names, things
-and numbers, 3 % copies, 3 % of them in other words, 1 % copies with another gold, 1 % the items of an
-evaluation set of 2,000; and the answers of four systems to each. Each stage runs in a process of its own. `peak` is the
-most that it and its workers have held, `anonymous` what of it no file on disk stands for. A stage that is left out is
-passed by: the next one reads what the last before it has left. What FOLDER/ROWS/scale has of a stage stays and is not
-measured again.
+The records of each size are written to FOLDER/ROWS and kept: generated problems of about 300 characters, of which 3 %
+are copies, 3 % rewordings, 1 % copies with another gold, and 1 % items of an evaluation set of 2,000; with the answers
+of four systems to each problem. Each stage runs in a separate process. `peak` is the peak memory of the process and its
+workers, `anonymous` the part of it that is not backed by files. If a stage is left out, the next stage reads the output
+of the last stage before it. Stages with results in FOLDER/ROWS/scale are not measured again.
 """
 
 from __future__ import annotations
