@@ -222,7 +222,7 @@ def token_weights(
         tokens = mask.sum(1) if sequence_tokens is None else sequence_tokens.to(mask)
         return mask / (tokens.unsqueeze(1).clamp(min=1) * max(totals.sequences, 1.0))
     if not constant:
-        raise ValueError("the aggregation `constant` needs `constant`, a number of tokens such as the longest output")
+        raise ValueError("the aggregation `constant` needs `constant`, a length in tokens such as the longest output")
     return mask / (constant * max(totals.sequences, 1.0))
 
 

@@ -207,7 +207,7 @@ def test_a_thousand_episodes_step_together(tiny_model: Path) -> None:
     [
         ("class World: pass", {}, r"has no method reset"),
         ("class World:\n    def __init__(self, size): pass", {}, r"cannot be created: TypeError: .*missing 1 required"),
-        ("World = 3", {}, r"is a int, not a class or a function"),
+        ("World = 3", {}, r"is a int, not a class or function"),
     ],
 )
 def test_what_is_no_environment_is_named_before_anything_runs(

@@ -201,7 +201,7 @@ def test_a_recording_has_the_tools_of_its_environment(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write(json.dumps({"row": "another", "opening": [], "steps": []}) + "\n")
     _load_recording.cache_clear()
-    with pytest.raises(InputError, match=r"line 2: .*tools are not those"):
+    with pytest.raises(InputError, match=r"line 2: .*tools differ from those"):
         MockEnvironment(str(path))
 
 
