@@ -96,7 +96,7 @@ def _with_room(
 
 
 def _exception(row: Row, reference: Plain, outcome: Outcome, roomy: Outcome | None) -> dict[str, Any]:
-    """What both said."""
+    """Return the verdicts of the verifier and of plain Python on a row on which they differ."""
     with_room = None
     if roomy is not None:
         with_room = "accepts" if roomy.accepted else roomy.explanation

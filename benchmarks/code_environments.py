@@ -68,7 +68,7 @@ def _first(rows: Sequence[Row], count: int) -> list[Row]:
 
 
 def measure(rows: Sequence[Row], jobs: int, say: Say) -> dict[str, Any]:
-    """How many verdicts differ, by environment."""
+    """Return the number of differing verdicts, by environment."""
     possible = possible_tiers()
     by_tier = {tier: None if why else _here(rows, tier, jobs) for tier, why in possible.items() if tier != Tier.WEAK}
     reference = by_tier.get(Tier.FULL) or by_tier.get(Tier.CONTAINER)
@@ -105,7 +105,7 @@ def _environments(who: str) -> list[tuple[str, str, list[str]]]:
 
 
 def seen_of(score: float | None, reason: str, evidence: Mapping[str, Any]) -> tuple[float | None, str, str]:
-    """Return what is compared of a verdict: score, reason, and evidence without the tier."""
+    """Return the compared fields of a verdict: score, reason, and evidence without the tier."""
     rest = {key: value for key, value in evidence.items() if key != "tier"}
     return score, reason, json.dumps(rest, sort_keys=True, default=str)
 

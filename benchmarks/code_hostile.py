@@ -89,7 +89,7 @@ def rows(records: Sequence[Record]) -> list[tuple[Record, Row]]:
 def measure(
     records: Sequence[Record], exhausting: Sequence[Tier], mixed_jobs: int, jobs: int, say: Say
 ) -> dict[str, Any]:
-    """Counts by tier, and what is left behind."""
+    """Return the counts by tier, and the traces that programs left."""
     possible = possible_tiers()
     tiers = {}
     for tier in (Tier.FULL, Tier.CONTAINER):

@@ -62,7 +62,7 @@ def verifier(tier: Tier | None = None) -> CodeVerifier:
 
 
 def judge(row: Row, by: CodeVerifier) -> Outcome:
-    """Return a verifier's outcome on a row; an exception of its own is one too."""
+    """Return the verdict of a verifier on a row. An exception of the verifier is a verdict too."""
     began = time.perf_counter()
     try:
         verdict = by(row.response, info=row.info)

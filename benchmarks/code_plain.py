@@ -43,7 +43,7 @@ Call = tuple[list[Any], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """How a program did. said: why it did not pass. cpu_s: CPU seconds of its dearest process."""
+    """The result of a program. explanation: why it did not pass. cpu_s: CPU seconds of its slowest process."""
 
     passed: bool
     explanation: str
@@ -75,7 +75,7 @@ class Done:
 def answers(
     programs: Sequence[str], names: Sequence[str], calls: Sequence[Sequence[Call]], jobs: int
 ) -> list[list[Json] | str]:
-    """What each program answers to its calls, tagged, or why it does not answer all of them."""
+    """Return each program's tagged results of its calls, or the reason why some calls have no result."""
     with ThreadPoolExecutor(jobs) as pool:
         return [replies for replies, _ in pool.map(_answers, programs, names, calls)]
 

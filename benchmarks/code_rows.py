@@ -55,12 +55,12 @@ class Row:
 
     @property
     def info(self) -> dict[str, Json]:
-        """What the verifier is handed beside the response."""
+        """The arguments of the verifier in addition to the response."""
         return {"tests": dict(self.tests), **({"limits": dict(self.limits)} if self.limits else {})}
 
     @property
     def may_be_read(self) -> bool:
-        """Of labelled sets half of the rows, by a hash: what becomes of the others is counted, and none is shown."""
+        """Whether the row may be read: in labelled sets half of the rows, by a hash. Other rows are only counted."""
         return int(hashlib.sha256(f"{self.set_name}{self.key}".encode()).hexdigest()[0], 16) % 2 == 0
 
 

@@ -85,7 +85,7 @@ class Canaries:
             file.unlink(missing_ok=True)
 
     def touched(self) -> list[str]:
-        """A line for each thing that is no longer as it was."""
+        """Return a line for each change since the start."""
         traces = [f"{path} was changed" for path in self._files if self.is_changed(path)]
         traces += [f"{path} is new" for path in sorted(marks() - self._before)]
         if self.connections:
@@ -140,7 +140,7 @@ def adopt_orphans() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What there is now, of this process and all that come from it. kb: memory that is not shared with others."""
+    """Counts of this process and all its descendants. kb: memory that is not shared with other processes."""
 
     processes: int
     zombies: int
@@ -181,7 +181,7 @@ def left_after_closing() -> dict[str, int]:
 
 
 def bury(zygotes: Sequence[int]) -> None:
-    """Reap what was adopted and has ended, as the system's first process would."""
+    """Reap ended processes that this process has adopted, like the system's first process does."""
     for pid in descendants(os.getpid())[1:]:
         if state(pid) == "Z" and pid not in zygotes:
             with contextlib.suppress(ChildProcessError):

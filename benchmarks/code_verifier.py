@@ -47,7 +47,7 @@ WITH_PLUS = {"correct", "labelled", "speed", "environments"}
 
 
 def limited(records: Mapping[str, list[Record]], limit: int | None) -> dict[str, list[Record]]:
-    """At most so many records of each set: the same of HumanEval and of what is about it, by a hash of the problem."""
+    """Return at most `limit` records of each set, chosen by a hash. Sets derived from HumanEval have its problems."""
     if limit is None:
         return dict(records)
 

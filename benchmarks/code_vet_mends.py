@@ -86,7 +86,7 @@ def problems(name: str, records: dict[str, list[Record]], limit: int | None, job
 
 
 def measure_problem(problem: Problem) -> Outcome:
-    """Vet the weak suite of a problem, and judge what is proposed."""
+    """Vet the weak suite of a problem, and judge the proposed cases."""
     outcome = Outcome(problem.key)
     weak = {**problem.whole, "cases": problem.whole["cases"][:WEAK]}
     reference = code_evalplus.program(problem.record)

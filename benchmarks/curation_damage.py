@@ -90,7 +90,7 @@ def measure(folder: Path, seed: int, wordings: str) -> dict[str, Any]:
 
 
 def report(outcome: dict[str, Any]) -> Iterator[str]:
-    """Yield the table of kinds, and how many flags are on rows that nobody damaged."""
+    """Yield the lines of the table of kinds, and the number of flags on undamaged rows."""
     yield "| damage | found | blocked | advised | repaired | by |"
     yield "|---|---|---|---|---|---|"
     kinds: dict[int, str] = outcome["kinds"]

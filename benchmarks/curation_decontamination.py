@@ -155,7 +155,7 @@ def pool_texts(folder: Path) -> Iterator[str]:
 
 
 def edited(text: str, others: list[str], draw: random.Random) -> str:
-    """The text with 2 to 40 % of its words exchanged for words of others."""
+    """Return the text with 2 to 40 % of its words replaced by words of other texts."""
     share = draw.uniform(0.02, 0.4)
     vocabulary = draw.choice(others).split() or ["word"]
     return " ".join(draw.choice(vocabulary) if draw.random() < share else word for word in text.split())

@@ -182,7 +182,7 @@ TRUEGOLD_SCRIPT = 'runpy.run_module("truegold.flows.cli", run_name="__main__")'
 
 
 def timed(body: str, arguments: list[str]) -> dict[str, float]:
-    """Wall and CPU seconds and the peak of resident memory (MB) of a Python process of its own."""
+    """Run a Python process and return its wall and CPU seconds and its peak resident memory (MB)."""
     began = time.monotonic()
     program = MEASURED.format(body=body.strip().replace("\n", "\n    "))
     done = subprocess.run(

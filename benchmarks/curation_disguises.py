@@ -173,7 +173,7 @@ def find(folder: Path, work: Path, siblings: int, seed: int) -> dict[str, dict[s
 
 
 def accuse(folder: Path, work: Path, seed: int) -> dict[str, tuple[int, int]]:
-    """By what was compared: the records that are called leaks, of how many."""
+    """Return the number of records that are reported as leaks, and of all records, by comparison."""
     draw, eval_items, decoys = random.Random(seed), {}, {}
     for index, row in enumerate(rows(folder, "gsm_plus_testmini")):
         if row["perturbation_type"] in OTHER_NUMBERS:

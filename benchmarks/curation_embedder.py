@@ -34,7 +34,7 @@ SHOWN_CHARS = 200
 
 
 def measure_translations(folder: Path, encoder: Encoder, pool_size: int | None) -> dict[str, Any]:
-    """How many translations are proposed and accepted, by half, and which other pairs are."""
+    """Return the numbers of proposed and accepted translations, by half, and all other accepted pairs."""
     originals = {str(row["id"]): row["question"] for row in rows(folder, "gsm8k_platinum")}
     translated = [json.loads(line) for line in TRANSLATIONS.read_text(encoding="utf8").splitlines()]
     pool = [row[column] for name, column in POOL.items() for row in rows(folder, name)[:pool_size]]

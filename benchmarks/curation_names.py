@@ -53,7 +53,7 @@ def renamed(text: str, common: set[str], draw: random.Random) -> str | None:
 
 
 def measure(folder: Path, work: Path, encoder: Encoder | None = None, pool_size: int | None = None) -> dict[str, str]:
-    """How many of the exchanges are found, by half, and how many other pairs match."""
+    """Return the number of found items with other names, by half, and the number of other matches."""
     draw = random.Random(5)
     train = rows(folder, "gsm8k_train")
     common = {word for row in train for word in re.findall(r"\b[a-z]+\b", row["question"])}

@@ -92,7 +92,7 @@ def boxed(solution: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of the rows of a list of problems."""
+    """The rows and clusters of a list of problems after deduplication."""
 
     cluster: list[int]
     conflict: list[bool]
@@ -122,7 +122,7 @@ def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_conf
 
 
 def reordered(text: str) -> str | None:
-    """The question before what is given, None where there is only one sentence."""
+    """Return the text with the question before the premises, or None if there is only one sentence."""
     sentences = re.split(r"(?<=[.?!])\s+(?=[A-Z$])", text.strip())
     if len(sentences) < 2 or "[asy]" in text:
         return None
@@ -139,7 +139,7 @@ SYNONYMS = (
 
 
 def synonymous(text: str) -> str | None:
-    """The text with words exchanged for others, None where there is none to exchange."""
+    """Return the text with words replaced by synonyms, or None if it has no word with a synonym."""
     changed = text
     for word, other in SYNONYMS:
         changed = re.sub(rf"\b{word}\b", other, changed)
@@ -167,7 +167,7 @@ def plantings(folder: Path) -> Iterator[tuple[str, str, list[tuple[Problem, str]
 
 
 def conflicts(folder: Path, kind: str, corpus: str, planted: list[tuple[Problem, str]]) -> dict[str, Any]:
-    """Which planted rewordings are found, by half, and how many conflicts the corpus has of its own."""
+    """Return the found planted rewordings, by half, and the number of conflicts among the corpus's own rows."""
     base = load(folder, corpus)
     known = {problem.key for problem in base}
     base += [problem for problem, _ in planted if problem.key not in known]
@@ -300,7 +300,7 @@ def read_pairs(folder: Path, file: str) -> dict[str, dict[str, int]]:
 
 
 def verdict(outcome: Outcome, left: int, right: int) -> str:
-    """What is said of two rows of one cluster."""
+    """Return the result for two rows of one cluster: drop, undecided, or a conflict."""
     if outcome.kept_for[left] == outcome.kept_for[right]:
         return "drop"
     if not outcome.conflict[right]:

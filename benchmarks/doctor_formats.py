@@ -127,7 +127,7 @@ def write_trl(path: Path, rows: list[Row]) -> None:
 
 
 def write_console(path: Path, rows: list[Row]) -> None:
-    """What transformers prints."""
+    """Write the console output of transformers."""
     lines = ["Map: 100%|####| 10/10"]
     for row in trl_rows(rows):
         lines.append(str({name: f"{value:.4g}" for name, value in row.items() if name != "step"}))

@@ -65,7 +65,7 @@ def judge(rows: Iterable[Row]) -> Iterable[Row]:
 
 
 def counts(truths: Iterable[tuple[bool | None, Row, Row]]) -> dict[str, Any]:
-    """Right ones refused, wrong ones paid, by truegold and Math-Verify, of (truth, row, verdict)."""
+    """Return the numbers of right responses that fail and wrong ones that pass, for truegold and Math-Verify."""
     tally: Counter[str] = Counter()
     for right, row, verdict in truths:
         if right is None:

@@ -50,7 +50,7 @@ SEARCHED_ROWS = 3_000
 
 
 class Question(NamedTuple):
-    """What readers are asked of a row."""
+    """The question that readers answer about a row."""
 
     ask: str
     needs: str | None = None
@@ -191,11 +191,11 @@ class Curated:
         return self.rows.get((source, int(line)))
 
     def unflagged(self) -> list[Row]:
-        """Return the rows of which nothing is said."""
+        """Return the rows without any flag."""
         return [row for key, row in self.rows.items() if key not in self._asked]
 
     def controls(self, reason: str, findings: Sequence[Finding], rng: random.Random) -> list[Finding]:
-        """Return as many rows of which nothing answers the question with yes; for a pair the likest other row."""
+        """Return the same number of rows without the flag in question; for a pair, the most similar other row."""
         question = QUESTIONS[reason]
         rows = [row for key, row in self.rows.items() if question.ask not in self._asked.get(key, ())]
         if question.needs == "pair":

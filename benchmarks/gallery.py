@@ -98,7 +98,7 @@ def sets() -> dict[str, Row]:
 
 
 def suspects(name: str, flagged: Path, each: int, seed: int) -> list[tuple[Row, Row]]:
-    """Return an item for each row whose tier is drop or review, and for so many of the others, with their keys."""
+    """Return an item and key for each row with tier drop or review, and for a number of other rows."""
     rng = random.Random(seed)
     rows = {(row["source"], row["source_row"]): row for row in table(flagged / "work" / "flag" / "rows.parquet")}
     by_tier: dict[str, list[Row]] = defaultdict(list)
@@ -193,24 +193,24 @@ def grade(name: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """What two readers say of an item."""
+    """The labels of two readers for an item."""
 
     key: Row
     labels: tuple[Row, ...]
 
     @property
     def yes(self) -> list[bool]:
-        """Whether each reader says that the finding is right, of a row as such that it is unfit."""
+        """Whether each reader confirms the finding; for a row without a finding, whether it is unfit."""
         return [label["label"] not in ("no", "unclear", FITNESS[0]) for label in self.labels]
 
     @property
     def fitness(self) -> list[str | None]:
-        """What each reader says of the row as it is, None where a reader does not."""
+        """Each reader's label of the unchanged row, or None."""
         return [label["label"] if label["label"] in FITNESS else label.get("fit") for label in self.labels]
 
     @property
     def unfit(self) -> list[bool | None]:
-        """Whether each reader calls the row unfit; None where a reader does not say."""
+        """Whether each reader calls the row unfit, or None without a label."""
         if self.key["reason"] in TEST_QUESTIONS:
             return list(self.yes) if self.key["reason"] in UNFIT_TESTS else [None for _ in self.labels]
         return [None if fit is None else fit != FITNESS[0] for fit in self.fitness]
@@ -404,7 +404,7 @@ def _suspicion(heard: Sequence[Reading]) -> list[tuple[str, int, str]]:
 
 
 def _unflagged(heard: Sequence[Reading]) -> tuple[str, list[tuple[str, int]]] | None:
-    """Return how many rows without a flag readers call unfit, and what they say of those that both do."""
+    """Return the number of rows without a flag that readers call unfit, and their reasons for those that both do."""
     about = _about(heard, UNFLAGGED)
     faults = Counter(" or ".join(sorted({str(fit) for fit in r.fitness})) for r in about if all(r.yes))
     return (read_cell(about), faults.most_common()) if about else None
@@ -464,7 +464,7 @@ def _leaks(folder: Path, settings: Row, heard: Sequence[Reading]) -> list[tuple[
 
 
 def _outside(settings: Row, folder: Path, decisions: Sequence[Row]) -> list[tuple[str, int, int, int, int]]:
-    """Return status, rows, and how many of them decisions drop, fix and leave unsure, of a set that others reviewed."""
+    """Return the rows of each status in a published review, and the numbers of drops, fixes and unsure ones."""
     if (review := settings.get("outside")) is None:
         return []
     ids = {row["source_row"]: row["id"] for row in table(folder / review["run"] / "run" / "ingest" / "rows.parquet")}

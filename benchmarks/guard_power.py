@@ -49,7 +49,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 
 @dataclass
 class Policy:
-    """What a simulated policy does, and by how much a fault changes it."""
+    """The behaviour of a simulated policy, and the changes by a fault."""
 
     passing: float = 1.0
     length: float = 1.0

@@ -39,7 +39,7 @@ TRUEGOLD = [sys.executable, "-P", "-m", "truegold.flows.cli", "run"]
 def start(
     arguments: argparse.Namespace, name: str, runs: Path | None = None, planted: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Start a run of the configuration under a name, in a folder of runs of its own, with an ending planted into it."""
+    """Start a run of the configuration under a name, in a separate folder of runs, with a planted ending."""
     overrides = [f"name={name}", *arguments.set, *([] if runs is None else [f"runs_dir={runs}"])]
     command = [
         *TRUEGOLD,
@@ -104,7 +104,7 @@ def trained(stage: Path) -> dict[str, Any]:
 
 @dataclass
 class Ended:
-    """How a training ended, and what it left."""
+    """The ending of a training, and its remaining state."""
 
     exit_code: int
     line: str
@@ -155,7 +155,7 @@ HEADER = (
 
 @contextmanager
 def folder_of_runs(base: Path, case: Path, ending: str, room_mb: float) -> Iterator[Path]:
-    """Yield a folder with the run up to the training, on a disk of its own where that is to be filled."""
+    """Yield a folder with the run up to the training, on a separate disk if the disk is to be filled."""
     case.mkdir(parents=True)
     if ending == FULL:
         taken = sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) / 2**20

@@ -124,7 +124,7 @@ def costs(text: str, verifier: MathVerifier, partners: tuple[str, ...]) -> Itera
 
 
 def search(seconds: float, seed: int) -> list[tuple[float, str, str]]:
-    """Return the dearest verdicts, as CPU milliseconds, gold and answer. Lets through whatever a verdict raises."""
+    """Return the slowest verdicts as CPU milliseconds, gold and answer. Exceptions of the verifier are not caught."""
     dice = random.Random(seed)
     verifier = MathVerifier()
     ranked: list[tuple[float, str, str, Part]] = []

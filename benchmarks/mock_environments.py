@@ -57,7 +57,7 @@ class Recorded:
 
 
 def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> dict[str, Any]:
-    """Play episodes in this process, with the shops themselves or with what was recorded of them; return figures."""
+    """Play episodes in this process with real or mock shops, and return the measurements."""
     from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
     from truegold.pipeline.engines.base import SamplingParams
     from truegold.pipeline.engines.chat import load_encoder
@@ -109,7 +109,7 @@ def _memory() -> dict[str, float]:
 
 
 def _play_apart(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> dict[str, Any]:
-    """Play in a process of its own."""
+    """Play episodes in a separate process."""
     command = [sys.executable, __file__, str(model), "--child", str(recording), "--episodes", str(episodes)]
     command += ["--recorded"] if is_recorded else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -31,7 +31,7 @@ TABLES = ("samples", "profile", "flags", "suspicion", "rows")
 
 
 def start(run: Path, folder: Path) -> subprocess.Popen[bytes]:
-    """Start the profile of a folder in a process of its own, or let it go on."""
+    """Start or continue the profile of a folder in a separate process."""
     with (folder / "log").open("ab") as log:
         return subprocess.Popen([sys.executable, __file__, str(run), f"--child={folder}"], stdout=log, stderr=log)
 

@@ -114,7 +114,7 @@ def replay(kept: dict[str, Any], seed: int) -> Replay:
 
 
 def measure(kept: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return what every rule spends and selects in one replay, and a fixed count of as many tokens, and all samples."""
+    """Return tokens and selection in one replay: of each rule, of a fixed number of samples, and of all samples."""
     problems = replay(kept, seed)
     by_count = {count: Known(problems, fixed(count)(problems)) for count in range(FIRST, SAMPLES + 1)}
     selected = {cut: [known.selected(cut) for known in by_count.values()] for cut in CUTS}
@@ -183,7 +183,7 @@ mean.""",
 
 
 def draw(arguments: argparse.Namespace) -> None:
-    """Sample the rows of a run, and write what is kept of them."""
+    """Sample the rows of a run, and write their counts."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         config, model = settings(arguments.run, samples=arguments.samples, first_samples=None)
@@ -209,7 +209,7 @@ def draw(arguments: argparse.Namespace) -> None:
 
 
 def read_kept(path: Path) -> dict[str, Any]:
-    """Return what is kept of a run: its title, and its rows by the names of their columns."""
+    """Return the stored counts of a run: its title, and its rows by column."""
     kept = json.loads(path.read_text())
     return {**kept, "rows": [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]}
 

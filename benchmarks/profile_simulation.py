@@ -156,7 +156,7 @@ def draw_problems(population: Population, rows: int, seed: int) -> Problems:
 
 
 def fixed(samples: int) -> Callable[[Problems], Lengths]:
-    """Return the rule that asks for as many samples of every row."""
+    """Return the rule with the same number of samples for every row."""
     return lambda problems: np.full(len(problems.rates), samples)
 
 
@@ -205,7 +205,7 @@ def _sampled_row(problems: Problems, index: int) -> SampledRow:
 
 
 class Known:
-    """What a rule's samples say of every row."""
+    """The posteriors of all rows from the samples of a rule."""
 
     def __init__(self, problems: Problems, lengths: Lengths) -> None:
         self.problems, self.lengths, self.passes = problems, lengths, problems.passes(lengths)
@@ -339,7 +339,7 @@ def measure(population: Population, rows: int, seed: int) -> dict[str, Any]:
 
 
 def _measure_quotas(problems: Problems, by_count: dict[int, Known], sources: int) -> dict[str, float]:
-    """Return the same for half of the rows, of which each source is to have as many as the others."""
+    """Return the same for a selection of half of the rows, with equal numbers from each source."""
     quotas = [1 / sources] * sources
     rule = truegold(0.5, {f"source:{source}": share for source, share in enumerate(quotas)})
     known = Known(problems, rule(problems))

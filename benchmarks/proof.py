@@ -128,7 +128,7 @@ def report_reach(measured: Figures) -> str:
 
 
 def _at_share(seed: str, figures: Record, *, share: float, raw: Mapping[str, Record]) -> float | None:
-    """Return the accuracy at a share of the raw arm's tokens; the profile's are paid out of them."""
+    """Return the accuracy at a share of the raw arm's tokens, tokens of the profile included."""
     if seed not in raw:
         return None
     points = [(point["step"], point["tokens"], point["all"]) for point in figures["points"]]

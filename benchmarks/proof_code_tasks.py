@@ -71,7 +71,7 @@ class Task:
         return f"{self.first.format(*self.order[:2])}, then {self.second.format(self.order[2])}"
 
     def expression(self, operations: Mapping[str, str] = FIRST) -> str:
-        """Return it in Python; with `HABITS` what is mistaken for it."""
+        """Return the task as a Python expression, with `HABITS` the similar, wrong one."""
         inner = operations[self.first].format(*self.order[:2])
         if not inner.endswith(")") and not SECOND[self.second].startswith("m"):
             inner = f"({inner})"

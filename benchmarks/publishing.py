@@ -9,7 +9,7 @@ from typing import Any
 
 
 def say(line: str) -> None:
-    """Tell on stderr how far a benchmark has got."""
+    """Print the progress of a benchmark to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 

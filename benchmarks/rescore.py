@@ -46,7 +46,7 @@ _PLAIN_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class Case:
-    """One response with its truth and the reward that the faulty reward pays."""
+    """One response with its true reward and the faulty reward."""
 
     key: str
     gold: str
@@ -57,7 +57,7 @@ class Case:
 
 
 def plant(row: dict[str, Any], chance: random.Random) -> Case:
-    """Return a response as the faulty reward pays it; only responses with a right numeral can have most faults."""
+    """Return a response with its faulty reward. Most faults only apply to responses with the right number."""
     gold, response, correct = str(row["gold"]), row["response"], bool(row["correct"])
     sound = Case(row["id"], gold, response, correct, correct, None)
     if chance.random() >= FAULTY:

@@ -108,7 +108,7 @@ class Curation:
         return self.folder / f"{self.name}.log"
 
     def start(self) -> subprocess.Popen[str]:
-        """Start the run, in a process group of its own."""
+        """Start the run in a new process group."""
         site = self.address or str(self.folder)
         settings = [
             f"runs_dir={site}/runs",
@@ -174,7 +174,7 @@ def undisturbed(run: Curation) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def on_ray(run: Curation) -> Iterator[Callable[[], None]]:
-    """Put a run on a cluster of two nodes; what is yielded takes one away that is at work."""
+    """Run on a Ray cluster of two nodes. The yielded function removes a node that is working."""
     command = [sys.executable, ROOT / "tests" / "ray_nodes.py"]
     program = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdin is not None and program.stdout is not None
@@ -196,7 +196,7 @@ def on_ray(run: Curation) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def on_slurm(run: Curation) -> Iterator[Callable[[], None]]:
-    """Put a run on a Slurm of this machine; what is yielded cancels the last task of its first array."""
+    """Run on a Slurm of this machine. The yielded function cancels the last task of its first array."""
     with slurm_machine(run.folder / f"{run.name}-slurm") as variables:
         run.runner, run.variables = "slurm", variables
         run.settings.append("run.slurm.tasks=2")

@@ -112,7 +112,7 @@ def measure(folder: Path, samples: int, each: int) -> None:
 
 
 def main() -> None:
-    """Fill a store, and measure it in a process of its own."""
+    """Fill a store, and measure it in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--samples", type=int, default=1_000_000)

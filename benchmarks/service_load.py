@@ -36,7 +36,7 @@ MAX_MB = 1
 
 @dataclass
 class Tally:
-    """What the clients have seen."""
+    """Counts of the responses that clients got."""
 
     verdicts: int = 0
     wrong: int = 0

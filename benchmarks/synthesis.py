@@ -97,7 +97,7 @@ def _other(operation: str) -> str:
 
 
 def _both_ways(pools: Pools) -> tuple[Problem, ...]:
-    """Return the problems that have an answer from 0 to 30 whatever the last operation is."""
+    """Return the problems whose answer is from 0 to 30 with both last operations."""
     valid = {(p.operations, p.numbers) for p in pools.two_steps}
     return tuple(p for p in pools.two_steps if (p.operations[0] + _other(p.operations[1]), p.numbers) in valid)
 

@@ -82,7 +82,7 @@ OTHERS = "ordinary"
 
 
 def _tables(work: Path) -> dict[str, Path]:
-    """Write what the training reads beside the positives: all rows with their posteriors, and held-out ones."""
+    """Write the inputs of the training except the positives: all rows with their posteriors, and held-out rows."""
     profile = pl.read_parquet(work / "profile" / "profile.parquet")
     rows = pl.read_parquet(work / "profile" / "rows.parquet").join(
         profile.select(*KEY, "posterior", pass_rate="expected_rate"), on=KEY, maintain_order="left"
@@ -119,7 +119,7 @@ def _config(arm: Mapping[str, Any], steps: int, every: int, seed: int, others: P
 
 
 def _leave_context_in(work: Path, positives: Path, attempts: pl.DataFrame) -> None:
-    """Write the positives behind the prompts that they were sampled from beside them."""
+    """Write a second table of the positives, after the prompts with context that they were sampled from."""
     encoder = load_encoder(work / "sft" / "checkpoint", ChatConfig())
     contexts = attempts.filter("kept").select(*KEY, "attempt", "context")
     joined = pl.read_parquet(positives).join(contexts, on=[*KEY, "attempt"], validate="1:1", maintain_order="left")

@@ -100,7 +100,7 @@ def mip(row: Mapping[str, Any]) -> Iterator[Labelled]:
 
 
 def svamp(row: Mapping[str, Any]) -> Iterator[Labelled]:
-    """Yield SVAMP's problems, the sound ones beside those of MiP."""
+    """Yield SVAMP's problems: sound ones and their faulty versions from MiP."""
     yield Labelled(f"{row['Body'].rstrip(' .')}. {row['Question']}", ill_posed=False)
 
 
@@ -249,7 +249,7 @@ def measure(
 
 
 def ask_platinum(rows: Sequence[Mapping[str, Any]], engine: Engine, encoder: PromptEncoder) -> list[Asked]:
-    """Return what is said of the rows of GSM8K-Platinum, by the settings of `truegold flag`."""
+    """Return the verdicts on the rows of GSM8K-Platinum, by the settings of `truegold flag`."""
     problems = [AskedProblem(str(row["id"]), row["question"], row["gold_original"]) for row in rows]
     return list(check_problems(problems, engine, encoder, WellPosedConfig(name="platinum")))
 
