@@ -137,7 +137,7 @@ def _take_steps(
                     break
                 metrics = _take_step(engine, examples, weights, steps[step], step, len(steps))
             except EndAsked:
-                progress.start("saving what is finished")
+                progress.start("saving a checkpoint of the finished steps")
                 engine.save(out_dir / CHECKPOINTS, step, {}, random_states=random_states)
                 raise ended(step) from None
             losses.append(metrics["loss"])

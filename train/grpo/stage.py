@@ -165,7 +165,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             if rank() == 0:
                 write_rows(out_dir / "pass_rates.parquet", trainer.feed.known_rates(), arrow_schema(KnownRate))
         except EndAsked:
-            progress.start("saving what is finished")
+            progress.start("saving a checkpoint of the finished steps")
             raise ended(responder.save_finished(first_step)) from None
         except (OSError, RuntimeError, NoRoomError) as error:
             # With several ranks a checkpoint cannot be saved, because other ranks do not know of the error.
