@@ -42,7 +42,7 @@ def _cell(shape: ModelShape, gpus: int, memory: int) -> str:
     changes = nearest(shape, config, gpus, memory * GB, gpus)
     if changes is None:
         return "-"
-    return " ".join(LETTERS[name].format(value) for name, value in changes.items()) or "as it is"
+    return " ".join(LETTERS[name].format(value) for name, value in changes.items()) or "default"
 
 
 def _main() -> None:

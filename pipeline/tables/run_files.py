@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.running.stage import RECORD, load_record
-from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.running.stage_table import DROPPING_STAGES, ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE, RESTORED
 from truegold.pipeline.tables.rows import KEY, count_rows
 from truegold.verifiers import InputError
@@ -117,6 +117,12 @@ class RunFiles:
         later = list(self.folders)[list(self.folders).index("settle") :]
         return [(name, table if name in later else table.join(restored, on=KEY, how="anti")) for name, table in drops]
 
+    def dropped_before_review(self, ids: Iterable[str]) -> pl.DataFrame:
+        """Return the rows of these ids that a stage before `settle` dropped, the first of each id."""
+        tables = [table.filter(has_id(ids)) for _, table in self.tables(DROPPED_FILE, DROPPING_STAGES)]
+        dropped = pl.concat([table.drop("drop_reason") for table in tables]).collect()
+        return dropped.unique("id", keep="first", maintain_order=True)
+
     def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
         """Return all flags, each once, or None if no stage has flagged.
 
@@ -206,6 +212,11 @@ def check_intact(folder: Path) -> None:
             raise InputError(f"{path} is gone.", MADE_ANEW)
         if path.stat().st_size != entry["bytes"]:
             raise InputError(f"{path} has changed since it was written.", MADE_ANEW)
+
+
+def has_id(row_ids: Iterable[str]) -> pl.Expr:
+    """Return the condition that a row has one of these ids."""
+    return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
 
 
 def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Fields]:

@@ -183,7 +183,7 @@ def test_a_pause_keeps_what_was_learnt_and_says_that_the_same_command_goes_on(tm
     made, notes = responder(tmp_path)
     far = {**HEALTHY, "profile_pass_rate": 0.1, "judged": 64.0}
     take(made, 0, far)
-    with pytest.raises(GuardError, match="The run is paused; the same command goes on"):
+    with pytest.raises(GuardError, match="The run is paused; the same command continues it"):
         take(made, 1, far)
     assert notes.returned == []
     assert (tmp_path / "checkpoints" / "step-000002").exists()

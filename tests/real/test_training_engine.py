@@ -300,7 +300,7 @@ def test_a_checkpoint_that_finds_no_room_leaves_the_one_before_and_a_line(
     else:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, limits[1]))
     try:
-        with pytest.raises(SetupError, match=r"of step 2 cannot be written: .*MB in .* goes on from .* step 1\."):
+        with pytest.raises(SetupError, match=r"of step 2 cannot be written: .*MB in .* continues from .* step 1\."):
             engine.save(tmp_path, 2, {"note": "second"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

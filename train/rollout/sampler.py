@@ -25,8 +25,7 @@ from truegold.verifiers import GuardError, SetupError
 MARGIN_S = 5.0
 """Seconds that a sampler has to notice that it should end."""
 LONGEST_SILENCE_S = 1800.0
-"""The longest time in seconds without a message of a sampler with work in the background. It sends a message at least
-every minute."""
+"""The longest time in seconds without a message of a sampler that has work, which sends one at least every minute."""
 GO_ON = "The same command continues from the last checkpoint; if the engine dies again, see the log of the stage."
 """The advice after the death of an engine."""
 
@@ -151,7 +150,7 @@ class Sampler:
     def await_pause(self) -> None:
         """Wait until the stream has paused. Samples that it finishes are kept."""
         if self._stream is not None:
-            (self.usage,) = self._receive("paused", LONGEST_SILENCE_S)
+            (self.usage,) = self._receive("paused")
 
     def resume(self) -> None:
         """Continue the stream after a pause, if there is one."""
@@ -164,7 +163,7 @@ class Sampler:
         self._send("call", method, *arguments)
 
     def answer(self) -> Any:
-        """Wait for the result of `ask` or `send_weights` and return it."""
+        """Wait for the result of `ask` or `send_weights` and return it. Raises GuardError if the sampler hangs."""
         (answer,) = self._receive("answer")
         return answer
 
@@ -186,10 +185,10 @@ class Sampler:
             self._receive("")
             raise self._died() from error
 
-    def _receive(self, expected: str, longest_silence_s: float | None = None) -> tuple[Any, ...]:
+    def _receive(self, expected: str) -> tuple[Any, ...]:
         """Return the arguments of the next message of the kind `expected`. Other messages are processed meanwhile."""
         while True:
-            if not self.connection.poll(longest_silence_s):
+            if not self.connection.poll(LONGEST_SILENCE_S):
                 raise self._hangs()
             message = self._take_message()
             if message is not None and message[0] == expected:

@@ -18,7 +18,7 @@ tuples of a kind and arguments:
     done                 the request's sample or the episode's key, Completion or Episode, Versions
     loaded               version, Usage
     paused               Usage
-    alive                                                       sent every minute in a stream
+    alive                                                       sent every minute while there is work
     error                line, hint                             a TruegoldError, which ends the sampler
     failed               line                                   any other exception, which ends the sampler
 
@@ -36,7 +36,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -54,7 +55,7 @@ from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
 ALIVE_EVERY_S = 60.0
-"""Seconds between two `alive` messages of a stream."""
+"""Seconds between two `alive` messages of a sampler with work."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """Environment variables of ranks. They are removed, because the sampler is not a rank."""
 
@@ -241,7 +242,8 @@ class SamplerChild:
             if kind == "stream":
                 self._run_stream(*arguments)
             elif kind == "weights":
-                self._load(*arguments)
+                with self._signs_of_life():
+                    self._load(*arguments)
                 self.outbox.send("answer", None)
             elif kind in ("requests", "episodes"):
                 self._keep(kind, *arguments)
@@ -250,7 +252,8 @@ class SamplerChild:
                 # `run`, which plays episodes, is a method of the runner; all others are methods of the engine.
                 called = self.runner if method == "run" else self.engine
                 began = time.monotonic()
-                answer = getattr(called, method)(*rest)
+                with self._signs_of_life():
+                    answer = getattr(called, method)(*rest)
                 if self.runner is not None and method == "run" and not self.has_streamed:
                     took = time.monotonic() - began
                     usage = Usage(took, 0.0, took * self.runner.waited_share, self.runner.faults)
@@ -258,6 +261,27 @@ class SamplerChild:
                 self.outbox.send("answer", answer)
             else:
                 raise ValueError(f"unexpected message outside of a stream: {kind}")
+
+    @contextmanager
+    def _signs_of_life(self) -> Iterator[None]:
+        """Send `alive` every ALIVE_EVERY_S seconds within the context, like a stream does.
+
+        So the trainer can distinguish a long evaluation from a stopped process or a lost node. An engine that blocks
+        within the call is not noticed.
+        """
+        is_done = threading.Event()
+
+        def send() -> None:
+            while not is_done.wait(ALIVE_EVERY_S):
+                self.outbox.send("alive")
+
+        sending = threading.Thread(target=send, name="truegold-signs-of-life", daemon=True)
+        sending.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            sending.join()
 
     def _keep(self, kind: str, samples: Iterable[Any], seeded_by: Sequence[object] = ()) -> None:
         """Store requests, or episodes with their keys, for sampling in a stream."""
