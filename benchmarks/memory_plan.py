@@ -1,4 +1,4 @@
-"""Prints the table of docs/how-to/fit-into-memory.md: what must be set so that RL fits, by GPUs and their memory.
+"""Prints the table of docs/how-to/fit-into-memory.md: settings with which RL fits, by the number and memory of GPUs.
 
     python benchmarks/memory_plan.py
 

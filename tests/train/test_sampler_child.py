@@ -145,13 +145,13 @@ def test_a_sampler_that_says_nothing_though_it_has_work_hangs(
     hanging.submit([Submitted("requests", 1, Request((1, 2), 0, 1))])
     assert hanging.take_done() == []
     time.sleep(0.2)
-    with pytest.raises(GuardError, match="hangs: it has said nothing for"):
+    with pytest.raises(GuardError, match="hangs: it has work, but has sent no message for"):
         if while_pausing:
             hanging.pause()
             hanging.await_pause()
         hanging.take_done()
     hanging.ask("generate", [(1, 2)])
-    with pytest.raises(GuardError, match="hangs: it has said nothing for"):
+    with pytest.raises(GuardError, match="hangs: it has work, but has sent no message for"):
         hanging.answer()
     hanging.close()
 
