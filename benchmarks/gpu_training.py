@@ -50,6 +50,16 @@ CASES = (
     "loss-1.5b",
     "seeds-eager-v1",
     "train-bfloat16-graphs",
+    "train-bfloat16-graphs-demo",
+    "train-bfloat16-graphs-zero2",
+    "train-bfloat16-graphs-zero3",
+    "train-bfloat16-graphs-lora",
+    "train-bfloat16-graphs-full",
+    "train-bfloat16-graphs-again",
+    "sft-bfloat16",
+    "train-bfloat16-graphs-shop",
+    "beside-0.5b-zero2",
+    "beside-0.5b-zero3",
 )
 """What the part `vllm` measures, in this order."""
 LIMITS = {"exactness": 60.0, "steps": 110.0, "noise": 60.0, "memory": 150.0, "speed": 80.0, "vllm": 120.0}
