@@ -11,10 +11,10 @@ leaves its traceback and the next one goes on. All processes load their packages
     lane 2   memory of each size           allocations of a process are counted apart from those of the others
     after    speed of each size            alone on the GPU
 
-No weights are needed: models are random, of Qwen2.5's configurations. **There is no vLLM in here.** What samples is a
-stand-in (`gpu_parts.steps.RandomSampler`) that draws random token ids and takes their log-probabilities from a copy of
-the model, which it loads from the tensors that the trainer hands over. So the trainer, DeepSpeed, the weight sync by
-name and the probe are the real ones, and everything about vLLM on a GPU is open.
+No weights are needed: models are random, of Qwen2.5's configurations. Only the part `vllm`, by `--parts vllm`, has
+a real vLLM and trained models (`gpu_parts.vllm`). In the others a stand-in (`gpu_parts.steps.RandomSampler`) draws
+random token ids and takes their log-probabilities from a copy of the model, which it loads from the tensors that the
+trainer hands over: the trainer, DeepSpeed, the weight sync by name and the probe are the real ones.
 
 Where there is no GPU everything runs on the CPU; with `--sizes tiny` in a minute.
 """
