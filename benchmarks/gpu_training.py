@@ -12,10 +12,10 @@ then wait for their turn:
     lane 2   memory of each size           allocations of a process are counted apart from those of the others
     after    speed of each size            alone on the GPU
 
-No weights are needed: models have Qwen2.5's configurations and random weights. **vLLM is not used.** In its place,
-`gpu_parts.steps.RandomSampler` draws random token ids and computes their log-probabilities with a copy of the model,
-which it loads from the tensors that the trainer sends. So trainer, DeepSpeed, weight sync and probe are tested, but not
-vLLM on a GPU.
+No weights are needed: models have Qwen2.5's configurations and random weights. Only `--parts vllm` uses a real vLLM
+and trained models (`gpu_parts.vllm`). In the other parts `gpu_parts.steps.RandomSampler` stands in for vLLM: it draws
+random token ids and computes their log-probabilities with a copy of the model, which it loads from the tensors that
+the trainer sends. Trainer, DeepSpeed, weight sync and probe are the real ones.
 
 Without a GPU everything runs on the CPU, with `--sizes tiny` in a minute.
 """
@@ -51,6 +51,16 @@ CASES = (
     "loss-1.5b",
     "seeds-eager-v1",
     "train-bfloat16-graphs",
+    "train-bfloat16-graphs-demo",
+    "train-bfloat16-graphs-zero2",
+    "train-bfloat16-graphs-zero3",
+    "train-bfloat16-graphs-lora",
+    "train-bfloat16-graphs-full",
+    "train-bfloat16-graphs-again",
+    "sft-bfloat16",
+    "train-bfloat16-graphs-shop",
+    "beside-0.5b-zero2",
+    "beside-0.5b-zero3",
 )
 """What the part `vllm` measures, in this order."""
 LIMITS = {"exactness": 60.0, "steps": 110.0, "noise": 60.0, "memory": 150.0, "speed": 80.0, "vllm": 120.0}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
     from truegold.pipeline.running.disk import is_full
     from truegold.train.grpo.feed import KnownRate
     from truegold.train.model.distributed import rank, world_size
-    from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening
+    from truegold.train.model.ending import EndAsked, end_if_asked, ended, full_disk, listening, save_on_full_gpu
     from truegold.train.model.engine import NoRoomError
 
     config, out_dir = trainer.config, trainer.out_dir
@@ -171,7 +172,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             # With several ranks a checkpoint cannot be saved, because other ranks do not know of the error.
             if world_size() == 1 and responder.may_save:
                 if isinstance(error, (NoRoomError, OutOfMemoryError)):
-                    responder.save_finished(first_step)
+                    save_on_full_gpu(partial(responder.save_finished, first_step), progress.note)
                 elif is_full(error):
                     raise full_disk(out_dir, responder.save_finished(first_step)) from error
             raise

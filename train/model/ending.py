@@ -22,7 +22,8 @@ from pathlib import Path
 from truegold.pipeline.running.disk import is_full
 from truegold.pipeline.running.isolation import ENDINGS, GO_ON
 from truegold.pipeline.running.stage import free_reserve
-from truegold.train.model.distributed import all_max, gathered
+from truegold.train.model.distributed import Note, all_max, gathered
+from truegold.train.model.optimizer_states import return_memory
 from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.errors import Preempted, TruegoldError
 
@@ -113,6 +114,17 @@ def write_anyway(folder: Path, write: Callable[[], object]) -> None:
         free_reserve(folder)
         write()
         _Ear.full_disk = folder
+
+
+def save_on_full_gpu(save: Callable[[], object], note: Note) -> None:
+    """Write a checkpoint after an update that had no room on its GPU. Where there is none for this either, the next
+    start goes on from an earlier checkpoint, and `note` is told."""
+    return_memory()
+    try:
+        save()
+    except RuntimeError as error:
+        reason = str(error).strip().rsplit("\n", 1)[-1][:200]
+        note(f"the GPU has no room for a checkpoint either: steps after the last one are taken again ({reason})")
 
 
 def is_heard() -> bool:

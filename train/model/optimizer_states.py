@@ -94,9 +94,7 @@ class OptimizerStates:
         for away in planned:
             away.storage.resize_(0)
         self._away = planned
-        if self._device.type == "cuda":
-            gc.collect()
-            torch.cuda.empty_cache()
+        return_memory()
 
     def come_back(self) -> None:
         """Move the states back to the GPU. If its memory is too small, call again later for the remaining ones."""
@@ -136,6 +134,13 @@ class OptimizerStates:
                 is_gradient = any(part in name for part in GRADIENTS)
                 storages[storage._cdata] = storage, were_gradients and is_gradient
         return list(storages.values())
+
+
+def return_memory() -> None:
+    """Give the driver back what torch's allocator keeps of a GPU: vLLM and NCCL take theirs past it."""
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def _tensors(holder: Any, name: str, seen: set[int]) -> Iterator[tuple[str, Tensor]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import difflib
 import importlib.util
 import json
@@ -18,6 +19,7 @@ import pytest
 from numbered_rows import make_row
 
 from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.verify.gold_stage import REPEATED_SHARE
 from truegold.train.turns.environment import Done, Message, Reply
 from truegold.train.turns.mock import (
     UNKNOWN,
@@ -55,6 +57,12 @@ def say_as_user(text: str) -> list[Message]:
 
 def actions(dialogue: list[Message]) -> list[str]:
     return [message["content"] for message in dialogue if message["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("name", ["shop", "household"])
+def test_golds_of_the_examples_are_no_stand_ins(name: str) -> None:
+    golds = collections.Counter(example(name).row(number)["answer"] for number in range(200))
+    assert max(golds.values()) < REPEATED_SHARE * golds.total()
 
 
 @pytest.fixture
